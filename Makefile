@@ -1,0 +1,69 @@
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+BIN := .venv/bin
+UV ?= uv
+TEST_WORKERS ?= 2
+PYTEST_ARGS ?=
+LOCK := pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+	--no-emit-index-url --no-header --no-annotate
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: install
+install: ## a .venv with the pinned dependencies, nothing else
+	@scripts/set_up.sh dev
+
+.PHONY: install-runtime
+install-runtime:
+	@scripts/set_up.sh runtime
+
+.PHONY: run
+run: install-runtime ## set up, then serve on an embedded SQLite store
+	@exec $(BIN)/cuepost serve
+
+.PHONY: test
+test: install ## set up, then every test (PYTEST_ARGS=… to choose)
+	@$(BIN)/python -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
+
+.PHONY: check
+check: lint coverage ## what CI runs: format, lint, types, layering, tests, coverage
+
+.PHONY: lint
+lint: install ## format, lint, types, layering; no tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
+	@if [ -f scripts/reference.py ]; then set -x; $(BIN)/python scripts/reference.py --check; fi
+
+.PHONY: coverage
+coverage: install ## every test, measured; the domain must be covered whole
+	@rm -rf .cache/coverage && mkdir -p .cache/coverage
+	$(BIN)/coverage run -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --format=total
+	$(BIN)/coverage report --include='src/cuepost/domain/*' --fail-under=100
+
+.PHONY: bench
+bench: install ## the benchmark suite: ratios, not absolute times
+	@$(BIN)/python -m benchmarks
+
+.PHONY: format
+format: install ## write the code the way `check` wants it
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+.PHONY: lock
+lock: ## resolve and pin anew (needs uv)
+	cd requirements && $(UV) $(LOCK) runtime.in -o runtime.txt
+	cd requirements && $(UV) $(LOCK) dev.in -o dev.txt
+	cd requirements && $(UV) $(LOCK) build.in -o build.txt
+
+.PHONY: clean
+clean: ## remove what set-up, tests and checks made
+	rm -rf .venv .set-up.lock .cache .hypothesis build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Makes .venv hold exactly the pinned packages of one level: `set_up.sh runtime` or `set_up.sh dev`.
+# A second call with nothing changed returns at once.
+set -euo pipefail
+
+level="${1:?runtime or dev}"
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root="$PWD"
+venv="$root/.venv"
+python="$venv/bin/python"
+
+find_python() {
+    local wanted candidate
+    for wanted in '(3, 11) <= v < (3, 14)' 'v >= (3, 11)'; do
+        for candidate in "${PYTHON:-python3}" python3 python3.13 python3.12 python3.11 python3.14 \
+            /usr/bin/python3 /usr/local/bin/python3; do
+            if "$candidate" -c "import sys, venv; v = sys.version_info; sys.exit(not ($wanted))" \
+                >/dev/null 2>&1; then
+                command -v "$candidate"
+                return
+            fi
+        done
+    done
+    echo "cuepost needs Python 3.11 or newer on PATH (or PYTHON=/path/to/python3)." >&2
+    return 1
+}
+
+# The place is part of it: a virtual environment that was copied elsewhere does not work there.
+fingerprint() {
+    echo "$root"
+    cat pyproject.toml requirements/build.txt "requirements/$1.txt" | cksum
+}
+
+is_current() {
+    local stamp="$venv/.set-up-$1"
+    [ -x "$python" ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(fingerprint "$1")" ]
+}
+
+# The development set contains the runtime set.
+nothing_to_do() {
+    is_current "$level" || is_current dev
+}
+
+make_venv() {
+    if "$python" -c '' 2>/dev/null && [ "$(cat "$venv/.made-in" 2>/dev/null)" = "$root" ]; then
+        return
+    fi
+    local base
+    base="$(find_python)"
+    rm -rf "$venv"
+    if command -v uv >/dev/null; then
+        uv venv --quiet --python "$base" "$venv"
+    elif ! "$base" -m venv "$venv"; then
+        rm -rf "$venv"
+        echo "Python's venv module did not work: install python3-venv, or uv." >&2
+        return 1
+    fi
+    echo "$root" >"$venv/.made-in"
+}
+
+pip_install() {
+    "$python" -m pip --version >/dev/null 2>&1 || "$python" -m ensurepip >/dev/null
+    "$python" -m pip install --quiet --disable-pip-version-check --no-input --root-user-action=ignore "$@"
+}
+
+install() {
+    if command -v uv >/dev/null; then
+        uv pip install --quiet --python "$python" "$@" && return
+        echo "uv could not install; trying pip." >&2
+    fi
+    pip_install "$@"
+}
+
+set_up() {
+    rm -f "$venv"/.set-up-*
+    make_venv
+    install --require-hashes -r requirements/build.txt -r "requirements/$level.txt"
+    install --no-deps --no-build-isolation --editable .
+    fingerprint "$level" >"$venv/.set-up-$level"
+}
+
+nothing_to_do && exit 0
+# uv insists on a cache it can write to.
+if [ ! -w "${HOME:-/nonexistent}" ]; then
+    export UV_CACHE_DIR="${UV_CACHE_DIR:-$root/.cache/uv}"
+fi
+# Two shells may start at once; the second waits and finds the work done.
+if command -v flock >/dev/null; then
+    exec 9>"$root/.set-up.lock"
+    flock 9
+    nothing_to_do && exit 0
+fi
+set_up

@@ -1,0 +1,1 @@
+"""The records over a session, one module a kind."""

@@ -1,0 +1,130 @@
+"""Accounts and API keys."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.session import Session, first
+from cuepost.adapters.storage.tables import accounts, api_keys, metadata
+from cuepost.domain.access import Account, ApiKey, Scope
+
+
+class AccountRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add(self, account: Account) -> None:
+        await self._session.insert(
+            accounts,
+            [
+                {
+                    "id": account.id,
+                    "name": account.name,
+                    "webhooks_enabled": account.webhooks_enabled,
+                    "created_at": account.created_at,
+                }
+            ],
+        )
+
+    async def get(self, account_id: UUID) -> Account | None:
+        return await self._one(sa.select(accounts).where(accounts.c.id == account_id))
+
+    async def lock(self, account_id: UUID) -> Account | None:
+        statement = sa.select(accounts).where(accounts.c.id == account_id)
+        return await self._one(statement.with_for_update())
+
+    async def all(self) -> list[Account]:
+        rows = await self._session.all(sa.select(accounts).order_by(accounts.c.id))
+        return [_account(row) for row in rows]
+
+    async def set_access(self, account_id: UUID, enabled: bool) -> None:
+        await self._session.run(
+            sa.update(accounts).where(accounts.c.id == account_id).values(webhooks_enabled=enabled)
+        )
+
+    async def erase_some(self, account_id: UUID, rows: int) -> bool:
+        removed = 0
+        for table in metadata.sorted_tables:
+            if "account_id" in table.c:
+                removed += await self._session.run(_delete_some(table, account_id, rows))
+        if removed:
+            return False
+        await self._session.run(sa.delete(accounts).where(accounts.c.id == account_id))
+        return True
+
+    async def _one(self, statement: sa.Select[Any]) -> Account | None:
+        row = await first(self._session, statement)
+        return _account(row) if row else None
+
+
+class KeyRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add(self, key: ApiKey) -> None:
+        await self._session.insert(
+            api_keys,
+            [
+                {
+                    "id": key.id,
+                    "account_id": key.account_id,
+                    "name": key.name,
+                    "digest": key.digest,
+                    "scopes": " ".join(sorted(key.scopes)),
+                    "created_at": key.created_at,
+                    "expires_at": key.expires_at,
+                }
+            ],
+        )
+
+    async def get(self, key_id: UUID) -> ApiKey | None:
+        row = await first(self._session, sa.select(api_keys).where(api_keys.c.id == key_id))
+        return _key(row) if row else None
+
+    async def all(self, account_id: UUID | None) -> list[ApiKey]:
+        rows = await self._session.all(
+            sa.select(api_keys)
+            .where(api_keys.c.account_id.is_not_distinct_from(account_id))
+            .order_by(api_keys.c.id)
+        )
+        return [_key(row) for row in rows]
+
+    async def revoke(self, key_id: UUID, now: datetime) -> None:
+        await self._session.run(
+            sa.update(api_keys)
+            .where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
+            .values(revoked_at=now)
+        )
+
+    async def touch(self, key_id: UUID, now: datetime) -> None:
+        await self._session.run(
+            sa.update(api_keys).where(api_keys.c.id == key_id).values(last_used_at=now)
+        )
+
+
+def _delete_some(table: sa.Table, account_id: UUID, rows: int) -> sa.Delete:
+    key = tuple(table.primary_key.columns)
+    chosen = sa.select(*key).where(table.c.account_id == account_id).limit(rows)
+    return sa.delete(table).where(
+        table.c.account_id == account_id, sa.tuple_(*key).in_(chosen.correlate(None))
+    )
+
+
+def _account(row: sa.Row[Any]) -> Account:
+    return Account(row.id, row.name, row.webhooks_enabled, row.created_at)
+
+
+def _key(row: sa.Row[Any]) -> ApiKey:
+    return ApiKey(
+        id=row.id,
+        account_id=row.account_id,
+        name=row.name,
+        digest=row.digest,
+        scopes=frozenset(Scope(name) for name in row.scopes.split()),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+        last_used_at=row.last_used_at,
+    )

@@ -1,0 +1,83 @@
+"""Attempts: each lies in the partition of its delivery, and leaves with it."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.tables import attempts
+from cuepost.domain.attempt import Attempt, Outcome, Timings
+from cuepost.domain.delivery import Trigger
+
+
+class AttemptRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add(self, made: Sequence[Attempt]) -> None:
+        await self._session.insert(attempts, [_row_of(attempt) for attempt in made])
+
+    async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
+        return await self._in_order(account_id, [delivery_id])
+
+    async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
+        made = await self._in_order(account_id, delivery_ids)
+        return {attempt.delivery_id: attempt for attempt in made}
+
+    async def _in_order(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> list[Attempt]:
+        rows = await self._session.all(
+            sa.select(attempts)
+            .where(attempts.c.account_id == account_id, attempts.c.delivery_id.in_(delivery_ids))
+            .order_by(attempts.c.delivery_id, attempts.c.budget, attempts.c.number)
+        )
+        return [_attempt(row) for row in rows]
+
+
+def _row_of(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "account_id": attempt.account_id,
+        "delivery_id": attempt.delivery_id,
+        "budget": attempt.budget,
+        "number": attempt.number,
+        "trigger": attempt.trigger,
+        "started_at": attempt.started_at,
+        "duration_ms": attempt.duration_ms,
+        "dns_ms": attempt.timings.dns_ms,
+        "connect_ms": attempt.timings.connect_ms,
+        "tls_ms": attempt.timings.tls_ms,
+        "first_byte_ms": attempt.timings.first_byte_ms,
+        "signed_with": " ".join(attempt.signed_with),
+        "request_headers": json.dumps(attempt.request_headers).encode(),
+        "response_status": attempt.response_status,
+        "response_headers": json.dumps(attempt.response_headers).encode(),
+        "response_body": attempt.response_body,
+        "response_truncated": attempt.response_truncated,
+        "outcome": attempt.outcome,
+    }
+
+
+def _attempt(row: sa.Row[Any]) -> Attempt:
+    return Attempt(
+        account_id=row.account_id,
+        delivery_id=row.delivery_id,
+        budget=row.budget,
+        number=row.number,
+        trigger=Trigger(row.trigger),
+        started_at=row.started_at,
+        duration_ms=row.duration_ms,
+        timings=Timings(row.dns_ms, row.connect_ms, row.tls_ms, row.first_byte_ms),
+        signed_with=tuple(row.signed_with.split()),
+        request_headers=_headers(row.request_headers),
+        response_status=row.response_status,
+        response_headers=_headers(row.response_headers),
+        response_body=row.response_body,
+        response_truncated=row.response_truncated,
+        outcome=Outcome(row.outcome),
+    )
+
+
+def _headers(stored: bytes) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in json.loads(stored))

@@ -1,0 +1,109 @@
+"""Bulk retries and the deliveries that they have still to look at."""
+
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.records.deliveries import delivery_from
+from cuepost.adapters.storage.records.paging import within
+from cuepost.adapters.storage.session import Session, first
+from cuepost.adapters.storage.tables import bulk_retries, deliveries
+from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
+from cuepost.domain.delivery import Delivery, DeliveryStatus
+
+
+class BulkRetryRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add(self, job: BulkRetry) -> None:
+        await self._session.insert(bulk_retries, [_row_of(job)])
+
+    async def get(self, account_id: UUID, webhook_id: UUID, job_id: UUID) -> BulkRetry | None:
+        return await self._one(
+            sa.select(bulk_retries).where(
+                bulk_retries.c.account_id == account_id,
+                bulk_retries.c.id == job_id,
+                bulk_retries.c.webhook_id == webhook_id,
+            )
+        )
+
+    async def lock(self, account_id: UUID, job_id: UUID) -> BulkRetry | None:
+        return await self._one(
+            sa.select(bulk_retries)
+            .where(bulk_retries.c.account_id == account_id, bulk_retries.c.id == job_id)
+            .with_for_update()
+        )
+
+    async def running(self, limit: int) -> list[BulkRetry]:
+        rows = await self._session.all(
+            sa.select(bulk_retries)
+            .where(bulk_retries.c.state == sa.literal_column("'running'"))
+            .limit(limit)
+        )
+        return [_job(row) for row in rows]
+
+    async def save(self, job: BulkRetry) -> None:
+        await self._session.update(bulk_retries, ("account_id", "id"), [_row_of(job)])
+
+    async def count_candidates(self, job: BulkRetry) -> int:
+        rows = await self._session.all(_candidates(job, sa.func.count()))
+        return int(rows[0][0])
+
+    async def next_candidates(self, job: BulkRetry, limit: int) -> list[Delivery]:
+        rows = await self._session.all(
+            _candidates(job, *deliveries.c).order_by(deliveries.c.id).limit(limit)
+        )
+        return [delivery_from(row, None) for row in rows]
+
+    async def _one(self, statement: sa.Select[Any]) -> BulkRetry | None:
+        row = await first(self._session, statement)
+        return _job(row) if row else None
+
+
+def _candidates(job: BulkRetry, *columns: Any) -> sa.Select[Any]:
+    statement = sa.select(*columns).where(
+        deliveries.c.account_id == job.account_id,
+        deliveries.c.webhook_id == job.webhook_id,
+        deliveries.c.final_status.in_(job.statuses),
+    )
+    if job.position is not None:
+        statement = statement.where(deliveries.c.id > job.position)
+    return within(statement, deliveries.c.id, job.since, job.until)
+
+
+def _row_of(job: BulkRetry) -> dict[str, Any]:
+    return {
+        "account_id": job.account_id,
+        "id": job.id,
+        "webhook_id": job.webhook_id,
+        "since": job.since,
+        "until": job.until,
+        "statuses": " ".join(job.statuses),
+        "state": job.state,
+        "total": job.count,
+        "retried": job.retried,
+        "skipped": job.skipped,
+        "position": job.position,
+        "created_at": job.created_at,
+        "finished_at": job.finished_at,
+    }
+
+
+def _job(row: sa.Row[Any]) -> BulkRetry:
+    return BulkRetry(
+        account_id=row.account_id,
+        id=row.id,
+        webhook_id=row.webhook_id,
+        since=row.since,
+        until=row.until,
+        statuses=tuple(DeliveryStatus(name) for name in row.statuses.split()),
+        state=BulkRetryState(row.state),
+        count=row.total,
+        retried=row.retried,
+        skipped=row.skipped,
+        position=row.position,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+    )

@@ -1,0 +1,195 @@
+"""Webhook endpoints, their signing secrets, and the clearing away of deleted ones."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.records.paging import newest_first
+from cuepost.adapters.storage.session import Session, first, upsert
+from cuepost.adapters.storage.tables import (
+    attempts,
+    bulk_retries,
+    deliveries,
+    endpoints,
+    queue,
+    signing_secrets,
+)
+from cuepost.domain.endpoint import Endpoint, StoredSecret
+from cuepost.domain.fanout import Subscriber
+from cuepost.ports.records import Page
+
+HISTORY_CLEARED_AT_ONCE = 5_000
+
+
+class EndpointRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add(self, endpoint: Endpoint, secret: StoredSecret) -> None:
+        await self._session.insert(
+            endpoints,
+            [
+                {
+                    "account_id": endpoint.account_id,
+                    "id": endpoint.id,
+                    "created_at": endpoint.created_at,
+                }
+                | _mutable(endpoint)
+            ],
+        )
+        await self.put_secret(endpoint.account_id, endpoint.id, secret)
+
+    async def get(self, account_id: UUID, webhook_id: UUID) -> Endpoint | None:
+        return await self._one(_present(account_id).where(endpoints.c.id == webhook_id))
+
+    async def lock(self, account_id: UUID, webhook_id: UUID) -> Endpoint | None:
+        statement = _present(account_id).where(endpoints.c.id == webhook_id)
+        return await self._one(statement.with_for_update())
+
+    async def count(self, account_id: UUID) -> int:
+        rows = await self._session.all(
+            _present(account_id).with_only_columns(sa.func.count(), maintain_column_froms=True)
+        )
+        return int(rows[0][0])
+
+    async def page(self, account_id: UUID, page: Page) -> list[Endpoint]:
+        statement = newest_first(_present(account_id), endpoints.c.id, page)
+        return [_endpoint(row) for row in await self._session.all(statement)]
+
+    async def save(self, endpoint: Endpoint) -> None:
+        key = {"account_id": endpoint.account_id, "id": endpoint.id}
+        await self._session.update(endpoints, tuple(key), [key | _mutable(endpoint)])
+
+    async def delete(self, account_id: UUID, webhook_id: UUID, now: datetime) -> None:
+        await self._session.run(
+            sa.update(endpoints)
+            .where(endpoints.c.account_id == account_id, endpoints.c.id == webhook_id)
+            .values(deleted_at=now, enabled=False, url="")
+        )
+        for table in (signing_secrets, queue, bulk_retries):
+            await self._session.run(
+                sa.delete(table).where(
+                    table.c.account_id == account_id, table.c.webhook_id == webhook_id
+                )
+            )
+        await self._purge(account_id, webhook_id, HISTORY_CLEARED_AT_ONCE)
+
+    async def purge_deleted(self, rows: int) -> bool:
+        row = await first(
+            self._session,
+            sa.select(endpoints.c.account_id, endpoints.c.id)
+            .where(endpoints.c.deleted_at.is_not(None))
+            .limit(1)
+            .with_for_update(skip_locked=True),
+        )
+        if row is None:
+            return False
+        await self._purge(row.account_id, row.id, rows)
+        return True
+
+    async def subscribers(self, account_id: UUID) -> list[Subscriber]:
+        rows = await self._session.all(_present(account_id).with_for_update(read=True))
+        return [Subscriber(row.id, frozenset(row.events.split()), row.enabled) for row in rows]
+
+    async def secrets(
+        self, account_id: UUID, webhook_ids: Sequence[UUID]
+    ) -> dict[UUID, list[StoredSecret]]:
+        rows = await self._session.all(
+            sa.select(signing_secrets).where(
+                signing_secrets.c.account_id == account_id,
+                signing_secrets.c.webhook_id.in_(webhook_ids),
+            )
+        )
+        found: dict[UUID, list[StoredSecret]] = defaultdict(list)
+        for row in rows:
+            found[row.webhook_id].append(
+                StoredSecret(row.version, row.sealed, row.hint, row.created_at, row.expires_at)
+            )
+        return found
+
+    async def put_secret(self, account_id: UUID, webhook_id: UUID, secret: StoredSecret) -> None:
+        await self._session.run(
+            upsert(self._session, signing_secrets)
+            .values(
+                account_id=account_id,
+                webhook_id=webhook_id,
+                version=secret.version,
+                sealed=secret.sealed,
+                hint=secret.hint,
+                created_at=secret.created_at,
+                expires_at=secret.expires_at,
+            )
+            .on_conflict_do_update(
+                index_elements=["account_id", "webhook_id", "version"],
+                set_={"expires_at": secret.expires_at},
+            )
+        )
+
+    async def drop_secret(self, account_id: UUID, webhook_id: UUID, version: int) -> None:
+        await self._session.run(
+            sa.delete(signing_secrets).where(
+                signing_secrets.c.account_id == account_id,
+                signing_secrets.c.webhook_id == webhook_id,
+                signing_secrets.c.version == version,
+            )
+        )
+
+    async def _one(self, statement: sa.Select[Any]) -> Endpoint | None:
+        row = await first(self._session, statement)
+        return _endpoint(row) if row else None
+
+    async def _purge(self, account_id: UUID, webhook_id: UUID, rows: int) -> None:
+        """Some of its history, and once that is gone the endpoint's own row."""
+        chosen = await self._session.all(
+            sa.select(deliveries.c.id)
+            .where(deliveries.c.account_id == account_id, deliveries.c.webhook_id == webhook_id)
+            .limit(rows)
+        )
+        identifiers = [row.id for row in chosen]
+        for table, column in ((attempts, attempts.c.delivery_id), (deliveries, deliveries.c.id)):
+            await self._session.run(
+                sa.delete(table).where(table.c.account_id == account_id, column.in_(identifiers))
+            )
+        if len(identifiers) < rows:
+            await self._session.run(
+                sa.delete(endpoints).where(
+                    endpoints.c.account_id == account_id, endpoints.c.id == webhook_id
+                )
+            )
+
+
+def _present(account_id: UUID) -> sa.Select[Any]:
+    return sa.select(endpoints).where(
+        endpoints.c.account_id == account_id, endpoints.c.deleted_at.is_(None)
+    )
+
+
+def _mutable(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "url": endpoint.url,
+        "events": " ".join(endpoint.events),
+        "description": endpoint.description,
+        "enabled": endpoint.enabled,
+        "updated_at": endpoint.updated_at,
+        "last_delivered_at": endpoint.last_delivered_at,
+        "failing_since": endpoint.failing_since,
+    }
+
+
+def _endpoint(row: sa.Row[Any]) -> Endpoint:
+    return Endpoint(
+        account_id=row.account_id,
+        id=row.id,
+        url=row.url,
+        events=tuple(row.events.split()),
+        description=row.description,
+        enabled=row.enabled,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        last_delivered_at=row.last_delivered_at,
+        failing_since=row.failing_since,
+    )

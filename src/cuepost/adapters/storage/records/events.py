@@ -1,0 +1,67 @@
+"""Events with their frozen bodies."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.records.paging import newest_first, within
+from cuepost.adapters.storage.session import Session, first
+from cuepost.adapters.storage.tables import events
+from cuepost.domain.event import Event, SilenceReason
+from cuepost.domain.ids import instant_of
+from cuepost.ports.history import EventFilter
+from cuepost.ports.records import Page
+
+
+class EventRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add(self, happened: Sequence[Event]) -> None:
+        await self._session.insert(
+            events,
+            [
+                {
+                    "account_id": event.account_id,
+                    "id": event.id,
+                    "type": event.type,
+                    "project_id": event.project_id,
+                    "occurred_at": event.occurred_at,
+                    "body": event.body,
+                    "reason": event.reason,
+                }
+                for event in happened
+            ],
+        )
+
+    async def get(self, account_id: UUID, event_id: UUID) -> Event | None:
+        row = await first(
+            self._session,
+            sa.select(events).where(events.c.account_id == account_id, events.c.id == event_id),
+        )
+        return _event(row) if row else None
+
+    async def page(self, account_id: UUID, chosen: EventFilter, page: Page) -> list[Event]:
+        statement = sa.select(events).where(events.c.account_id == account_id)
+        if chosen.event_type is not None:
+            statement = statement.where(events.c.type == chosen.event_type)
+        if chosen.project_id is not None:
+            statement = statement.where(events.c.project_id == chosen.project_id)
+        statement = within(statement, events.c.id, chosen.since, chosen.until)
+        rows = await self._session.all(newest_first(statement, events.c.id, page))
+        return [_event(row) for row in rows]
+
+
+def _event(row: sa.Row[Any]) -> Event:
+    return Event(
+        account_id=row.account_id,
+        id=row.id,
+        type=row.type,
+        created_at=instant_of(row.id),
+        project_id=row.project_id,
+        occurred_at=row.occurred_at,
+        body=row.body,
+        reason=SilenceReason(row.reason) if row.reason else None,
+    )

@@ -1,0 +1,139 @@
+"""What keeps a request from being done twice, and what remembers who did it."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.records.paging import newest_first
+from cuepost.adapters.storage.session import Session, first, upsert
+from cuepost.adapters.storage.tables import audit_entries, idempotency_keys, reports
+from cuepost.domain.audit import Action, AuditEntry
+from cuepost.domain.event import SilenceReason
+from cuepost.domain.ids import instant_of, lowest_at
+from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer
+
+IDEMPOTENCY_LIFE = timedelta(hours=24)
+
+
+class ReportRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def find(self, account_id: UUID, report_ids: Sequence[str]) -> dict[str, ReportAnswer]:
+        rows = await self._session.all(
+            sa.select(reports).where(
+                reports.c.account_id == account_id, reports.c.report_id.in_(report_ids)
+            )
+        )
+        return {
+            row.report_id: ReportAnswer(
+                report_id=row.report_id,
+                accepted=True,
+                event_id=row.event_id,
+                notified=row.notified,
+                reason=SilenceReason(row.reason) if row.reason else None,
+            )
+            for row in rows
+        }
+
+    async def add(self, account_id: UUID, answers: Sequence[ReportAnswer], now: datetime) -> None:
+        await self._session.insert(
+            reports,
+            [
+                {
+                    "account_id": account_id,
+                    "report_id": answer.report_id,
+                    "event_id": answer.event_id,
+                    "notified": answer.notified,
+                    "reason": answer.reason,
+                    "created_at": now,
+                }
+                for answer in answers
+            ],
+        )
+
+    async def forget_before(self, instant: datetime) -> None:
+        await self._session.run(sa.delete(reports).where(reports.c.created_at < instant))
+
+
+class IdempotencyRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def claim(
+        self, account_id: UUID, key: str, fingerprint: bytes, now: datetime
+    ) -> RememberedAnswer | None:
+        fresh = {"fingerprint": fingerprint, "sealed_answer": None, "created_at": now}
+        claimed = await self._session.run(
+            upsert(self._session, idempotency_keys)
+            .values(account_id=account_id, key=key, **fresh)
+            .on_conflict_do_update(
+                index_elements=["account_id", "key"],
+                set_=fresh,
+                where=idempotency_keys.c.created_at <= now - IDEMPOTENCY_LIFE,
+            )
+        )
+        if claimed:
+            return None
+        row = await first(self._session, sa.select(idempotency_keys).where(_same(account_id, key)))
+        return RememberedAnswer(row.fingerprint, row.sealed_answer) if row else None
+
+    async def remember(self, account_id: UUID, key: str, sealed_answer: bytes) -> None:
+        await self._session.run(
+            sa.update(idempotency_keys)
+            .where(_same(account_id, key))
+            .values(sealed_answer=sealed_answer)
+        )
+
+    async def forget_before(self, instant: datetime) -> None:
+        await self._session.run(
+            sa.delete(idempotency_keys).where(idempotency_keys.c.created_at < instant)
+        )
+
+
+class AuditRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def add(self, entry: AuditEntry) -> None:
+        await self._session.run(
+            sa.insert(audit_entries).values(
+                account_id=entry.account_id,
+                id=entry.id,
+                action=entry.action,
+                actor=entry.actor,
+                door=entry.door,
+                address=entry.address,
+                subject=entry.subject,
+                details=dict(entry.details),
+            )
+        )
+
+    async def page(self, account_id: UUID, page: Page) -> list[AuditEntry]:
+        statement = sa.select(audit_entries).where(audit_entries.c.account_id == account_id)
+        rows = await self._session.all(newest_first(statement, audit_entries.c.id, page))
+        return [
+            AuditEntry(
+                account_id=row.account_id,
+                id=row.id,
+                action=Action(row.action),
+                actor=row.actor,
+                door=row.door,
+                address=row.address,
+                subject=row.subject,
+                details=row.details,
+                at=instant_of(row.id),
+            )
+            for row in rows
+        ]
+
+    async def forget_before(self, instant: datetime) -> None:
+        await self._session.run(
+            sa.delete(audit_entries).where(audit_entries.c.id < lowest_at(instant))
+        )
+
+
+def _same(account_id: UUID, key: str) -> sa.ColumnElement[bool]:
+    return sa.and_(idempotency_keys.c.account_id == account_id, idempotency_keys.c.key == key)

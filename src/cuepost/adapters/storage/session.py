@@ -1,0 +1,38 @@
+"""What the records need of a connection, whichever engine it belongs to."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+class Session(Protocol):
+    @property
+    def dialect(self) -> str: ...
+
+    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]: ...
+
+    async def run(self, statement: sa.Executable) -> int:
+        """How many rows it touched."""
+        ...
+
+    async def insert(self, table: sa.Table, rows: Rows) -> None:
+        """Many rows in one statement; all have the same keys."""
+        ...
+
+    async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
+        """Many rows in one go: each names its key and the columns that change."""
+        ...
+
+
+async def first(session: Session, statement: sa.Executable) -> sa.Row[Any] | None:
+    rows = await session.all(statement)
+    return rows[0] if rows else None
+
+
+def upsert(session: Session, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
+    """An insert that knows `on_conflict_…`; both engines spell it alike."""
+    return postgresql.insert(table) if session.dialect == "postgresql" else sqlite.insert(table)

@@ -1,0 +1,66 @@
+"""A transaction: every kind of record over one session."""
+
+from functools import cached_property
+
+from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
+from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.records.bulk_retries import BulkRetryRecords
+from cuepost.adapters.storage.records.deliveries import DeliveryRecords
+from cuepost.adapters.storage.records.endpoints import EndpointRecords
+from cuepost.adapters.storage.records.events import EventRecords
+from cuepost.adapters.storage.records.guards import (
+    AuditRecords,
+    IdempotencyRecords,
+    ReportRecords,
+)
+from cuepost.adapters.storage.records.projects import ProjectRecords
+from cuepost.adapters.storage.session import Session
+
+
+class RecordsTransaction:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @cached_property
+    def accounts(self) -> AccountRecords:
+        return AccountRecords(self._session)
+
+    @cached_property
+    def keys(self) -> KeyRecords:
+        return KeyRecords(self._session)
+
+    @cached_property
+    def projects(self) -> ProjectRecords:
+        return ProjectRecords(self._session)
+
+    @cached_property
+    def endpoints(self) -> EndpointRecords:
+        return EndpointRecords(self._session)
+
+    @cached_property
+    def reports(self) -> ReportRecords:
+        return ReportRecords(self._session)
+
+    @cached_property
+    def events(self) -> EventRecords:
+        return EventRecords(self._session)
+
+    @cached_property
+    def deliveries(self) -> DeliveryRecords:
+        return DeliveryRecords(self._session)
+
+    @cached_property
+    def attempts(self) -> AttemptRecords:
+        return AttemptRecords(self._session)
+
+    @cached_property
+    def bulk_retries(self) -> BulkRetryRecords:
+        return BulkRetryRecords(self._session)
+
+    @cached_property
+    def idempotency(self) -> IdempotencyRecords:
+        return IdempotencyRecords(self._session)
+
+    @cached_property
+    def audit(self) -> AuditRecords:
+        return AuditRecords(self._session)

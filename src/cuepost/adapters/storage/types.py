@@ -1,0 +1,54 @@
+"""How ids and instants lie in each database: native types on PostgreSQL, compact ones on SQLite."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from cuepost.domain.instants import from_millis, to_millis
+
+
+class Id(sa.types.TypeDecorator[UUID]):
+    """`uuid` on PostgreSQL; sixteen bytes on SQLite, which sort just like it."""
+
+    impl = sa.Uuid
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(postgresql.UUID(as_uuid=True))
+        return dialect.type_descriptor(sa.LargeBinary(16))
+
+    def process_bind_param(self, value: UUID | None, dialect: sa.Dialect) -> Any:
+        if value is None or dialect.name == "postgresql":
+            return value
+        return value.bytes
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> UUID | None:
+        if value is None or dialect.name == "postgresql":
+            return value  # type: ignore[no-any-return]  # asyncpg hands out UUIDs
+        return UUID(bytes=value)
+
+
+class Instant(sa.types.TypeDecorator[datetime]):
+    """`timestamptz` on PostgreSQL; milliseconds since the epoch on SQLite."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(sa.DateTime(timezone=True))
+        return dialect.type_descriptor(sa.BigInteger())
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> Any:
+        if value is None or dialect.name == "postgresql":
+            return value
+        return to_millis(value)
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> datetime | None:
+        if value is None or dialect.name == "postgresql":
+            return value  # type: ignore[no-any-return]  # asyncpg hands out aware datetimes
+        return from_millis(value)

@@ -1,0 +1,43 @@
+"""The real clock, real ids and real chance: the only place that asks the outside world."""
+
+import asyncio
+import secrets
+import time
+from datetime import datetime
+from uuid import UUID
+
+from cuepost.domain.ids import compose
+from cuepost.domain.instants import from_millis, to_millis
+
+_COUNTER_BITS = 18
+_CHANCE_BITS = 74 - _COUNTER_BITS
+
+
+class SystemClock:
+    def now(self) -> datetime:
+        return from_millis(time.time_ns() // 1_000_000)
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class SystemIds:
+    """Ids of one millisecond are numbered, so that they sort as they were made."""
+
+    def __init__(self) -> None:
+        self._millis = -1
+        self._counter = 0
+
+    def __call__(self, at: datetime) -> UUID:
+        millis = to_millis(at)
+        if millis == self._millis:
+            self._counter += 1
+        else:
+            self._millis, self._counter = millis, 0
+        # A millisecond of more than 2^18 ids wraps the counter; chance still keeps them apart.
+        number = self._counter % (1 << _COUNTER_BITS)
+        return compose(millis, number << _CHANCE_BITS | secrets.randbits(_CHANCE_BITS))
+
+
+def system_entropy(count: int) -> bytes:
+    return secrets.token_bytes(count)

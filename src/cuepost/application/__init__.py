@@ -1,0 +1,1 @@
+"""The use cases: the only thing that a door may call."""

@@ -1,0 +1,186 @@
+"""Who may come in: accounts, keys, and the check of a key at the door."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuepost.application.audit_trail import AuditTrail
+from cuepost.application.perform import Perform
+from cuepost.domain.access import (
+    ACCOUNT_SCOPES,
+    SERVICE_SCOPES,
+    TOKEN_SECRET_BYTES,
+    Account,
+    ApiKey,
+    Caller,
+    Door,
+    Scope,
+    compose_token,
+    digest,
+    key_id_in,
+)
+from cuepost.domain.audit import Action
+from cuepost.domain.delivery import CancelReason
+from cuepost.domain.errors import FieldError, Invalid, NotFound, Unauthenticated
+from cuepost.ports.runtime import Clock, Entropy, IdSource
+from cuepost.ports.store import Transaction
+
+# How long a revoked key may still be let in by another process.
+TRUST = timedelta(seconds=1)
+REMEMBERED_KEYS = 10_000
+TOUCH_EVERY = timedelta(minutes=1)
+ERASED_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    key: ApiKey
+    token: str
+
+    def __repr__(self) -> str:
+        return f"NewKey({self.key.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticate:
+    """Tells the caller from a key; what it learnt is trusted for a second."""
+
+    perform: Perform
+    clock: Clock
+    _known: dict[bytes, tuple[datetime, ApiKey, Account | None]] = field(default_factory=dict)
+
+    async def caller(self, token: str, door: Door, address: str | None) -> Caller:
+        key_id = key_id_in(token)
+        if key_id is None:
+            raise Unauthenticated
+        now, fingerprint = self.clock.now(), digest(token)
+        known = self._known.get(fingerprint)
+        if known is None or known[0] <= now:
+            known = await self._look_up(key_id, token, now)
+            self._remember(fingerprint, known)
+        _, key, account = known
+        return Caller(
+            door=door,
+            actor=f"key:{key.id}",
+            account_id=key.account_id,
+            scopes=key.scopes,
+            webhooks_enabled=account is not None and account.webhooks_enabled,
+            address=address,
+        )
+
+    async def _look_up(
+        self, key_id: UUID, token: str, now: datetime
+    ) -> tuple[datetime, ApiKey, Account | None]:
+        async def look(transaction: Transaction) -> tuple[ApiKey | None, Account | None]:
+            key = await transaction.keys.get(key_id)
+            owner = key.account_id if key else None
+            return key, await transaction.accounts.get(owner) if owner else None
+
+        key, account = await self.perform.read(look)
+        if key is None or not key.accepts(token, now) or (key.account_id and account is None):
+            raise Unauthenticated
+        if key.last_used_at is None or now - key.last_used_at >= TOUCH_EVERY:
+            await self.perform.change(lambda transaction: transaction.keys.touch(key_id, now))
+        return now + TRUST, key, account
+
+    def _remember(self, fingerprint: bytes, known: tuple[datetime, ApiKey, Account | None]) -> None:
+        if len(self._known) >= REMEMBERED_KEYS:
+            self._known.clear()
+        self._known[fingerprint] = known
+
+
+@dataclass(frozen=True, slots=True)
+class ManageAccess:
+    """What an operator does with accounts and keys."""
+
+    clock: Clock
+    ids: IdSource
+    entropy: Entropy
+    audit: AuditTrail
+
+    async def create_account(
+        self, transaction: Transaction, caller: Caller, name: str, webhooks_enabled: bool
+    ) -> Account:
+        now = self.clock.now()
+        account = Account(self.ids(now), name, webhooks_enabled, now)
+        await transaction.accounts.add(account)
+        await self.audit.note(
+            transaction, caller, Action.ACCOUNT_CREATED, account.id, account.id, name=name
+        )
+        return account
+
+    async def set_webhooks(
+        self, transaction: Transaction, caller: Caller, account_id: UUID, enabled: bool
+    ) -> Account:
+        """Closing access stops what is pending, as disabling each endpoint would."""
+        if await transaction.accounts.lock(account_id) is None:
+            raise NotFound
+        await transaction.accounts.set_access(account_id, enabled)
+        action = Action.ACCESS_OPENED if enabled else Action.ACCESS_CLOSED
+        if not enabled:
+            await transaction.deliveries.stop_endpoint(
+                account_id, None, CancelReason.ENDPOINT_DISABLED, self.clock.now()
+            )
+        await self.audit.note(transaction, caller, action, account_id, account_id)
+        return await self._account(transaction, account_id)
+
+    async def create_key(
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        account_id: UUID | None,
+        *,
+        name: str,
+        scopes: Iterable[Scope],
+        expires_at: datetime | None = None,
+    ) -> NewKey:
+        """Without an account it is a service key."""
+        now = self.clock.now()
+        key_id = self.ids(now)
+        token = compose_token(key_id, self.entropy(TOKEN_SECRET_BYTES))
+        chosen = _allowed(
+            frozenset(scopes), SERVICE_SCOPES if account_id is None else ACCOUNT_SCOPES
+        )
+        key = ApiKey(key_id, account_id, name, digest(token), chosen, now, expires_at)
+        if account_id is not None:
+            await self._account(transaction, account_id)
+            await self.audit.note(
+                transaction, caller, Action.KEY_CREATED, account_id, key_id, name=name
+            )
+        await transaction.keys.add(key)
+        return NewKey(key, token)
+
+    async def revoke_key(self, transaction: Transaction, caller: Caller, key_id: UUID) -> ApiKey:
+        key = await transaction.keys.get(key_id)
+        if key is None:
+            raise NotFound
+        await transaction.keys.revoke(key_id, self.clock.now())
+        if key.account_id is not None:
+            await self.audit.note(
+                transaction, caller, Action.KEY_REVOKED, key.account_id, key_id, name=key.name
+            )
+        revoked = await transaction.keys.get(key_id)
+        assert revoked is not None
+        return revoked
+
+    async def erase_step(self, transaction: Transaction, account_id: UUID) -> bool:
+        """Remove a part of the account; True once everything of it is gone."""
+        await self._account(transaction, account_id)
+        return await transaction.accounts.erase_some(account_id, ERASED_AT_ONCE)
+
+    async def _account(self, transaction: Transaction, account_id: UUID) -> Account:
+        account = await transaction.accounts.get(account_id)
+        if account is None:
+            raise NotFound
+        return account
+
+
+def _allowed(scopes: frozenset[Scope], possible: frozenset[Scope]) -> frozenset[Scope]:
+    if not scopes or not scopes <= possible:
+        raise Invalid(
+            FieldError(
+                "scopes", "scope_not_possible", f"Choose from {', '.join(sorted(possible))}."
+            )
+        )
+    return scopes

@@ -1,0 +1,39 @@
+"""Writes down who did what, in the transaction in which it was done."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from cuepost.domain.access import Caller
+from cuepost.domain.audit import Action, AuditEntry
+from cuepost.ports.runtime import Clock, IdSource
+from cuepost.ports.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class AuditTrail:
+    clock: Clock
+    ids: IdSource
+
+    async def note(
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        action: Action,
+        account_id: UUID,
+        subject: UUID | None = None,
+        **details: str,
+    ) -> None:
+        now = self.clock.now()
+        await transaction.audit.add(
+            AuditEntry(
+                account_id=account_id,
+                id=self.ids(now),
+                action=action,
+                actor=caller.actor,
+                door=caller.door,
+                address=caller.address,
+                subject=str(subject) if subject else None,
+                details=details,
+                at=now,
+            )
+        )

@@ -1,0 +1,140 @@
+"""Projects as their owner sees them: create, look, change, export, cancel, delete."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from cuepost.application.audit_trail import AuditTrail
+from cuepost.application.milestone_book import Bookkeeper, Milestone
+from cuepost.domain.access import Caller, Scope
+from cuepost.domain.audit import Action
+from cuepost.domain.delivery import CancelReason
+from cuepost.domain.errors import NotFound
+from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
+from cuepost.ports.records import Page
+from cuepost.ports.runtime import Clock, IdSource
+from cuepost.ports.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectChange:
+    """None means 'as it is'; the access window itself may be set to None, which is endless."""
+
+    name: str | None = None
+    sets_access: bool = False
+    access_expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ManageProjects:
+    clock: Clock
+    ids: IdSource
+    bookkeeper: Bookkeeper
+    audit: AuditTrail
+
+    async def create(
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        *,
+        name: str,
+        kind: ProjectKind,
+        origin: Origin,
+        access_expires_at: datetime | None,
+    ) -> Project:
+        caller.require(Scope.PROJECTS_WRITE)
+        now = self.clock.now()
+        project = Project(
+            account_id=caller.account,
+            id=self.ids(now),
+            name=name,
+            kind=kind,
+            origin=origin,
+            status=ProjectStatus.QUEUED,
+            stage=Stage.PROCESSING,
+            access_expires_at=access_expires_at,
+            created_at=now,
+            updated_at=now,
+        )
+        await transaction.projects.add(project)
+        return project
+
+    async def page(self, transaction: Transaction, caller: Caller, page: Page) -> list[Project]:
+        caller.require(Scope.PROJECTS_READ)
+        return await transaction.projects.page(caller.account, page)
+
+    async def get(self, transaction: Transaction, caller: Caller, project_id: UUID) -> Project:
+        caller.require(Scope.PROJECTS_READ)
+        project = await transaction.projects.get(caller.account, project_id)
+        if project is None:
+            raise NotFound
+        return project.require_present()
+
+    async def change(
+        self, transaction: Transaction, caller: Caller, project_id: UUID, wanted: ProjectChange
+    ) -> Project:
+        caller.require(Scope.PROJECTS_WRITE)
+        project, now = await self._locked(transaction, caller, project_id), self.clock.now()
+        if wanted.name is not None:
+            project = replace(project, name=wanted.name)
+        if wanted.sets_access:
+            project = replace(project, access_expires_at=wanted.access_expires_at)
+        project = replace(project, updated_at=now)
+        await transaction.projects.save([project])
+        if project.has_expired(now):
+            await transaction.deliveries.stop_project(
+                project.account_id, project.id, CancelReason.PROJECT_ACCESS_EXPIRED, now
+            )
+        return project
+
+    async def export(self, transaction: Transaction, caller: Caller, project_id: UUID) -> Project:
+        return await self._move(transaction, caller, project_id, ProjectStatus.EXPORTING)
+
+    async def cancel(self, transaction: Transaction, caller: Caller, project_id: UUID) -> Project:
+        return await self._move(transaction, caller, project_id, ProjectStatus.CANCELLED)
+
+    async def delete(self, transaction: Transaction, caller: Caller, project_id: UUID) -> None:
+        caller.require(Scope.PROJECTS_WRITE)
+        project, now = await self._locked(transaction, caller, project_id), self.clock.now()
+        await transaction.projects.save([project.deleted(now)])
+        await transaction.projects.replace_artifacts(project.account_id, {project.id: ()})
+        await transaction.deliveries.stop_project(
+            project.account_id, project.id, CancelReason.PROJECT_DELETED, now
+        )
+        await self.audit.note(
+            transaction, caller, Action.PROJECT_DELETED, project.account_id, project.id
+        )
+
+    async def _move(
+        self, transaction: Transaction, caller: Caller, project_id: UUID, to: ProjectStatus
+    ) -> Project:
+        caller.require(Scope.PROJECTS_WRITE)
+        project = await self._locked(transaction, caller, project_id)
+        project.moved(to, self.clock.now())
+        book = await self.bookkeeper.open(transaction, project.account_id, {project_id: project})
+        book.enter(Milestone(report_id="", project_id=project_id, status=to))
+        await book.write(transaction)
+        return book.projects[project_id]
+
+    async def _locked(self, transaction: Transaction, caller: Caller, project_id: UUID) -> Project:
+        found = await transaction.projects.lock(caller.account, [project_id])
+        if project_id not in found:
+            raise NotFound
+        return found[project_id].require_present()
+
+
+@dataclass(frozen=True, slots=True)
+class StopExpiredProjects:
+    """Access windows end by themselves; what still waits for such a project then stops."""
+
+    clock: Clock
+
+    async def step(self, transaction: Transaction, limit: int) -> bool:
+        """True when there may be more to do."""
+        now = self.clock.now()
+        expired = await transaction.projects.expired(now, limit)
+        for project in expired:
+            await transaction.deliveries.stop_project(
+                project.account_id, project.id, CancelReason.PROJECT_ACCESS_EXPIRED, now
+            )
+        return len(expired) == limit

@@ -1,0 +1,126 @@
+"""Books milestones of one account: moves, events and deliveries, written together."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from cuepost.domain.delivery import Delivery, DeliveryStatus
+from cuepost.domain.eligibility import ineligibility
+from cuepost.domain.errors import IllegalTransition
+from cuepost.domain.event import Event, SilenceReason, freeze
+from cuepost.domain.event_catalog import BY_STATUS, EventType, MilestoneFacts
+from cuepost.domain.fanout import Subscriber, deliveries_of
+from cuepost.domain.project import Artifact, ProcessingError, Project, ProjectStatus, Stage
+from cuepost.ports.records import ReportAnswer
+from cuepost.ports.runtime import Clock, IdSource
+from cuepost.ports.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    report_id: str
+    project_id: UUID
+    status: ProjectStatus
+    stage: Stage | None = None
+    error: ProcessingError | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    occurred_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class MilestoneBook:
+    account_id: UUID
+    projects: dict[UUID, Project]
+    subscribers: Sequence[Subscriber]
+    now: datetime
+    ids: IdSource
+    result_url: Callable[[UUID], str]
+    changed: dict[UUID, Project] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+    artifacts: dict[UUID, tuple[Artifact, ...]] = field(default_factory=dict)
+
+    def enter(self, milestone: Milestone) -> ReportAnswer:
+        """Decide one milestone; nothing is stored before `write`."""
+        project = self.projects.get(milestone.project_id)
+        if project is None:
+            return _refused(milestone, SilenceReason.PROJECT_NOT_FOUND)
+        if project.deleted_at is not None:
+            return _silent(milestone, SilenceReason.PROJECT_DELETED)
+        try:
+            moved = project.moved(milestone.status, self.now, milestone.stage)
+        except IllegalTransition:
+            return _refused(milestone, SilenceReason.ILLEGAL_TRANSITION)
+        self.projects[moved.id] = self.changed[moved.id] = moved
+        if moved.status is ProjectStatus.COMPLETED:
+            self.artifacts[moved.id] = milestone.artifacts
+        event_type = BY_STATUS.get(moved.status)
+        if event_type is None:
+            return _silent(milestone, SilenceReason.NO_EVENT_FOR_STATUS)
+        event = self._announce(moved, event_type, milestone)
+        notified = event.reason is None
+        return ReportAnswer(milestone.report_id, True, event.id, notified, event.reason)
+
+    async def write(self, transaction: Transaction) -> None:
+        await transaction.projects.save(list(self.changed.values()))
+        await transaction.events.add(self.events)
+        await transaction.deliveries.add(self.deliveries)
+        await transaction.projects.replace_artifacts(self.account_id, self.artifacts)
+
+    def _announce(self, project: Project, event_type: EventType, milestone: Milestone) -> Event:
+        event_id = self.ids(self.now)
+        facts = MilestoneFacts(
+            project.id, project.status, project.stage, milestone.error, self.result_url(project.id)
+        )
+        body = freeze(event_id, event_type.name, self.now, event_type.data(facts))
+        ineligible = ineligibility(project, self.now)
+        event = Event(
+            account_id=project.account_id,
+            id=event_id,
+            type=event_type.name,
+            created_at=self.now,
+            project_id=project.id,
+            occurred_at=milestone.occurred_at or self.now,
+            body=body,
+            reason=SilenceReason(ineligible) if ineligible else None,
+        )
+        if event.reason is None:
+            event = self._fan_out(event)
+        self.events.append(event)
+        return event
+
+    def _fan_out(self, event: Event) -> Event:
+        made = deliveries_of(event, self.subscribers, self.ids)
+        self.deliveries += made
+        if not made:
+            return event.silenced(SilenceReason.NOT_SUBSCRIBED)
+        if all(delivery.status is DeliveryStatus.CANCELLED for delivery in made):
+            return event.silenced(SilenceReason.ENDPOINT_DISABLED)
+        return event
+
+
+@dataclass(frozen=True, slots=True)
+class Bookkeeper:
+    """Opens the book of an account inside a transaction that has locked the projects."""
+
+    clock: Clock
+    ids: IdSource
+    result_url: Callable[[UUID], str]
+
+    async def open(
+        self, transaction: Transaction, account_id: UUID, projects: dict[UUID, Project]
+    ) -> MilestoneBook:
+        account = await transaction.accounts.get(account_id)
+        enabled = account is not None and account.webhooks_enabled
+        subscribers = await transaction.endpoints.subscribers(account_id) if enabled else []
+        now = self.clock.now()
+        return MilestoneBook(account_id, projects, subscribers, now, self.ids, self.result_url)
+
+
+def _refused(milestone: Milestone, reason: SilenceReason) -> ReportAnswer:
+    return ReportAnswer(milestone.report_id, False, None, False, reason)
+
+
+def _silent(milestone: Milestone, reason: SilenceReason) -> ReportAnswer:
+    return ReportAnswer(milestone.report_id, True, None, False, reason)

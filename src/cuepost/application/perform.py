@@ -1,0 +1,134 @@
+"""Runs a use case in a transaction, once: contention is tried again, an Idempotency-Key is kept."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from cuepost.domain.access import Caller
+from cuepost.domain.errors import IdempotencyKeyReused, Refused
+from cuepost.ports.records import RememberedAnswer
+from cuepost.ports.runtime import Clock, SecretBox
+from cuepost.ports.store import Contention, Store, Transaction
+
+T = TypeVar("T")
+
+TRIES = 5
+# Service keys belong to no account; their idempotency keys lie under this one.
+OPERATOR = UUID(int=0)
+_SEAL_CONTEXT = b"idempotent answer"
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotentCall:
+    """An Idempotency-Key, and a fingerprint of the request that came with it."""
+
+    key: str
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a door answered, as opaque bytes; `replayed` when an earlier answer is given again."""
+
+    content: bytes
+    replayed: bool = False
+
+
+Action = Callable[[Transaction], Awaitable[T]]
+
+
+@dataclass(frozen=True, slots=True)
+class Perform:
+    store: Store
+    clock: Clock
+    box: SecretBox
+
+    async def read(self, action: Action[T]) -> T:
+        async with self.store.snapshot() as transaction:
+            return await action(transaction)
+
+    async def change(self, action: Action[T]) -> T:
+        for _ in range(TRIES - 1):
+            try:
+                return await self._change(action)
+            except Contention:
+                continue
+        return await self._change(action)
+
+    async def once(
+        self,
+        caller: Caller,
+        call: IdempotentCall | None,
+        action: Action[bytes],
+        refusal: Callable[[Refused], bytes],
+    ) -> Answer:
+        """The change and the memory of its answer commit together, so a retry never does it twice.
+
+        A refusal is remembered as well, and raised.
+        """
+        if call is None:
+            return Answer(await self.change(action))
+        try:
+            return await self.change(
+                lambda transaction: self._first(caller, call, action, transaction)
+            )
+        except IdempotencyKeyReused:
+            raise
+        except Refused as refused:
+            content = refusal(refused)
+            await self.remember(caller, call, content)
+            return Answer(content)
+
+    async def recall(self, caller: Caller, call: IdempotentCall) -> Answer | None:
+        """For work that spans several transactions and is idempotent in itself."""
+
+        async def look(transaction: Transaction) -> Answer | None:
+            return self._replay(call, await self._claim(caller, call, transaction))
+
+        return await self.change(look)
+
+    async def remember(self, caller: Caller, call: IdempotentCall, content: bytes) -> None:
+        async def keep(transaction: Transaction) -> None:
+            await self._claim(caller, call, transaction)
+            await self._keep(caller, call, content, transaction)
+
+        await self.change(keep)
+
+    async def _change(self, action: Action[T]) -> T:
+        async with self.store.transaction() as transaction:
+            return await action(transaction)
+
+    async def _first(
+        self, caller: Caller, call: IdempotentCall, action: Action[bytes], transaction: Transaction
+    ) -> Answer:
+        earlier = self._replay(call, await self._claim(caller, call, transaction))
+        if earlier is not None:
+            return earlier
+        content = await action(transaction)
+        await self._keep(caller, call, content, transaction)
+        return Answer(content)
+
+    async def _claim(
+        self, caller: Caller, call: IdempotentCall, transaction: Transaction
+    ) -> RememberedAnswer | None:
+        owner = caller.account_id or OPERATOR
+        return await transaction.idempotency.claim(
+            owner, call.key, call.fingerprint, self.clock.now()
+        )
+
+    async def _keep(
+        self, caller: Caller, call: IdempotentCall, content: bytes, transaction: Transaction
+    ) -> None:
+        owner = caller.account_id or OPERATOR
+        sealed = self.box.seal(content, _SEAL_CONTEXT)
+        await transaction.idempotency.remember(owner, call.key, sealed)
+
+    def _replay(self, call: IdempotentCall, earlier: RememberedAnswer | None) -> Answer | None:
+        if earlier is None:
+            return None
+        if earlier.fingerprint != call.fingerprint:
+            raise IdempotencyKeyReused
+        if earlier.sealed_answer is None:
+            return None
+        return Answer(self.box.open(earlier.sealed_answer, _SEAL_CONTEXT), replayed=True)

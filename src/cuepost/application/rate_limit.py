@@ -1,0 +1,55 @@
+"""How many requests a key may send: a bucket of tokens that refills steadily, in each process."""
+
+import math
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cuepost.domain.access import Caller
+from cuepost.domain.errors import RateLimited
+from cuepost.ports.runtime import Clock
+
+REMEMBERED_BUCKETS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """For the RateLimit headers: the limit a minute, what is left, seconds until it is full."""
+
+    limit: int
+    remaining: int
+    reset_seconds: int
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    filled_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    clock: Clock
+    per_minute: int
+    per_minute_for_services: int
+    _buckets: dict[str, _Bucket] = field(default_factory=dict)
+
+    def spend(self, caller: Caller) -> Allowance:
+        limit = self.per_minute if caller.account_id else self.per_minute_for_services
+        bucket = self._refilled(caller.actor, limit)
+        if bucket.tokens < 1:
+            raise RateLimited(math.ceil((1 - bucket.tokens) * 60 / limit))
+        bucket.tokens -= 1
+        reset = math.ceil((limit - bucket.tokens) * 60 / limit)
+        return Allowance(limit, int(bucket.tokens), reset)
+
+    def _refilled(self, actor: str, limit: int) -> _Bucket:
+        now = self.clock.now()
+        bucket = self._buckets.get(actor)
+        if bucket is None:
+            if len(self._buckets) >= REMEMBERED_BUCKETS:
+                self._buckets.clear()
+            bucket = self._buckets[actor] = _Bucket(limit, now)
+        elapsed = (now - bucket.filled_at).total_seconds()
+        bucket.tokens = min(limit, bucket.tokens + max(elapsed, 0) * limit / 60)
+        bucket.filled_at = now
+        return bucket

@@ -1,0 +1,173 @@
+"""Sending ended deliveries again: one by hand, or many as a job with progress."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from cuepost.application.audit_trail import AuditTrail
+from cuepost.application.browse_history import DeliveryView, with_last_attempts
+from cuepost.domain.access import Caller, Scope
+from cuepost.domain.audit import Action
+from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
+from cuepost.domain.delivery import FINAL, Delivery, DeliveryStatus
+from cuepost.domain.eligibility import ineligibility
+from cuepost.domain.endpoint import Endpoint
+from cuepost.domain.errors import (
+    EndpointDisabled,
+    FieldError,
+    Invalid,
+    NotFound,
+    ProjectNotEligible,
+)
+from cuepost.ports.runtime import Clock, IdSource
+from cuepost.ports.store import Transaction
+
+DEFAULT_STATUSES = (DeliveryStatus.FAILED, DeliveryStatus.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Redeliver:
+    clock: Clock
+    ids: IdSource
+    audit: AuditTrail
+
+    async def one(
+        self, transaction: Transaction, caller: Caller, webhook_id: UUID, delivery_id: UUID
+    ) -> DeliveryView:
+        endpoint = await self._enabled_endpoint(transaction, caller, webhook_id)
+        delivery = await transaction.deliveries.lock(endpoint.account_id, delivery_id)
+        if delivery is None or delivery.webhook_id != webhook_id:
+            raise NotFound
+        delivery.require_final()
+        if not await self._eligible(transaction, [delivery]):
+            raise ProjectNotEligible
+        now = self.clock.now()
+        await transaction.deliveries.send_again(endpoint.account_id, [delivery_id], now)
+        await self.audit.note(
+            transaction, caller, Action.DELIVERY_RETRIED, endpoint.account_id, delivery_id
+        )
+        reopened = await transaction.deliveries.get(endpoint.account_id, delivery_id)
+        assert reopened is not None
+        return (await with_last_attempts(transaction, endpoint.account_id, [reopened]))[0]
+
+    async def start_bulk(
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        webhook_id: UUID,
+        *,
+        since: datetime,
+        until: datetime | None,
+        statuses: Sequence[DeliveryStatus],
+        dry_run: bool,
+    ) -> BulkRetry:
+        """A dry run counts and stores nothing."""
+        endpoint = await self._enabled_endpoint(transaction, caller, webhook_id)
+        now = self.clock.now()
+        job = BulkRetry(
+            account_id=endpoint.account_id,
+            id=self.ids(now),
+            webhook_id=webhook_id,
+            since=since,
+            until=until or now,
+            statuses=_ended(statuses or DEFAULT_STATUSES),
+            state=BulkRetryState.RUNNING,
+            count=0,
+            created_at=now,
+        )
+        job = replace(job, count=await transaction.bulk_retries.count_candidates(job))
+        if not dry_run:
+            await transaction.bulk_retries.add(job)
+            await self.audit.note(
+                transaction, caller, Action.BULK_RETRY_STARTED, job.account_id, webhook_id
+            )
+        return job
+
+    async def bulk(
+        self, transaction: Transaction, caller: Caller, webhook_id: UUID, job_id: UUID
+    ) -> BulkRetry:
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
+        job = await transaction.bulk_retries.get(account_id, webhook_id, job_id)
+        if job is None:
+            raise NotFound
+        return job
+
+    async def cancel_bulk(
+        self, transaction: Transaction, caller: Caller, webhook_id: UUID, job_id: UUID
+    ) -> BulkRetry:
+        """What was sent again already stays sent; the rest is left as it is."""
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+        job = await transaction.bulk_retries.lock(account_id, job_id)
+        if job is None or job.webhook_id != webhook_id:
+            raise NotFound
+        if job.state is BulkRetryState.RUNNING:
+            job = replace(job, state=BulkRetryState.CANCELLED, finished_at=self.clock.now())
+            await transaction.bulk_retries.save(job)
+            await self.audit.note(
+                transaction, caller, Action.BULK_RETRY_CANCELLED, account_id, webhook_id
+            )
+        return job
+
+    async def bulk_step(
+        self, transaction: Transaction, account_id: UUID, job_id: UUID, limit: int
+    ) -> bool:
+        """Send the next ones again; True when there may be more to do."""
+        job = await transaction.bulk_retries.lock(account_id, job_id)
+        if job is None or job.state is not BulkRetryState.RUNNING:
+            return False
+        endpoint = await transaction.endpoints.lock(account_id, job.webhook_id)
+        candidates = await transaction.bulk_retries.next_candidates(job, limit)
+        if endpoint is None or not endpoint.enabled or not candidates:
+            await transaction.bulk_retries.save(_finished(job, self.clock.now()))
+            return False
+        chosen = await self._eligible(transaction, candidates)
+        sent = await transaction.deliveries.send_again(account_id, chosen, self.clock.now())
+        await transaction.bulk_retries.save(
+            replace(
+                job,
+                retried=job.retried + sent,
+                skipped=job.skipped + len(candidates) - sent,
+                position=candidates[-1].id,
+            )
+        )
+        return True
+
+    async def _enabled_endpoint(
+        self, transaction: Transaction, caller: Caller, webhook_id: UUID
+    ) -> Endpoint:
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+        endpoint = await transaction.endpoints.lock(account_id, webhook_id)
+        if endpoint is None:
+            raise NotFound
+        if not endpoint.enabled:
+            raise EndpointDisabled
+        return endpoint
+
+    async def _eligible(
+        self, transaction: Transaction, deliveries: Sequence[Delivery]
+    ) -> list[UUID]:
+        """Test deliveries, and those whose project may still notify."""
+        account_id, now = deliveries[0].account_id, self.clock.now()
+        named = {each.project_id for each in deliveries if each.project_id is not None}
+        projects = await transaction.projects.lock(account_id, list(named))
+        eligible = {None} | {
+            project.id for project in projects.values() if ineligibility(project, now) is None
+        }
+        return [each.id for each in deliveries if each.project_id in eligible]
+
+
+def _ended(statuses: Sequence[DeliveryStatus]) -> tuple[DeliveryStatus, ...]:
+    if any(status not in FINAL for status in statuses):
+        raise Invalid(
+            FieldError(
+                "statuses",
+                "status_not_final",
+                f"Only ended deliveries can be sent again: {', '.join(FINAL)}.",
+            )
+        )
+    return tuple(status for status in FINAL if status in statuses)
+
+
+def _finished(job: BulkRetry, now: datetime) -> BulkRetry:
+    return replace(job, state=BulkRetryState.FINISHED, finished_at=now)

@@ -1,0 +1,105 @@
+"""The pipeline reports milestones; an accepted one is committed with all that follows."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from cuepost.application.milestone_book import Bookkeeper, Milestone
+from cuepost.application.perform import Perform
+from cuepost.domain.access import Caller, Scope
+from cuepost.domain.errors import FieldError, Invalid
+from cuepost.domain.event import SilenceReason
+from cuepost.domain.project import ProjectStatus, Stage, stage_after
+from cuepost.ports.records import ReportAnswer
+from cuepost.ports.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMilestones:
+    perform: Perform
+    bookkeeper: Bookkeeper
+
+    async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
+        """One answer each, in order; one transaction for each account that is concerned."""
+        caller.require(Scope.MILESTONES_REPORT)
+        _require_consistent(milestones)
+        named = list({milestone.project_id for milestone in milestones})
+        owners = await self.perform.read(lambda transaction: transaction.projects.owners(named))
+        of_account: dict[UUID, list[Milestone]] = defaultdict(list)
+        for milestone in milestones:
+            if milestone.project_id in owners:
+                of_account[owners[milestone.project_id]].append(milestone)
+        answers: dict[tuple[UUID, str], ReportAnswer] = {}
+        for account_id, batch in of_account.items():
+            answered = await self._report_for(account_id, batch)
+            answers |= {(account_id, report_id): found for report_id, found in answered.items()}
+        return [
+            answers[owners[milestone.project_id], milestone.report_id]
+            if milestone.project_id in owners
+            else _unknown(milestone)
+            for milestone in milestones
+        ]
+
+    async def _report_for(
+        self, account_id: UUID, batch: Sequence[Milestone]
+    ) -> dict[str, ReportAnswer]:
+        async def book(transaction: Transaction) -> dict[str, ReportAnswer]:
+            return await self._book(transaction, account_id, batch)
+
+        return await self.perform.change(book)
+
+    async def _book(
+        self, transaction: Transaction, account_id: UUID, batch: Sequence[Milestone]
+    ) -> dict[str, ReportAnswer]:
+        # Projects first: whoever reports the same milestone waits here, and then finds the report.
+        projects = await transaction.projects.lock(
+            account_id, list({milestone.project_id for milestone in batch})
+        )
+        answers = await transaction.reports.find(
+            account_id, [milestone.report_id for milestone in batch]
+        )
+        book = await self.bookkeeper.open(transaction, account_id, projects)
+        fresh: list[ReportAnswer] = []
+        for milestone in batch:
+            if milestone.report_id not in answers:
+                answer = answers[milestone.report_id] = book.enter(milestone)
+                # A refused report leaves no trace, so that it may be repeated when its time comes.
+                if answer.accepted:
+                    fresh.append(answer)
+        await book.write(transaction)
+        await transaction.reports.add(account_id, fresh, book.now)
+        return answers
+
+
+def _unknown(milestone: Milestone) -> ReportAnswer:
+    return ReportAnswer(milestone.report_id, False, None, False, SilenceReason.PROJECT_NOT_FOUND)
+
+
+def _require_consistent(milestones: Sequence[Milestone]) -> None:
+    errors = [
+        FieldError(f"milestones[{place}].{error.field}", error.code, error.message)
+        for place, milestone in enumerate(milestones)
+        for error in _contradictions(milestone)
+    ]
+    if errors:
+        raise Invalid(*errors)
+
+
+def _contradictions(milestone: Milestone) -> list[FieldError]:
+    errors: list[FieldError] = []
+    try:
+        stage_after(Stage.PROCESSING, milestone.status, milestone.stage)
+    except Invalid as invalid:
+        errors += invalid.errors
+    if milestone.error is not None and milestone.status is not ProjectStatus.FAILED:
+        errors.append(
+            FieldError("error", "error_not_expected", "Only a failed milestone has an error.")
+        )
+    if milestone.artifacts and milestone.status is not ProjectStatus.COMPLETED:
+        errors.append(
+            FieldError(
+                "artifacts", "artifacts_not_expected", "Only a completed milestone has artifacts."
+            )
+        )
+    return errors

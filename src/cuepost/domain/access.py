@@ -1,0 +1,110 @@
+"""Accounts, API keys and what a caller may do."""
+
+import hashlib
+import hmac
+import re
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from cuepost.domain.errors import MissingScope, NotFound, WebhooksNotEnabled
+
+TOKEN_PREFIX = "cpk_"
+TOKEN_SECRET_BYTES = 32
+_TOKEN = re.compile(r"cpk_([0-9a-f]{32})([A-Za-z0-9_-]{43})\Z")
+
+
+class Scope(StrEnum):
+    WEBHOOKS_MANAGE = "webhooks:manage"
+    WEBHOOKS_READ = "webhooks:read"
+    PROJECTS_READ = "projects:read"
+    PROJECTS_WRITE = "projects:write"
+    MILESTONES_REPORT = "milestones:report"
+
+
+SERVICE_SCOPES = frozenset({Scope.MILESTONES_REPORT})
+ACCOUNT_SCOPES = frozenset(Scope) - SERVICE_SCOPES
+_IMPLIED = {Scope.WEBHOOKS_READ: Scope.WEBHOOKS_MANAGE}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    id: UUID
+    name: str
+    webhooks_enabled: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key of an account, or, without an account, a service key of the operator."""
+
+    id: UUID
+    account_id: UUID | None
+    name: str
+    digest: bytes
+    scopes: frozenset[Scope]
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+    def accepts(self, token: str, now: datetime) -> bool:
+        fits = hmac.compare_digest(self.digest, digest(token))
+        expired = self.expires_at is not None and self.expires_at <= now
+        return fits and not expired and self.revoked_at is None
+
+
+def compose_token(key_id: UUID, secret: bytes) -> str:
+    return TOKEN_PREFIX + key_id.hex + urlsafe_b64encode(secret).decode().rstrip("=")
+
+
+def key_id_in(token: str) -> UUID | None:
+    match = _TOKEN.match(token)
+    return UUID(hex=match[1]) if match else None
+
+
+def digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+class Door(StrEnum):
+    """The way by which somebody came in."""
+
+    REST = "rest"
+    CLI = "cli"
+    PAGES = "pages"
+    MCP = "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: a key or an operator, with what it may do, and from where."""
+
+    door: Door
+    actor: str
+    account_id: UUID | None
+    scopes: frozenset[Scope]
+    webhooks_enabled: bool = False
+    address: str | None = None
+
+    def require(self, scope: Scope) -> None:
+        if scope not in self.scopes and _IMPLIED.get(scope) not in self.scopes:
+            raise MissingScope(f"This key lacks the scope {scope}.", scope=scope)
+
+    def require_webhooks(self, scope: Scope) -> UUID:
+        """The account, if the caller may use webhooks in it."""
+        self.require(scope)
+        account_id = self.account
+        if not self.webhooks_enabled:
+            raise WebhooksNotEnabled
+        return account_id
+
+    @property
+    def account(self) -> UUID:
+        """The account that the caller acts in; a service key has none, and finds nothing."""
+        if self.account_id is None:
+            raise NotFound
+        return self.account_id

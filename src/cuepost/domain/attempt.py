@@ -1,0 +1,93 @@
+"""One HTTP attempt and the closed list of ways it can end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from cuepost.domain.delivery import Trigger
+
+
+class Outcome(StrEnum):
+    DELIVERED = "delivered"
+    HTTP_ERROR = "http_error"
+    REDIRECT = "redirect"
+    TIMEOUT = "timeout"
+    DNS_ERROR = "dns_error"
+    CONNECT_ERROR = "connect_error"
+    TLS_ERROR = "tls_error"
+    BLOCKED_DESTINATION = "blocked_destination"
+    PROTOCOL_ERROR = "protocol_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    sentence: str
+    mend: str
+
+
+EXPLANATIONS: Mapping[Outcome, Explanation] = {
+    Outcome.DELIVERED: Explanation(
+        "The receiver acknowledged the event.", "Nothing has to be done."
+    ),
+    Outcome.HTTP_ERROR: Explanation(
+        "The receiver answered with a status that is not 2xx.",
+        "Look into the receiver's log for this event id, mend the cause and send it again.",
+    ),
+    Outcome.REDIRECT: Explanation(
+        "The receiver answered with a redirect, and redirects are not followed.",
+        "Register the final address itself as the endpoint's URL.",
+    ),
+    Outcome.TIMEOUT: Explanation(
+        "The receiver did not acknowledge in time.",
+        "Store the event, answer 2xx at once, and do the work afterwards.",
+    ),
+    Outcome.DNS_ERROR: Explanation(
+        "The receiver's host name could not be resolved.",
+        "Check the host name and its DNS records.",
+    ),
+    Outcome.CONNECT_ERROR: Explanation(
+        "No connection to the receiver could be made.",
+        "Check that the receiver runs and that its firewall lets port 443 in.",
+    ),
+    Outcome.TLS_ERROR: Explanation(
+        "The receiver's certificate or TLS set-up was not accepted.",
+        "Serve a valid certificate for this host name, with its chain, over TLS 1.2 or newer.",
+    ),
+    Outcome.BLOCKED_DESTINATION: Explanation(
+        "The receiver's address is not one that events may be sent to.",
+        "Use a receiver with a public address; for a local one use 'cuepost listen'.",
+    ),
+    Outcome.PROTOCOL_ERROR: Explanation(
+        "The receiver's answer was not valid HTTP.",
+        "Check what listens on that port, and any proxy in front of it.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    tls_ms: float | None = None
+    first_byte_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    account_id: UUID
+    delivery_id: UUID
+    budget: int
+    number: int
+    trigger: Trigger
+    started_at: datetime
+    duration_ms: float
+    timings: Timings
+    signed_with: tuple[str, ...]
+    request_headers: tuple[tuple[str, str], ...]
+    response_status: int | None
+    response_headers: tuple[tuple[str, str], ...]
+    response_body: bytes
+    response_truncated: bool
+    outcome: Outcome

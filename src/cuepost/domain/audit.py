@@ -1,0 +1,42 @@
+"""The audit trail: who did what, from where, when."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+RETENTION_DAYS = 400
+
+
+class Action(StrEnum):
+    ACCOUNT_CREATED = "account.created"
+    ACCESS_OPENED = "account.access_opened"
+    ACCESS_CLOSED = "account.access_closed"
+    KEY_CREATED = "key.created"
+    KEY_REVOKED = "key.revoked"
+    WEBHOOK_CREATED = "webhook.created"
+    WEBHOOK_CHANGED = "webhook.changed"
+    WEBHOOK_ENABLED = "webhook.enabled"
+    WEBHOOK_DISABLED = "webhook.disabled"
+    WEBHOOK_DELETED = "webhook.deleted"
+    SECRET_ROTATED = "webhook.secret_rotated"
+    OVERLAP_ENDED = "webhook.overlap_ended"
+    TEST_SENT = "webhook.test_sent"
+    DELIVERY_RETRIED = "delivery.retried"
+    BULK_RETRY_STARTED = "bulk_retry.started"
+    BULK_RETRY_CANCELLED = "bulk_retry.cancelled"
+    PROJECT_DELETED = "project.deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    account_id: UUID
+    id: UUID
+    action: Action
+    actor: str
+    door: str
+    address: str | None
+    subject: str | None
+    details: Mapping[str, str]
+    at: datetime

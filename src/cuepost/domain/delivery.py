@@ -1,0 +1,100 @@
+"""A delivery is one event on its way to one endpoint; here are its states and its moves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from cuepost.domain.errors import DeliveryInProgress
+
+
+class DeliveryStatus(StrEnum):
+    PENDING = "pending"
+    DELIVERING = "delivering"
+    RETRYING = "retrying"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Cause(StrEnum):
+    CLAIMED = "claimed"
+    RELEASED_BEFORE_FIRST_ATTEMPT = "released before its first attempt"
+    RELEASED_BETWEEN_ATTEMPTS = "released between attempts"
+    SUCCEEDED = "receiver answered 2xx"
+    ATTEMPT_FAILED = "attempt failed"
+    BUDGET_SPENT = "last attempt failed"
+    STOPPED = "stopped"
+    SENT_AGAIN = "sent again by hand"
+
+
+class CancelReason(StrEnum):
+    ENDPOINT_DISABLED = "endpoint_disabled"
+    PROJECT_DELETED = "project_deleted"
+    PROJECT_ACCESS_EXPIRED = "project_access_expired"
+
+
+class Trigger(StrEnum):
+    AUTOMATIC = "automatic"
+    MANUAL = "manual"
+    TEST = "test"
+
+
+_S, _C = DeliveryStatus, Cause
+TRANSITIONS: Mapping[tuple[DeliveryStatus, Cause], DeliveryStatus] = {
+    (_S.PENDING, _C.CLAIMED): _S.DELIVERING,
+    (_S.RETRYING, _C.CLAIMED): _S.DELIVERING,
+    (_S.DELIVERING, _C.RELEASED_BEFORE_FIRST_ATTEMPT): _S.PENDING,
+    (_S.DELIVERING, _C.RELEASED_BETWEEN_ATTEMPTS): _S.RETRYING,
+    (_S.DELIVERING, _C.SUCCEEDED): _S.DELIVERED,
+    (_S.DELIVERING, _C.ATTEMPT_FAILED): _S.RETRYING,
+    (_S.DELIVERING, _C.BUDGET_SPENT): _S.FAILED,
+    (_S.PENDING, _C.STOPPED): _S.CANCELLED,
+    (_S.RETRYING, _C.STOPPED): _S.CANCELLED,
+    (_S.DELIVERING, _C.STOPPED): _S.CANCELLED,
+    (_S.DELIVERED, _C.SENT_AGAIN): _S.PENDING,
+    (_S.FAILED, _C.SENT_AGAIN): _S.PENDING,
+    (_S.CANCELLED, _C.SENT_AGAIN): _S.PENDING,
+}
+
+LIVE = (_S.PENDING, _S.DELIVERING, _S.RETRYING)
+FINAL = (_S.DELIVERED, _S.FAILED, _S.CANCELLED)
+
+
+class IllegalMove(Exception):
+    """A bug: the state machine has no such move."""
+
+
+def after(status: DeliveryStatus, cause: Cause) -> DeliveryStatus:
+    try:
+        return TRANSITIONS[status, cause]
+    except KeyError:
+        raise IllegalMove(f"{status} has no move for '{cause}'") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """`budget` counts the budgets of three attempts that were opened: 1, and one more a retry."""
+
+    account_id: UUID
+    id: UUID
+    webhook_id: UUID
+    event_id: UUID
+    event_type: str
+    project_id: UUID | None
+    trigger: Trigger
+    status: DeliveryStatus
+    created_at: datetime
+    reason: CancelReason | None = None
+    attempt_count: int = 0
+    budget: int = 1
+    next_attempt_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    def require_final(self) -> "Delivery":
+        if self.status not in FINAL:
+            raise DeliveryInProgress(
+                f"The delivery is {self.status}; it can be sent again once it has ended."
+            )
+        return self

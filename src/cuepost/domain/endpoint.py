@@ -1,0 +1,129 @@
+"""A webhook endpoint: where to, which events, and the secrets that sign for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from cuepost.domain.errors import FieldError, Invalid, RotationOverlapActive
+from cuepost.domain.event_catalog import BY_NAME, DEFAULT_SUBSCRIPTION, SUBSCRIBABLE
+from cuepost.domain.instants import to_text
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    account_id: UUID
+    id: UUID
+    url: str
+    events: tuple[str, ...]
+    description: str
+    enabled: bool
+    created_at: datetime
+    updated_at: datetime
+    last_delivered_at: datetime | None = None
+    failing_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredSecret:
+    """A signing secret as it lies in the store: sealed, with the hint that people may see."""
+
+    version: int
+    sealed: bytes
+    hint: str
+    created_at: datetime
+    expires_at: datetime | None = None
+
+    def is_live(self, now: datetime) -> bool:
+        return self.expires_at is None or self.expires_at > now
+
+    def expiring(self, at: datetime) -> "StoredSecret":
+        return replace(self, expires_at=at)
+
+    def __repr__(self) -> str:
+        return f"StoredSecret(version={self.version}, {self.hint})"
+
+
+@dataclass(frozen=True, slots=True)
+class Keyring:
+    """The live secrets of an endpoint: the one of now, and during an overlap the previous one."""
+
+    current: StoredSecret
+    previous: StoredSecret | None = None
+
+    @classmethod
+    def at(cls, now: datetime, secrets: Sequence[StoredSecret]) -> "Keyring":
+        newest_first = sorted(secrets, key=lambda secret: secret.version, reverse=True)
+        live_before = [secret for secret in newest_first[1:] if secret.is_live(now)]
+        return cls(newest_first[0], live_before[0] if live_before else None)
+
+    @property
+    def previous_expires_at(self) -> datetime | None:
+        return self.previous.expires_at if self.previous else None
+
+    def require_rotation_allowed(self) -> None:
+        until = self.previous_expires_at
+        if until is not None:
+            raise RotationOverlapActive(
+                f"The previous secret works until {to_text(until)}; rotate again after that, "
+                "or end the overlap now.",
+                availableAt=to_text(until),
+            )
+
+    def rotated(self, successor: StoredSecret, overlap: timedelta) -> "Keyring":
+        return Keyring(successor, self.current.expiring(successor.created_at + overlap))
+
+
+class HealthState(StrEnum):
+    HEALTHY = "healthy"
+    RETRYING = "retrying"
+    FAILING = "failing"
+    DISABLED = "disabled"
+    NEVER_DELIVERED = "never_delivered"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    state: HealthState
+    since: datetime | None
+    last_delivered_at: datetime | None
+    failing: int
+
+
+def health(endpoint: Endpoint, retrying: int) -> Health:
+    """How the endpoint is doing; `retrying` counts deliveries that wait for another attempt."""
+    state, since = _health_state(endpoint, retrying)
+    return Health(state, since, endpoint.last_delivered_at, retrying)
+
+
+def _health_state(endpoint: Endpoint, retrying: int) -> tuple[HealthState, datetime | None]:
+    if not endpoint.enabled:
+        return HealthState.DISABLED, endpoint.updated_at
+    if endpoint.failing_since is not None:
+        return HealthState.FAILING, endpoint.failing_since
+    if retrying:
+        return HealthState.RETRYING, None
+    if endpoint.last_delivered_at is None:
+        return HealthState.NEVER_DELIVERED, endpoint.created_at
+    return HealthState.HEALTHY, endpoint.last_delivered_at
+
+
+def subscription(events: Sequence[str] | None) -> tuple[str, ...]:
+    """The chosen types in catalogue order; none chosen means the default ones."""
+    if not events:
+        return DEFAULT_SUBSCRIPTION
+    errors = [
+        FieldError(f"events[{position}]", *_complaint(name))
+        for position, name in enumerate(events)
+        if name not in SUBSCRIBABLE
+    ]
+    if errors:
+        raise Invalid(*errors)
+    return tuple(name for name in SUBSCRIBABLE if name in events)
+
+
+def _complaint(name: str) -> tuple[str, str]:
+    if name in BY_NAME:
+        return "event_type_not_subscribable", f"{name} is sent on request; it has no subscription."
+    return "unknown_event_type", f"Choose from {', '.join(SUBSCRIBABLE)}."

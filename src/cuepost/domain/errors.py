@@ -1,0 +1,159 @@
+"""Refused commands: each has a stable code, and no HTTP status (the doors map kinds to theirs).
+
+Refused
+├── Unauthenticated          unauthenticated
+├── Forbidden
+│   ├── MissingScope         missing_scope
+│   └── WebhooksNotEnabled   webhooks_not_enabled
+├── NotFound                 not_found
+├── Gone
+│   ├── ProjectDeleted       project_deleted
+│   └── ProjectAccessExpired project_access_expired
+├── Conflict
+│   ├── IllegalTransition    illegal_transition
+│   ├── RotationOverlapActive rotation_overlap_active
+│   ├── DeliveryInProgress   delivery_in_progress
+│   ├── EndpointDisabled     endpoint_disabled
+│   ├── EndpointLimitReached endpoint_limit_reached
+│   ├── ProjectNotEligible   project_not_eligible
+│   └── ResultNotReady       result_not_ready
+├── Invalid                  invalid_request, with a list of field errors
+│   └── IdempotencyKeyReused idempotency_key_reused
+└── RateLimited              rate_limited
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class Refused(Exception):
+    """The request was refused."""
+
+    code: ClassVar[str]
+
+    def __init__(self, message: str | None = None, **details: str | int | None) -> None:
+        super().__init__(message or type(self).__doc__)
+        self.details = details
+
+
+class Unauthenticated(Refused):
+    """Send a valid API key in the header 'Authorization: Bearer <API_KEY>'."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(Refused):
+    """This key may not do that."""
+
+
+class MissingScope(Forbidden):
+    """This key lacks the scope that the call needs."""
+
+    code = "missing_scope"
+
+
+class WebhooksNotEnabled(Forbidden):
+    """Webhooks are not open to this account yet; ask the operator to open access."""
+
+    code = "webhooks_not_enabled"
+
+
+class NotFound(Refused):
+    """There is no such thing in this account."""
+
+    code = "not_found"
+
+
+class Gone(Refused):
+    """It was here once, and is not any more."""
+
+
+class ProjectDeleted(Gone):
+    """The project was deleted."""
+
+    code = "project_deleted"
+
+
+class ProjectAccessExpired(Gone):
+    """The project's access window has ended."""
+
+    code = "project_access_expired"
+
+
+class Conflict(Refused):
+    """The thing is in a state in which this cannot be done."""
+
+
+class IllegalTransition(Conflict):
+    """The project cannot move to that status from where it is."""
+
+    code = "illegal_transition"
+
+
+class RotationOverlapActive(Conflict):
+    """The previous secret still works; rotate again once its overlap has ended."""
+
+    code = "rotation_overlap_active"
+
+
+class DeliveryInProgress(Conflict):
+    """The delivery is still under way; it can be sent again once it has ended."""
+
+    code = "delivery_in_progress"
+
+
+class EndpointDisabled(Conflict):
+    """The endpoint is disabled; enable it first."""
+
+    code = "endpoint_disabled"
+
+
+class EndpointLimitReached(Conflict):
+    """The account has as many endpoints as it may have; delete one first."""
+
+    code = "endpoint_limit_reached"
+
+
+class ProjectNotEligible(Conflict):
+    """The delivery's project was deleted or its access window has ended."""
+
+    code = "project_not_eligible"
+
+
+class ResultNotReady(Conflict):
+    """The project has no finished export yet."""
+
+    code = "result_not_ready"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    field: str
+    code: str
+    message: str
+
+
+class Invalid(Refused):
+    """The request is not valid."""
+
+    code = "invalid_request"
+
+    def __init__(self, *errors: FieldError, message: str | None = None) -> None:
+        super().__init__(message or (errors[0].message if errors else None))
+        self.errors = errors
+
+
+class IdempotencyKeyReused(Invalid):
+    """This Idempotency-Key was used with another request."""
+
+    code = "idempotency_key_reused"
+
+
+class RateLimited(Refused):
+    """Too many requests with this key; wait a little."""
+
+    code = "rate_limited"
+
+    def __init__(self, retry_after_seconds: int) -> None:
+        super().__init__()
+        self.retry_after_seconds = retry_after_seconds

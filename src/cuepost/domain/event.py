@@ -1,0 +1,50 @@
+"""An event: what happened, with the exact bytes that every receiver gets."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from cuepost.domain.instants import to_text
+
+
+class SilenceReason(StrEnum):
+    """Why a milestone or an event was sent to nobody."""
+
+    NOT_SUBSCRIBED = "not_subscribed"
+    STANDALONE_TRANSCRIPT = "standalone_transcript"
+    PROJECT_DELETED = "project_deleted"
+    PROJECT_ACCESS_EXPIRED = "project_access_expired"
+    NO_EVENT_FOR_STATUS = "no_event_for_status"
+    ILLEGAL_TRANSITION = "illegal_transition"
+    PROJECT_NOT_FOUND = "project_not_found"
+    ENDPOINT_DISABLED = "endpoint_disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    account_id: UUID
+    id: UUID
+    type: str
+    created_at: datetime
+    project_id: UUID | None
+    occurred_at: datetime
+    body: bytes
+    reason: SilenceReason | None = None
+
+    def silenced(self, reason: SilenceReason) -> "Event":
+        return replace(self, reason=reason)
+
+
+def freeze(event_id: UUID, event_type: str, created_at: datetime, data: Mapping[str, Any]) -> bytes:
+    """The event as it is stored, signed and sent: these four keys, in this order, compact UTF-8."""
+    envelope = {
+        "id": str(event_id),
+        "type": event_type,
+        "createdAt": to_text(created_at),
+        "data": data,
+    }
+    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,195 @@
+"""The event types: a new one is one entry here, and everything else iterates this table."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
+
+Json = Mapping[str, Any]
+
+ERROR_MESSAGE_LIMIT = 300
+UNEXPLAINED = ProcessingError("unknown", "The pipeline gave no reason.")
+
+_UUID: Json = {"type": "string", "format": "uuid"}
+_STAGE: Json = {"enum": [stage.value for stage in Stage]}
+_SAMPLE_PROJECT = "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90"
+_SAMPLE_WEBHOOK = "0198c0de-1111-7abc-8def-0123456789ab"
+
+
+@dataclass(frozen=True, slots=True)
+class MilestoneFacts:
+    """What an event may tell about a project: metadata, never media and never caption text."""
+
+    project_id: UUID
+    status: ProjectStatus
+    stage: Stage
+    error: ProcessingError | None
+    result_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    name: str
+    meaning: str
+    subscribed_by_default: bool
+    status: ProjectStatus | None
+    data: Callable[[MilestoneFacts], Json]
+    data_properties: Json
+    sample_data: Json
+
+    @property
+    def subscribable(self) -> bool:
+        return self.status is not None
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the whole body."""
+        return {
+            "type": "object",
+            "title": self.name,
+            "description": self.meaning,
+            "properties": {
+                "id": _UUID,
+                "type": {"const": self.name},
+                "createdAt": {"type": "string", "format": "date-time"},
+                "data": _object(self.data_properties),
+            },
+            "required": ["id", "type", "createdAt", "data"],
+            "additionalProperties": False,
+        }
+
+    def sample(self) -> dict[str, Any]:
+        return {
+            "id": "0198c0de-7b2c-7f00-8a1b-2c3d4e5f6071",
+            "type": self.name,
+            "createdAt": "2026-01-02T03:04:05.678Z",
+            "data": dict(self.sample_data),
+        }
+
+
+def _object(properties: Json) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _position(facts: MilestoneFacts) -> dict[str, Any]:
+    return {
+        "projectId": str(facts.project_id),
+        "status": facts.status.value,
+        "stage": facts.stage.value,
+    }
+
+
+def _completed(facts: MilestoneFacts) -> Json:
+    return {**_position(facts), "resultUrl": facts.result_url}
+
+
+def _failed(facts: MilestoneFacts) -> Json:
+    error = facts.error or UNEXPLAINED
+    message = error.message[:ERROR_MESSAGE_LIMIT]
+    return {**_position(facts), "error": {"code": error.code, "message": message}}
+
+
+def _not_from_a_project(facts: MilestoneFacts) -> Json:
+    raise LookupError("this event type does not come from a project")
+
+
+def webhook_test_data(webhook_id: UUID) -> Json:
+    return {"webhookId": str(webhook_id), "message": TEST_MESSAGE}
+
+
+TEST_MESSAGE = "This is a test event from cuepost. Handle it apart from project events."
+
+CATALOG: tuple[EventType, ...] = (
+    EventType(
+        name="project.completed",
+        meaning="The finished export is available.",
+        subscribed_by_default=True,
+        status=ProjectStatus.COMPLETED,
+        data=_completed,
+        data_properties={
+            "projectId": _UUID,
+            "status": {"const": "completed"},
+            "stage": {"const": "export"},
+            "resultUrl": {"type": "string", "format": "uri"},
+        },
+        sample_data={
+            "projectId": _SAMPLE_PROJECT,
+            "status": "completed",
+            "stage": "export",
+            "resultUrl": f"https://cuepost.example.com/v1/projects/{_SAMPLE_PROJECT}/result",
+        },
+    ),
+    EventType(
+        name="project.failed",
+        meaning="Processing or export failed.",
+        subscribed_by_default=True,
+        status=ProjectStatus.FAILED,
+        data=_failed,
+        data_properties={
+            "projectId": _UUID,
+            "status": {"const": "failed"},
+            "stage": _STAGE,
+            "error": _object(
+                {
+                    "code": {"type": "string"},
+                    "message": {"type": "string", "maxLength": ERROR_MESSAGE_LIMIT},
+                }
+            ),
+        },
+        sample_data={
+            "projectId": _SAMPLE_PROJECT,
+            "status": "failed",
+            "stage": "export",
+            "error": {"code": "render_timeout", "message": "The renderer ran out of time."},
+        },
+    ),
+    EventType(
+        name="project.ready",
+        meaning="Full processing is complete; the video can be reviewed or exported. "
+        "It does not confirm that a person has reviewed it.",
+        subscribed_by_default=False,
+        status=ProjectStatus.READY,
+        data=_position,
+        data_properties={
+            "projectId": _UUID,
+            "status": {"const": "ready"},
+            "stage": {"const": "processing"},
+        },
+        sample_data={"projectId": _SAMPLE_PROJECT, "status": "ready", "stage": "processing"},
+    ),
+    EventType(
+        name="project.cancelled",
+        meaning="The project was cancelled.",
+        subscribed_by_default=False,
+        status=ProjectStatus.CANCELLED,
+        data=_position,
+        data_properties={"projectId": _UUID, "status": {"const": "cancelled"}, "stage": _STAGE},
+        sample_data={"projectId": _SAMPLE_PROJECT, "status": "cancelled", "stage": "processing"},
+    ),
+    EventType(
+        name="webhook.test",
+        meaning="Sent when a test is asked for. Handle it apart from project events.",
+        subscribed_by_default=False,
+        status=None,
+        data=_not_from_a_project,
+        data_properties={"webhookId": _UUID, "message": {"type": "string"}},
+        sample_data={"webhookId": _SAMPLE_WEBHOOK, "message": TEST_MESSAGE},
+    ),
+)
+
+BY_NAME: Mapping[str, EventType] = MappingProxyType({entry.name: entry for entry in CATALOG})
+BY_STATUS: Mapping[ProjectStatus, EventType] = MappingProxyType(
+    {entry.status: entry for entry in CATALOG if entry.status is not None}
+)
+SUBSCRIBABLE: tuple[str, ...] = tuple(entry.name for entry in CATALOG if entry.subscribable)
+DEFAULT_SUBSCRIPTION: tuple[str, ...] = tuple(
+    entry.name for entry in CATALOG if entry.subscribed_by_default
+)
+TEST_EVENT = "webhook.test"

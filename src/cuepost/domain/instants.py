@@ -1,0 +1,25 @@
+"""Instants: aware UTC datetimes with millisecond precision, and how they look outside."""
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def to_millis(instant: datetime) -> int:
+    return (instant - EPOCH) // _MILLISECOND
+
+
+def from_millis(millis: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=millis)
+
+
+def to_text(instant: datetime) -> str:
+    """`2026-01-02T03:04:05.678Z`"""
+    return instant.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant.microsecond // 1000:03d}Z"
+
+
+def at_millisecond(instant: datetime) -> datetime:
+    """The same instant in UTC, cut to the precision that is stored and shown."""
+    in_utc = instant.astimezone(UTC)
+    return in_utc.replace(microsecond=in_utc.microsecond // 1000 * 1000)

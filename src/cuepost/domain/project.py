@@ -1,0 +1,138 @@
+"""A video project and the moves between its statuses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from cuepost.domain.errors import (
+    FieldError,
+    IllegalTransition,
+    Invalid,
+    ProjectAccessExpired,
+    ProjectDeleted,
+    ResultNotReady,
+)
+
+
+class ProjectStatus(StrEnum):
+    QUEUED = "queued"
+    PROCESSING = "processing"
+    READY = "ready"
+    EXPORTING = "exporting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Stage(StrEnum):
+    PROCESSING = "processing"
+    EXPORT = "export"
+
+
+class ProjectKind(StrEnum):
+    VIDEO = "video"
+    TRANSCRIPT = "transcript"
+
+
+class Origin(StrEnum):
+    APP = "app"
+    API = "api"
+    MCP = "mcp"
+
+
+_S = ProjectStatus
+MOVES: Mapping[ProjectStatus, frozenset[ProjectStatus]] = {
+    _S.QUEUED: frozenset({_S.PROCESSING, _S.FAILED, _S.CANCELLED}),
+    _S.PROCESSING: frozenset({_S.READY, _S.EXPORTING, _S.FAILED, _S.CANCELLED}),
+    _S.READY: frozenset({_S.EXPORTING, _S.CANCELLED}),
+    _S.EXPORTING: frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED}),
+    _S.COMPLETED: frozenset({_S.EXPORTING}),
+    _S.FAILED: frozenset({_S.PROCESSING, _S.EXPORTING}),
+    _S.CANCELLED: frozenset(),
+}
+
+# Failed and cancelled are missing: they happen in the stage the project is in.
+STAGE_OF: Mapping[ProjectStatus, Stage] = {
+    _S.QUEUED: Stage.PROCESSING,
+    _S.PROCESSING: Stage.PROCESSING,
+    _S.READY: Stage.PROCESSING,
+    _S.EXPORTING: Stage.EXPORT,
+    _S.COMPLETED: Stage.EXPORT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file that an export made, by its key in the media store."""
+
+    kind: str
+    name: str
+    key: str
+    content_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingError:
+    """Why a project failed, in words that carry no caption text."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    account_id: UUID
+    id: UUID
+    name: str
+    kind: ProjectKind
+    origin: Origin
+    status: ProjectStatus
+    stage: Stage
+    access_expires_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+
+    def moved(self, to: ProjectStatus, now: datetime, stage: Stage | None = None) -> "Project":
+        """The project after a legal move; a stage is only heard where the status leaves it open."""
+        if to not in MOVES[self.status]:
+            raise IllegalTransition(
+                f"A project that is {self.status} cannot become {to}.", currentStatus=self.status
+            )
+        return replace(self, status=to, stage=stage_after(self.stage, to, stage), updated_at=now)
+
+    def deleted(self, now: datetime) -> "Project":
+        """A tombstone: it answers 'gone' and keeps nothing that a person wrote."""
+        return replace(self, name="", deleted_at=now, updated_at=now)
+
+    def has_expired(self, now: datetime) -> bool:
+        return self.access_expires_at is not None and self.access_expires_at <= now
+
+    def require_present(self) -> "Project":
+        if self.deleted_at is not None:
+            raise ProjectDeleted
+        return self
+
+    def require_result(self, now: datetime) -> None:
+        self.require_present()
+        if self.has_expired(now):
+            raise ProjectAccessExpired
+        if self.status is not ProjectStatus.COMPLETED:
+            raise ResultNotReady(
+                f"The project is {self.status}; its result is ready once it is completed.",
+                projectStatus=self.status,
+            )
+
+
+def stage_after(current: Stage, to: ProjectStatus, reported: Stage | None) -> Stage:
+    fixed = STAGE_OF.get(to)
+    if fixed is None:
+        return reported or current
+    if reported is not None and reported is not fixed:
+        raise Invalid(
+            FieldError("stage", "stage_mismatch", f"The stage of status {to} is {fixed}.")
+        )
+    return fixed

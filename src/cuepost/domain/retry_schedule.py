@@ -1,0 +1,26 @@
+"""When the next attempt is due, and when there is none."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+LARGEST_JITTER = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySchedule:
+    """Pauses after the end of the first, second, … attempt of a budget."""
+
+    pauses: tuple[timedelta, ...]
+
+    @property
+    def attempts(self) -> int:
+        return len(self.pauses) + 1
+
+    def next_attempt_at(
+        self, attempts_made: int, ended_at: datetime, jitter: float
+    ) -> datetime | None:
+        """Never early: `jitter`, in [0, 1), adds up to a tenth of the pause. None: budget spent."""
+        if attempts_made >= self.attempts:
+            return None
+        pause = self.pauses[attempts_made - 1]
+        return ended_at + pause * (1 + LARGEST_JITTER * jitter)

@@ -1,0 +1,94 @@
+"""Events, deliveries and attempts: what happened, and what is still to be sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from cuepost.domain.attempt import Attempt
+from cuepost.domain.bulk_retry import BulkRetry
+from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
+from cuepost.domain.event import Event
+from cuepost.ports.records import Page
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryFilter:
+    webhook_id: UUID | None = None
+    status: DeliveryStatus | None = None
+    event_type: str | None = None
+    project_id: UUID | None = None
+    event_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    event_type: str | None = None
+    project_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class Events(Protocol):
+    async def add(self, events: Sequence[Event]) -> None: ...
+    async def get(self, account_id: UUID, event_id: UUID) -> Event | None: ...
+    async def page(self, account_id: UUID, chosen: EventFilter, page: Page) -> list[Event]: ...
+
+
+class Deliveries(Protocol):
+    async def add(self, deliveries: Sequence[Delivery]) -> None:
+        """Store them, and queue those that are not ended already."""
+        ...
+
+    async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None: ...
+    async def lock(self, account_id: UUID, delivery_id: UUID) -> Delivery | None: ...
+    async def page(
+        self, account_id: UUID, chosen: DeliveryFilter, page: Page
+    ) -> list[Delivery]: ...
+    async def of_events(
+        self, account_id: UUID, event_ids: Sequence[UUID]
+    ) -> dict[UUID, list[Delivery]]: ...
+
+    async def retrying(self, account_id: UUID, webhook_ids: Sequence[UUID]) -> dict[UUID, int]:
+        """How many deliveries of each endpoint wait for another attempt."""
+        ...
+
+    async def stop_endpoint(
+        self, account_id: UUID, webhook_id: UUID | None, reason: CancelReason, now: datetime
+    ) -> None:
+        """Cancel what waits, of one endpoint or of all; what is in flight may finish, but gets
+        no further attempt."""
+        ...
+
+    async def stop_project(
+        self, account_id: UUID, project_id: UUID, reason: CancelReason, now: datetime
+    ) -> None: ...
+
+    async def send_again(
+        self, account_id: UUID, delivery_ids: Sequence[UUID], now: datetime
+    ) -> int:
+        """Open a new budget for those that have ended; how many they were."""
+        ...
+
+
+class Attempts(Protocol):
+    async def add(self, attempts: Sequence[Attempt]) -> None: ...
+    async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]: ...
+    async def last_of(
+        self, account_id: UUID, delivery_ids: Sequence[UUID]
+    ) -> dict[UUID, Attempt]: ...
+
+
+class BulkRetries(Protocol):
+    async def add(self, job: BulkRetry) -> None: ...
+    async def get(self, account_id: UUID, webhook_id: UUID, job_id: UUID) -> BulkRetry | None: ...
+    async def lock(self, account_id: UUID, job_id: UUID) -> BulkRetry | None: ...
+    async def running(self, limit: int) -> list[BulkRetry]: ...
+    async def save(self, job: BulkRetry) -> None: ...
+    async def count_candidates(self, job: BulkRetry) -> int: ...
+    async def next_candidates(self, job: BulkRetry, limit: int) -> list[Delivery]:
+        """Ended deliveries that the job has not looked at yet, oldest first."""
+        ...

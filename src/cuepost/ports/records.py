@@ -1,0 +1,146 @@
+"""The records that people own: accounts, keys, projects, endpoints, and what guards them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from cuepost.domain.access import Account, ApiKey
+from cuepost.domain.audit import AuditEntry
+from cuepost.domain.endpoint import Endpoint, StoredSecret
+from cuepost.domain.event import SilenceReason
+from cuepost.domain.fanout import Subscriber
+from cuepost.domain.project import Artifact, Project
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Newest first: the next `limit` rows behind the id `before`."""
+
+    limit: int
+    before: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAnswer:
+    """What was answered to a milestone report; a repeated report gets it again."""
+
+    report_id: str
+    accepted: bool
+    event_id: UUID | None
+    notified: bool
+    reason: SilenceReason | None
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedAnswer:
+    """The fingerprint of a request that carried an Idempotency-Key, and its sealed answer."""
+
+    fingerprint: bytes
+    sealed_answer: bytes | None
+
+
+class Accounts(Protocol):
+    async def add(self, account: Account) -> None: ...
+    async def get(self, account_id: UUID) -> Account | None: ...
+    async def lock(self, account_id: UUID) -> Account | None: ...
+    async def all(self) -> list[Account]: ...
+    async def set_access(self, account_id: UUID, enabled: bool) -> None: ...
+    async def erase_some(self, account_id: UUID, rows: int) -> bool:
+        """Remove up to that many rows of each kind; True once nothing of the account is left."""
+        ...
+
+
+class Keys(Protocol):
+    async def add(self, key: ApiKey) -> None: ...
+    async def get(self, key_id: UUID) -> ApiKey | None: ...
+    async def all(self, account_id: UUID | None) -> list[ApiKey]:
+        """The keys of an account; of the operator where the account is None."""
+        ...
+
+    async def revoke(self, key_id: UUID, now: datetime) -> None: ...
+    async def touch(self, key_id: UUID, now: datetime) -> None: ...
+
+
+class Projects(Protocol):
+    async def add(self, project: Project) -> None: ...
+    async def get(self, account_id: UUID, project_id: UUID) -> Project | None: ...
+    async def page(self, account_id: UUID, page: Page) -> list[Project]:
+        """Projects that were not deleted."""
+        ...
+
+    async def owners(self, project_ids: Sequence[UUID]) -> Mapping[UUID, UUID]:
+        """The account of each project that exists."""
+        ...
+
+    async def lock(self, account_id: UUID, project_ids: Sequence[UUID]) -> dict[UUID, Project]:
+        """Read them for a change; until the transaction ends nobody else changes them."""
+        ...
+
+    async def save(self, projects: Sequence[Project]) -> None: ...
+    async def expired(self, now: datetime, limit: int) -> list[Project]:
+        """Projects whose access window has ended while notifications of theirs still wait."""
+        ...
+
+    async def artifacts(self, account_id: UUID, project_id: UUID) -> list[Artifact]: ...
+    async def replace_artifacts(
+        self, account_id: UUID, artifacts: Mapping[UUID, Sequence[Artifact]]
+    ) -> None:
+        """Each project that is named has these files from now on, and no others."""
+        ...
+
+
+class Endpoints(Protocol):
+    async def add(self, endpoint: Endpoint, secret: StoredSecret) -> None: ...
+    async def get(self, account_id: UUID, webhook_id: UUID) -> Endpoint | None: ...
+    async def lock(self, account_id: UUID, webhook_id: UUID) -> Endpoint | None: ...
+    async def count(self, account_id: UUID) -> int: ...
+    async def page(self, account_id: UUID, page: Page) -> list[Endpoint]: ...
+    async def save(self, endpoint: Endpoint) -> None: ...
+    async def delete(self, account_id: UUID, webhook_id: UUID, now: datetime) -> None:
+        """The endpoint, its secrets and its deliveries are gone for everybody at once."""
+        ...
+
+    async def purge_deleted(self, rows: int) -> bool:
+        """Clear away history of deleted endpoints; False once there is nothing more to clear."""
+        ...
+
+    async def subscribers(self, account_id: UUID) -> list[Subscriber]:
+        """For fan-out: nobody can disable or delete one of them until the transaction ends."""
+        ...
+
+    async def secrets(
+        self, account_id: UUID, webhook_ids: Sequence[UUID]
+    ) -> dict[UUID, list[StoredSecret]]: ...
+    async def put_secret(
+        self, account_id: UUID, webhook_id: UUID, secret: StoredSecret
+    ) -> None: ...
+    async def drop_secret(self, account_id: UUID, webhook_id: UUID, version: int) -> None: ...
+
+
+class Reports(Protocol):
+    async def find(
+        self, account_id: UUID, report_ids: Sequence[str]
+    ) -> dict[str, ReportAnswer]: ...
+    async def add(
+        self, account_id: UUID, answers: Sequence[ReportAnswer], now: datetime
+    ) -> None: ...
+    async def forget_before(self, instant: datetime) -> None: ...
+
+
+class Idempotency(Protocol):
+    async def claim(
+        self, account_id: UUID, key: str, fingerprint: bytes, now: datetime
+    ) -> RememberedAnswer | None:
+        """None: the key is this transaction's. Else what the first request with it left behind."""
+        ...
+
+    async def remember(self, account_id: UUID, key: str, sealed_answer: bytes) -> None: ...
+    async def forget_before(self, instant: datetime) -> None: ...
+
+
+class Audit(Protocol):
+    async def add(self, entry: AuditEntry) -> None: ...
+    async def page(self, account_id: UUID, page: Page) -> list[AuditEntry]: ...
+    async def forget_before(self, instant: datetime) -> None: ...

@@ -1,0 +1,33 @@
+"""Time, ids, chance and sealed secrets: everything ambient is a port."""
+
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The present instant in UTC, at millisecond precision."""
+        ...
+
+    async def wait(self, seconds: float) -> None: ...
+
+
+class IdSource(Protocol):
+    def __call__(self, at: datetime) -> UUID:
+        """A new version 7 UUID of that instant; within one source they never go backwards."""
+        ...
+
+
+class Entropy(Protocol):
+    def __call__(self, count: int) -> bytes:
+        """Bytes that nobody can guess."""
+        ...
+
+
+class SecretBox(Protocol):
+    def seal(self, plain: bytes, context: bytes) -> bytes:
+        """Encrypt; the same context is needed to open again."""
+        ...
+
+    def open(self, sealed: bytes, context: bytes) -> bytes: ...

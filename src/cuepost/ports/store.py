@@ -1,0 +1,69 @@
+"""The store: transactions over the records, on whichever database stands behind them."""
+
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Protocol
+
+from cuepost.ports.history import Attempts, BulkRetries, Deliveries, Events
+from cuepost.ports.records import (
+    Accounts,
+    Audit,
+    Endpoints,
+    Idempotency,
+    Keys,
+    Projects,
+    Reports,
+)
+
+
+class StoreUnavailable(Exception):
+    """The database cannot be reached now; nothing of the transaction was kept."""
+
+
+class Contention(Exception):
+    """Another transaction was in the way; nothing was kept, and the same work may be done again."""
+
+
+class Transaction(Protocol):
+    """Committed as a whole when its block ends, rolled back when the block raises."""
+
+    @property
+    def accounts(self) -> Accounts: ...
+    @property
+    def keys(self) -> Keys: ...
+    @property
+    def projects(self) -> Projects: ...
+    @property
+    def endpoints(self) -> Endpoints: ...
+    @property
+    def reports(self) -> Reports: ...
+    @property
+    def events(self) -> Events: ...
+    @property
+    def deliveries(self) -> Deliveries: ...
+    @property
+    def attempts(self) -> Attempts: ...
+    @property
+    def bulk_retries(self) -> BulkRetries: ...
+    @property
+    def idempotency(self) -> Idempotency: ...
+    @property
+    def audit(self) -> Audit: ...
+
+
+class Store(Protocol):
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """For changes. On the embedded store one runs at a time, across all processes."""
+        ...
+
+    def snapshot(self) -> AbstractAsyncContextManager[Transaction]:
+        """For reading alone; never waits for a writer."""
+        ...
+
+    async def check(self) -> None:
+        """Raise StoreUnavailable unless the store answers and its schema is the current one."""
+        ...
+
+    async def prepare_days(self, now: datetime) -> None:
+        """Make room for the history of the coming days, where the engine needs that."""
+        ...
