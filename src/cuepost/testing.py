@@ -58,9 +58,9 @@ class RepeatableEntropy:
         self._seed = seed
         self._calls = count()
 
-    def __call__(self, wanted: int) -> bytes:
+    def __call__(self, count: int) -> bytes:
         label = f"{self._seed}:{next(self._calls)}".encode()
-        return hashlib.shake_256(label).digest(wanted)
+        return hashlib.shake_256(label).digest(count)
 
 
 @dataclass(frozen=True, slots=True)

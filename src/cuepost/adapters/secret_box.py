@@ -40,7 +40,7 @@ class AesGcmBox:
             raise CannotOpen
         try:
             return cipher.decrypt(sealed[_ID : _ID + _NONCE], sealed[_ID + _NONCE :], context)
-        except InvalidTag:
+        except (InvalidTag, ValueError):
             raise CannotOpen from None
 
 

@@ -1,7 +1,7 @@
 """Runs a use case in a transaction, once: contention is tried again, an Idempotency-Key is kept."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
 
@@ -31,7 +31,7 @@ class IdempotentCall:
 class Answer:
     """What a door answered, as opaque bytes; `replayed` when an earlier answer is given again."""
 
-    content: bytes
+    content: bytes = field(repr=False)
     replayed: bool = False
 
 
@@ -65,7 +65,7 @@ class Perform:
     ) -> Answer:
         """The change and the memory of its answer commit together, so a retry never does it twice.
 
-        A refusal is remembered as well, and raised.
+        A refusal is an answer too, and remembered as such.
         """
         if call is None:
             return Answer(await self.change(action))
@@ -90,8 +90,10 @@ class Perform:
 
     async def remember(self, caller: Caller, call: IdempotentCall, content: bytes) -> None:
         async def keep(transaction: Transaction) -> None:
-            await self._claim(caller, call, transaction)
-            await self._keep(caller, call, content, transaction)
+            earlier = await self._claim(caller, call, transaction)
+            # Another request may have answered under this key meanwhile; the first answer stays.
+            if earlier is None or earlier == RememberedAnswer(call.fingerprint, None):
+                await self._keep(caller, call, content, transaction)
 
         await self.change(keep)
 

@@ -34,13 +34,16 @@ class RateLimit:
     _buckets: dict[str, _Bucket] = field(default_factory=dict)
 
     def spend(self, caller: Caller) -> Allowance:
-        limit = self.per_minute if caller.account_id else self.per_minute_for_services
+        limit = self.limit_of(caller)
         bucket = self._refilled(caller.actor, limit)
         if bucket.tokens < 1:
             raise RateLimited(math.ceil((1 - bucket.tokens) * 60 / limit))
         bucket.tokens -= 1
         reset = math.ceil((limit - bucket.tokens) * 60 / limit)
         return Allowance(limit, int(bucket.tokens), reset)
+
+    def limit_of(self, caller: Caller) -> int:
+        return self.per_minute if caller.account_id else self.per_minute_for_services
 
     def _refilled(self, actor: str, limit: int) -> _Bucket:
         now = self.clock.now()

@@ -35,12 +35,18 @@ class Redeliver:
     async def one(
         self, transaction: Transaction, caller: Caller, webhook_id: UUID, delivery_id: UUID
     ) -> DeliveryView:
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+        named = await transaction.deliveries.get(account_id, delivery_id)
+        if named is None or named.webhook_id != webhook_id:
+            raise NotFound
+        # Project, endpoint, delivery: locked in the order in which a report locks them.
+        eligible = await self._eligible(transaction, [named])
         endpoint = await self._enabled_endpoint(transaction, caller, webhook_id)
-        delivery = await transaction.deliveries.lock(endpoint.account_id, delivery_id)
-        if delivery is None or delivery.webhook_id != webhook_id:
+        delivery = await transaction.deliveries.lock(account_id, delivery_id)
+        if delivery is None:
             raise NotFound
         delivery.require_final()
-        if not await self._eligible(transaction, [delivery]):
+        if not eligible:
             raise ProjectNotEligible
         now = self.clock.now()
         await transaction.deliveries.send_again(endpoint.account_id, [delivery_id], now)
@@ -116,12 +122,14 @@ class Redeliver:
         job = await transaction.bulk_retries.lock(account_id, job_id)
         if job is None or job.state is not BulkRetryState.RUNNING:
             return False
-        endpoint = await transaction.endpoints.lock(account_id, job.webhook_id)
         candidates = await transaction.bulk_retries.next_candidates(job, limit)
-        if endpoint is None or not endpoint.enabled or not candidates:
+        chosen = await self._eligible(transaction, candidates)
+        account = await transaction.accounts.lock(account_id)
+        endpoint = await transaction.endpoints.lock(account_id, job.webhook_id)
+        is_open = account is not None and account.webhooks_enabled
+        if not is_open or endpoint is None or not endpoint.enabled or not candidates:
             await transaction.bulk_retries.save(_finished(job, self.clock.now()))
             return False
-        chosen = await self._eligible(transaction, candidates)
         sent = await transaction.deliveries.send_again(account_id, chosen, self.clock.now())
         await transaction.bulk_retries.save(
             replace(
@@ -148,6 +156,8 @@ class Redeliver:
         self, transaction: Transaction, deliveries: Sequence[Delivery]
     ) -> list[UUID]:
         """Test deliveries, and those whose project may still notify."""
+        if not deliveries:
+            return []
         account_id, now = deliveries[0].account_id, self.clock.now()
         named = {each.project_id for each in deliveries if each.project_id is not None}
         projects = await transaction.projects.lock(account_id, list(named))

@@ -174,7 +174,7 @@ def _parse_port(digits: str, item: str) -> int:
 def _parse_network(item: str) -> Network:
     address, slash, prefix = item.partition("/")
     # ip_network would also take netmasks and zone ids, which are too easy to misread.
-    plain = "%" not in item and (not slash or (prefix.isascii() and prefix.isdecimal()))
+    plain = "%" not in item and (not slash or prefix.isdecimal())
     try:
         network = ip_network(item if plain else "", strict=False)
     except ValueError:

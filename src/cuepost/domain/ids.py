@@ -21,8 +21,8 @@ def compose(millis: int, random_bits: int) -> UUID:
 
 
 def lowest_at(instant: datetime) -> UUID:
-    """The bound below every id made at that instant or later."""
-    return UUID(int=to_millis(instant) << 80)
+    """The bound below every id made at that instant or later; no id is older than the epoch."""
+    return UUID(int=max(to_millis(instant), 0) << 80)
 
 
 def instant_of(identifier: UUID) -> datetime:

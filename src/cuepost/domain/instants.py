@@ -16,7 +16,7 @@ def from_millis(millis: int) -> datetime:
 
 def to_text(instant: datetime) -> str:
     """`2026-01-02T03:04:05.678Z`"""
-    return instant.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant.microsecond // 1000:03d}Z"
+    return instant.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def at_millisecond(instant: datetime) -> datetime:

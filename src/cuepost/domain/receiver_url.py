@@ -28,7 +28,6 @@ _VISIBLE_ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _NOT_VISIBLE_ASCII = re.compile(r"[^\x21-\x7e]")
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?]*)(.*)")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
-_DOTTED_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _FAULT_OF_CATEGORY = {
     "Cc": UrlFault.HAS_CONTROL_CHARACTERS,
     "Cf": UrlFault.HAS_CONTROL_CHARACTERS,
@@ -116,16 +115,17 @@ def _split_authority(authority: str) -> tuple[str, str | None]:
     if "@" in authority:
         raise ReceiverUrlRefused(UrlFault.HAS_CREDENTIALS)
     bracketed, bracket, after = authority.rpartition("]")
-    host, colon, port = (after if bracket else authority).partition(":")
-    if ":" in port or (bracket and host):
+    name, colon, port = after.partition(":")
+    if ":" in port:
         raise ReceiverUrlRefused(UrlFault.HOST_INVALID)
-    host = bracketed + bracket + host
+    host = bracketed + bracket + name
     if not host:
         raise ReceiverUrlRefused(UrlFault.HOST_MISSING)
     return host, port if colon else None
 
 
 def _literal_address(host: str) -> Address | None:
+    """None also for what looks like IPv4 without being it: no name may end in a number."""
     if host.startswith("["):
         if "%" in host:
             raise ReceiverUrlRefused(UrlFault.HAS_ZONE_ID)
@@ -133,12 +133,10 @@ def _literal_address(host: str) -> Address | None:
             return IPv6Address(host.removeprefix("[").removesuffix("]"))
         except ValueError:
             raise ReceiverUrlRefused(UrlFault.HOST_INVALID) from None
-    if _DOTTED_NUMBERS.fullmatch(host):
-        try:
-            return IPv4Address(host)
-        except ValueError:
-            raise ReceiverUrlRefused(UrlFault.HOST_DISGUISED_ADDRESS) from None
-    return None
+    try:
+        return IPv4Address(host)
+    except ValueError:
+        return None
 
 
 def _judged_port(text: str | None, scheme: str, policy: EgressPolicy) -> int:

@@ -4,49 +4,63 @@ SQLAlchemy runs in autocommit and this module opens the transactions itself, so 
 can speak to the driver directly, with whole columns as arrays, inside the same transaction.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime, timedelta
-from functools import cache
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import asyncpg
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from cuepost.adapters.storage import partitions, schema
-from cuepost.adapters.storage.session import Rows
+from cuepost.adapters.storage.completion import to_the_end
+from cuepost.adapters.storage.postgres_session import Driver, PostgresSession, translated
 from cuepost.adapters.storage.transaction import RecordsTransaction
-from cuepost.ports.store import Contention, StoreUnavailable, Transaction
+from cuepost.ports.store import StoreUnavailable, Transaction
 
 POOL_SIZE = 10
 POOL_OVERFLOW = 10
 POOL_PATIENCE_SECONDS = 10
 CONNECT_PATIENCE_SECONDS = 5
-_CONTENTION = ("40001", "40P01", "23505", "55P03")
-_UNAVAILABLE_CLASSES = ("08", "57", "53")
+COMMAND_PATIENCE_SECONDS = 60
+ROLLBACK_PATIENCE_SECONDS = 5
+# A process that hangs must not keep its locks for ever, and none waits for ever for a lock.
+_SERVER_SETTINGS = {
+    "application_name": "cuepost",
+    "lock_timeout": "20s",
+    "idle_in_transaction_session_timeout": "60s",
+}
+_CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresStore:
     def __init__(self, url: str) -> None:
+        self._url = sa.make_url(url).set(drivername="postgresql+asyncpg")
         self._engine = create_async_engine(
-            sa.make_url(url).set(drivername="postgresql+asyncpg"),
+            self._url,
+            hide_parameters=True,
             isolation_level="AUTOCOMMIT",
             pool_size=POOL_SIZE,
             max_overflow=POOL_OVERFLOW,
             pool_timeout=POOL_PATIENCE_SECONDS,
-            connect_args={"timeout": CONNECT_PATIENCE_SECONDS},
+            connect_args={
+                "timeout": CONNECT_PATIENCE_SECONDS,
+                "command_timeout": COMMAND_PATIENCE_SECONDS,
+                "server_settings": _SERVER_SETTINGS,
+            },
         )
 
     async def open(self, now: datetime) -> None:
         """Refuse a schema that is not this version's, and say what to do about it."""
-        await self._with_schema(schema.require_current)
+        await _with_schema(self._engine, schema.require_current)
         await self.prepare_days(now)
 
     async def migrate(self, now: datetime) -> bool:
-        """True when something had to be done."""
-        changed = await self._with_schema(schema.upgrade)
+        """True when something had to be done. It may take as long as it takes."""
+        engine = create_async_engine(self._url, hide_parameters=True, poolclass=sa.NullPool)
+        changed = await _with_schema(engine, schema.upgrade)
         await self.prepare_days(now)
         return changed
 
@@ -55,131 +69,93 @@ class PostgresStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        with _translated():
-            async with self._engine.connect() as connection:
-                driver = await _driver_of(connection)
-                async with driver.transaction():
-                    yield RecordsTransaction(PostgresSession(connection, driver))
+        async with self._begin(_CHANGE) as (connection, driver):
+            yield RecordsTransaction(PostgresSession(connection, driver))
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
-        with _translated():
-            async with self._engine.connect() as connection:
-                driver = await _driver_of(connection)
-                async with driver.transaction(isolation="repeatable_read", readonly=True):
-                    yield RecordsTransaction(PostgresSession(connection, driver))
+        async with self._begin(_READ) as (connection, driver):
+            yield RecordsTransaction(PostgresSession(connection, driver))
 
     async def check(self) -> None:
         try:
-            await self._with_schema(schema.require_current)
+            await _with_schema(self._engine, schema.require_current)
         except schema.WrongSchema as error:
             raise StoreUnavailable(str(error)) from error
 
     async def prepare_days(self, now: datetime) -> None:
-        with _translated():
-            async with self._engine.connect() as connection:
-                driver = await _driver_of(connection)
-                async with driver.transaction():
-                    await driver.execute("SELECT pg_advisory_xact_lock($1)", partitions.LOCK)
-                    for statement in partitions.missing(
-                        await _existing_partitions(driver), now, timedelta(days=14)
-                    ):
-                        await driver.execute(statement)
+        names = [table.name for table in partitions.PARTITIONED]
+        async with self._begin(_CHANGE) as (_, driver):
+            with translated():
+                await driver.execute("SELECT pg_advisory_xact_lock($1)", partitions.LOCK)
+                rows = await driver.fetch(partitions.EXISTING, names)
+                for statement in partitions.missing(frozenset(row[0] for row in rows), now):
+                    await driver.execute(statement)
 
-    async def _with_schema(self, work: schema.SchemaWork) -> bool:
-        with _translated():
-            async with self._engine.connect() as connection:
-                await connection.execution_options(isolation_level="READ COMMITTED")
-                changed = await connection.run_sync(work)
-                await connection.commit()
-                return changed
-
-
-class PostgresSession:
-    dialect = "postgresql"
-
-    def __init__(self, connection: AsyncConnection, driver: "asyncpg.Connection[Any]") -> None:
-        self._connection = connection
-        self._driver = driver
-
-    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
-        return (await self._connection.execute(statement)).all()
-
-    async def run(self, statement: sa.Executable) -> int:
-        return (await self._connection.execute(statement)).rowcount
-
-    async def insert(self, table: sa.Table, rows: Rows) -> None:
-        if rows:
-            columns = tuple(rows[0])
-            await self._driver.execute(_insert_sql(table, columns), *_arrays(columns, rows))
-
-    async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
-        if rows:
-            columns = tuple(rows[0])
-            sql = _update_sql(table, tuple(key), columns)
-            await self._driver.execute(sql, *_arrays(columns, rows))
+    @asynccontextmanager
+    async def _begin(self, how: str) -> AsyncIterator[tuple[AsyncConnection, Driver]]:
+        async with _connected(self._engine) as connection:
+            with translated():
+                driver = await _living_driver(connection)
+            try:
+                with translated():
+                    await to_the_end(driver.execute(how))
+                yield connection, driver
+                with translated():
+                    await _commit(driver)
+            finally:
+                if driver.is_closed() or not await _is_rolled_back(driver):
+                    await connection.invalidate()
 
 
-async def _driver_of(connection: AsyncConnection) -> "asyncpg.Connection[Any]":
+@asynccontextmanager
+async def _connected(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    with translated():
+        connection = await engine.connect()
+    try:
+        yield connection
+    finally:
+        await to_the_end(connection.close())
+
+
+async def _living_driver(connection: AsyncConnection) -> Driver:
+    """The pool may hold connections that died while nobody used them."""
+    driver = await _driver_of(connection)
+    if driver.is_closed():
+        await connection.invalidate()
+        driver = await _driver_of(connection)
+    return driver
+
+
+async def _driver_of(connection: AsyncConnection) -> Driver:
     raw = await connection.get_raw_connection()
-    driver = raw.driver_connection
+    driver: Any = raw.driver_connection
     assert isinstance(driver, asyncpg.Connection)
     return driver
 
 
-async def _existing_partitions(driver: "asyncpg.Connection[Any]") -> frozenset[str]:
-    rows = await driver.fetch(
-        "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
-        "JOIN pg_class p ON p.oid = i.inhparent "
-        "WHERE p.relname = ANY($1) AND p.relnamespace = current_schema()::regnamespace",
-        [table.name for table in partitions.PARTITIONED],
-    )
-    return frozenset(row["relname"] for row in rows)
+async def _commit(driver: Driver) -> None:
+    # The server answers "ROLLBACK" when a statement before has failed and nobody said so.
+    if await to_the_end(driver.execute("COMMIT")) != "COMMIT":
+        raise StoreUnavailable("a statement failed, so nothing of the transaction was kept")
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Driver errors become the port's own; everything else passes."""
+async def _is_rolled_back(driver: Driver) -> bool:
+    """Leave no transaction open, even when the caller is cancelled; else the connection must go."""
+    if not driver.is_in_transaction():
+        return True
     try:
-        yield
-    except sa.exc.TimeoutError as error:
-        raise StoreUnavailable("no database connection became free in time") from error
-    except sa.exc.DBAPIError as error:
-        raise _port_error(error, getattr(error.orig, "sqlstate", None)) from error
-    except asyncpg.PostgresError as error:
-        raise _port_error(error, error.sqlstate) from error
-    except (asyncpg.InterfaceError, OSError, TimeoutError) as error:
-        raise StoreUnavailable(f"the database connection failed: {error}") from error
+        await to_the_end(driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS))
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+        driver.terminate()
+        return False
+    return True
 
 
-def _port_error(error: Exception, sqlstate: str | None) -> Exception:
-    if sqlstate in _CONTENTION:
-        return Contention(str(error))
-    if sqlstate is None or sqlstate.startswith(_UNAVAILABLE_CLASSES):
-        return StoreUnavailable(f"the database is not available: {error}")
-    return error
-
-
-@cache
-def _insert_sql(table: sa.Table, columns: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    return f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({_typed(table, columns)})"
-
-
-@cache
-def _update_sql(table: sa.Table, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    changes = ", ".join(f'"{name}" = new."{name}"' for name in columns if name not in key)
-    match = " AND ".join(f'{table.name}."{name}" = new."{name}"' for name in key)
-    source = f"unnest({_typed(table, columns)}) AS new({names})"
-    return f"UPDATE {table.name} SET {changes} FROM {source} WHERE {match}"
-
-
-def _typed(table: sa.Table, columns: Sequence[str]) -> str:
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
-    kinds = (table.c[name].type.compile(dialect) for name in columns)
-    return ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(kinds, start=1))
-
-
-def _arrays(columns: Sequence[str], rows: Rows) -> list[list[Any]]:
-    return [[row[name] for row in rows] for name in columns]
+async def _with_schema(engine: AsyncEngine, work: schema.SchemaWork) -> bool:
+    async with _connected(engine) as connection:
+        with translated():
+            await connection.execution_options(isolation_level="READ COMMITTED")
+            changed = await connection.run_sync(work)
+            await connection.commit()
+            return changed

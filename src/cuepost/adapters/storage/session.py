@@ -6,6 +6,8 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from cuepost.adapters.storage.statements import Prepared
+
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -13,14 +15,23 @@ class Session(Protocol):
     @property
     def dialect(self) -> str: ...
 
+    @property
+    def unhurried(self) -> "Session":
+        """The same connection, for work on very many rows: nobody else is held up meanwhile."""
+        ...
+
     async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]: ...
 
     async def run(self, statement: sa.Executable) -> int:
         """How many rows it touched."""
         ...
 
+    async def fetch(self, statement: Prepared, **values: Any) -> Sequence[Any]:
+        """The way of the busiest calls; rows have their columns by position."""
+        ...
+
     async def insert(self, table: sa.Table, rows: Rows) -> None:
-        """Many rows in one statement; all have the same keys."""
+        """Many rows in few statements; all have the same keys."""
         ...
 
     async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:

@@ -7,33 +7,35 @@ change, open and close happens under a lock file.
 """
 
 import asyncio
-import fcntl
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import datetime
-from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from cuepost.adapters.storage import schema
-from cuepost.adapters.storage.session import Rows
+from cuepost.adapters.storage.completion import to_the_end
+from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
+from cuepost.adapters.storage.sqlite_session import (
+    SqliteSession,
+    ThreadedSession,
+    driver_of,
+    translated,
+)
 from cuepost.adapters.storage.transaction import RecordsTransaction
-from cuepost.adapters.storage.types import Id, Instant
-from cuepost.domain.instants import to_millis
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import StoreUnavailable, Transaction
 
-T = TypeVar("T")
-
 READERS = 4
-LOCK_PATIENCE_SECONDS = 30.0
-LOCK_POLL_SECONDS = 0.002
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000")
+BUSY_SECONDS = 5.0
+_WRITER = ("journal_mode=WAL", "synchronous=FULL", "cache_size=-65536")
+# From then on a foreign program's lock must not hold up the event loop; `_begin` waits instead.
+_WRITER_READY = ("busy_timeout=0",)
+_READER = ("query_only=ON",)
 
 
 class SqliteStore:
@@ -43,83 +45,121 @@ class SqliteStore:
         self._threads = ThreadPoolExecutor(READERS + 1, thread_name_prefix="sqlite")
         self._turn = asyncio.Lock()
         self._machine_lock = MachineLock(path.with_name(path.name + ".lock"), clock)
-        self._idle_readers: asyncio.LifoQueue[sa.Connection] = asyncio.LifoQueue()
         self._writer: sa.Connection | None = None
         self._readers: list[sa.Connection] = []
+        # None tells whoever waits for a connection that the store was closed.
+        self._idle_readers: asyncio.LifoQueue[sa.Connection | None] = asyncio.LifoQueue()
 
     async def open(self) -> None:
         """Create or migrate the file as needed; refuse one that a newer cuepost has made."""
-        async with self._machine_lock:
-            self._writer = self._connect("rwc")
-            schema.bring_up_to_date(self._writer)
-            for _ in range(READERS):
-                reader = self._connect("ro")
-                self._readers.append(reader)
+        async with self._turn, self._machine_lock:
+            with translated():
+                self._writer = self._connect_writer()
+                self._readers = [self._connect("ro", *_READER) for _ in range(READERS)]
+            for reader in self._readers:
                 self._idle_readers.put_nowait(reader)
 
     async def close(self) -> None:
+        """Whoever still reads or writes may finish; who comes later is refused."""
+        for _ in self._readers:
+            await self._idle_readers.get()
         async with self._turn, self._machine_lock:
             for connection in (*self._readers, self._writer):
                 if connection is not None:
-                    connection.close()
-                    connection.engine.dispose()
+                    _disconnect(connection)
             self._readers, self._writer = [], None
+            self._idle_readers.put_nowait(None)
+        self._machine_lock.close()
         self._threads.shutdown()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        async with self._turn, self._machine_lock:
+        async with self._turn:
             connection = self._require_open()
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            try:
-                yield RecordsTransaction(InlineSession(connection))
-                await self._commit(connection)
-            except BaseException:
-                if _in_transaction(connection):
-                    connection.exec_driver_sql("ROLLBACK")
-                raise
+            driver = driver_of(connection)
+            async with self._machine_lock:
+                await self._begin(driver)
+                try:
+                    yield RecordsTransaction(SqliteSession(connection, self._threads))
+                    await self._commit(driver)
+                finally:
+                    if driver.in_transaction:
+                        driver.execute("ROLLBACK")
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
-        self._require_open()
-        connection = await self._idle_readers.get()
-        session = ThreadedSession(connection, self._threads)
-        try:
-            await session.do(lambda: connection.exec_driver_sql("BEGIN"))
+        async with self._reading() as session:
             yield RecordsTransaction(session)
-        finally:
-            if _in_transaction(connection):
-                connection.exec_driver_sql("ROLLBACK")
-            self._idle_readers.put_nowait(connection)
 
     async def check(self) -> None:
-        async with self.snapshot() as transaction:
-            await transaction.accounts.all()
+        async with self._reading() as session:
+            try:
+                await session.in_thread(lambda: schema.require_current(session.connection))
+            except schema.WrongSchema as error:
+                raise StoreUnavailable(str(error)) from error
 
     async def prepare_days(self, now: datetime) -> None:
         """Nothing to do: the tables of this engine are not partitioned."""
 
-    async def _commit(self, connection: sa.Connection) -> None:
-        """Even when the caller gives up meanwhile, the connection is free only after the commit."""
-        commit = asyncio.get_running_loop().run_in_executor(
-            self._threads, lambda: connection.exec_driver_sql("COMMIT")
-        )
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[ThreadedSession]:
+        self._require_open()
+        connection = await self._idle_readers.get()
+        if connection is None:
+            self._idle_readers.put_nowait(None)
+            raise StoreUnavailable("the embedded store was closed")
+        driver = driver_of(connection)
         try:
-            await asyncio.shield(commit)
-        except asyncio.CancelledError:
-            await asyncio.wait([commit])
-            raise
+            with translated():
+                driver.execute("BEGIN")
+            yield ThreadedSession(connection, self._threads)
+        finally:
+            if driver.in_transaction:
+                driver.execute("ROLLBACK")
+            self._idle_readers.put_nowait(connection)
 
-    def _connect(self, mode: str) -> sa.Connection:
+    async def _begin(self, driver: sqlite3.Connection) -> None:
+        def took() -> bool:
+            try:
+                driver.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                    return False
+                raise
+            return True
+
+        with translated():
+            await wait_for_turn(self._clock, took)
+
+    async def _commit(self, driver: sqlite3.Connection) -> None:
+        loop = asyncio.get_running_loop()
+        with translated():
+            await to_the_end(loop.run_in_executor(self._threads, driver.execute, "COMMIT"))
+
+    def _connect_writer(self) -> sa.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        connection = self._connect("rw", *_WRITER)
+        try:
+            schema.bring_up_to_date(connection)
+            _set(connection, *_WRITER_READY)
+        except BaseException:
+            _disconnect(connection)
+            raise
+        return connection
+
+    def _connect(self, mode: str, *pragmas: str) -> sa.Connection:
         uri = f"{self._path.absolute().as_uri()}?mode={mode}"
 
         def connect() -> sqlite3.Connection:
-            return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+            return sqlite3.connect(
+                uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
+            )
 
-        engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.StaticPool)
+        engine = sa.create_engine(
+            "sqlite://", creator=connect, hide_parameters=True, poolclass=sa.StaticPool
+        )
         connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        for pragma in _PRAGMAS if mode == "rwc" else ():
-            connection.exec_driver_sql(f"PRAGMA {pragma}")
+        _set(connection, *pragmas)
         return connection
 
     def _require_open(self) -> sa.Connection:
@@ -128,114 +168,11 @@ class SqliteStore:
         return self._writer
 
 
-class MachineLock:
-    """One holder on the whole machine, by a lock on a file that nobody ever deletes."""
-
-    def __init__(self, path: Path, clock: Clock) -> None:
-        self._path = path
-        self._clock = clock
-        self._descriptor: int | None = None
-
-    async def __aenter__(self) -> None:
-        if self._descriptor is None:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        waited = 0.0
-        while not self._try(self._descriptor):
-            if waited >= LOCK_PATIENCE_SECONDS:
-                raise StoreUnavailable("another process keeps the embedded store locked")
-            await self._clock.wait(LOCK_POLL_SECONDS)
-            waited += LOCK_POLL_SECONDS
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._descriptor is not None
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-
-    @staticmethod
-    def _try(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+def _set(connection: sa.Connection, *pragmas: str) -> None:
+    for pragma in pragmas:
+        driver_of(connection).execute(f"PRAGMA {pragma}")
 
 
-class InlineSession:
-    """Runs each statement at once, on the thread that asks."""
-
-    dialect = "sqlite"
-
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
-
-    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
-        return self._connection.execute(statement).all()
-
-    async def run(self, statement: sa.Executable) -> int:
-        return self._connection.execute(statement).rowcount
-
-    async def insert(self, table: sa.Table, rows: Rows) -> None:
-        if rows:
-            columns = tuple(rows[0])
-            self._many(_insert_sql(table, columns), _encoded(table, columns, rows))
-
-    async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
-        if rows:
-            changed = tuple(column for column in rows[0] if column not in key)
-            columns = (*changed, *key)
-            self._many(_update_sql(table, changed, tuple(key)), _encoded(table, columns, rows))
-
-    def _many(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
-        driver = self._connection.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        driver.executemany(sql, rows)
-
-
-class ThreadedSession(InlineSession):
-    """Reads in a thread, so that a long one holds nobody up."""
-
-    def __init__(self, connection: sa.Connection, threads: ThreadPoolExecutor) -> None:
-        super().__init__(connection)
-        self._threads = threads
-
-    async def do(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-
-    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
-        return await self.do(lambda: self._connection.execute(statement).all())
-
-
-def _in_transaction(connection: sa.Connection) -> bool:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver.in_transaction
-
-
-@cache
-def _insert_sql(table: sa.Table, columns: tuple[str, ...]) -> str:
-    marks = ", ".join("?" for _ in columns)
-    return f"INSERT INTO {table.name} ({_quoted(columns)}) VALUES ({marks})"
-
-
-@cache
-def _update_sql(table: sa.Table, changed: tuple[str, ...], key: tuple[str, ...]) -> str:
-    changes = ", ".join(f'"{column}" = ?' for column in changed)
-    match = " AND ".join(f'"{column}" = ?' for column in key)
-    return f"UPDATE {table.name} SET {changes} WHERE {match}"
-
-
-def _quoted(columns: Sequence[str]) -> str:
-    return ", ".join(f'"{column}"' for column in columns)
-
-
-def _encoded(table: sa.Table, columns: Sequence[str], rows: Rows) -> list[tuple[Any, ...]]:
-    """Whole columns at a time: the driver takes neither UUIDs nor instants."""
-    return list(zip(*(_encoded_column(table, name, rows) for name in columns), strict=True))
-
-
-def _encoded_column(table: sa.Table, name: str, rows: Rows) -> list[Any]:
-    kind = table.c[name].type
-    if isinstance(kind, Id):
-        return [None if (value := row[name]) is None else value.bytes for row in rows]
-    if isinstance(kind, Instant):
-        return [None if (value := row[name]) is None else to_millis(value) for row in rows]
-    return [row[name] for row in rows]
+def _disconnect(connection: sa.Connection) -> None:
+    connection.close()
+    connection.engine.dispose()

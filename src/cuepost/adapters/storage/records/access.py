@@ -7,8 +7,11 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session, first
+from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import accounts, api_keys, metadata
 from cuepost.domain.access import Account, ApiKey, Scope
+
+_ACCOUNT = Prepared(sa.select(accounts).where(accounts.c.id == sa.bindparam("account_id")))
 
 
 class AccountRecords:
@@ -29,11 +32,13 @@ class AccountRecords:
         )
 
     async def get(self, account_id: UUID) -> Account | None:
-        return await self._one(sa.select(accounts).where(accounts.c.id == account_id))
+        rows = await self._session.fetch(_ACCOUNT, account_id=account_id)
+        return Account(*rows[0]) if rows else None
 
     async def lock(self, account_id: UUID) -> Account | None:
         statement = sa.select(accounts).where(accounts.c.id == account_id)
-        return await self._one(statement.with_for_update())
+        row = await first(self._session, statement.with_for_update())
+        return _account(row) if row else None
 
     async def all(self) -> list[Account]:
         rows = await self._session.all(sa.select(accounts).order_by(accounts.c.id))
@@ -48,15 +53,11 @@ class AccountRecords:
         removed = 0
         for table in metadata.sorted_tables:
             if "account_id" in table.c:
-                removed += await self._session.run(_delete_some(table, account_id, rows))
+                removed += await self._session.unhurried.run(_delete_some(table, account_id, rows))
         if removed:
             return False
         await self._session.run(sa.delete(accounts).where(accounts.c.id == account_id))
         return True
-
-    async def _one(self, statement: sa.Select[Any]) -> Account | None:
-        row = await first(self._session, statement)
-        return _account(row) if row else None
 
 
 class KeyRecords:
@@ -75,6 +76,8 @@ class KeyRecords:
                     "scopes": " ".join(sorted(key.scopes)),
                     "created_at": key.created_at,
                     "expires_at": key.expires_at,
+                    "revoked_at": key.revoked_at,
+                    "last_used_at": key.last_used_at,
                 }
             ],
         )

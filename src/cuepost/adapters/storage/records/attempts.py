@@ -21,19 +21,29 @@ class AttemptRecords:
         await self._session.insert(attempts, [_row_of(attempt) for attempt in made])
 
     async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
-        return await self._in_order(account_id, [delivery_id])
-
-    async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
-        made = await self._in_order(account_id, delivery_ids)
-        return {attempt.delivery_id: attempt for attempt in made}
-
-    async def _in_order(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> list[Attempt]:
         rows = await self._session.all(
             sa.select(attempts)
-            .where(attempts.c.account_id == account_id, attempts.c.delivery_id.in_(delivery_ids))
-            .order_by(attempts.c.delivery_id, attempts.c.budget, attempts.c.number)
+            .where(attempts.c.account_id == account_id, attempts.c.delivery_id == delivery_id)
+            .order_by(attempts.c.budget, attempts.c.number)
         )
         return [_attempt(row) for row in rows]
+
+    async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
+        # Found by their keys alone, because what receivers answered can be large.
+        place = sa.func.row_number().over(
+            partition_by=attempts.c.delivery_id,
+            order_by=(attempts.c.budget.desc(), attempts.c.number.desc()),
+        )
+        ranked = (
+            sa.select(*attempts.primary_key.columns, place.label("place"))
+            .where(attempts.c.account_id == account_id, attempts.c.delivery_id.in_(delivery_ids))
+            .subquery()
+        )
+        same = (column == ranked.c[column.name] for column in attempts.primary_key.columns)
+        rows = await self._session.all(
+            sa.select(attempts).join(ranked, sa.and_(*same)).where(ranked.c.place == 1)
+        )
+        return {row.delivery_id: _attempt(row) for row in rows}
 
 
 def _row_of(attempt: Attempt) -> dict[str, Any]:

@@ -48,25 +48,31 @@ class BulkRetryRecords:
         await self._session.update(bulk_retries, ("account_id", "id"), [_row_of(job)])
 
     async def count_candidates(self, job: BulkRetry) -> int:
-        rows = await self._session.all(_candidates(job, sa.func.count()))
-        return int(rows[0][0])
+        counts = [_candidates(job, status, sa.func.count()) for status in job.statuses]
+        rows = [await self._session.unhurried.all(count) for count in counts]
+        return sum(int(row[0][0]) for row in rows)
 
     async def next_candidates(self, job: BulkRetry, limit: int) -> list[Delivery]:
-        rows = await self._session.all(
-            _candidates(job, *deliveries.c).order_by(deliveries.c.id).limit(limit)
-        )
-        return [delivery_from(row, None) for row in rows]
+        # Each status has its rows in the right order already, so only the first ones are read.
+        rows = [
+            row
+            for status in job.statuses
+            for row in await self._session.all(
+                _candidates(job, status, *deliveries.c).order_by(deliveries.c.id).limit(limit)
+            )
+        ]
+        return [delivery_from(row, None) for row in sorted(rows, key=lambda row: row.id)[:limit]]
 
     async def _one(self, statement: sa.Select[Any]) -> BulkRetry | None:
         row = await first(self._session, statement)
         return _job(row) if row else None
 
 
-def _candidates(job: BulkRetry, *columns: Any) -> sa.Select[Any]:
+def _candidates(job: BulkRetry, status: DeliveryStatus, *columns: Any) -> sa.Select[Any]:
     statement = sa.select(*columns).where(
         deliveries.c.account_id == job.account_id,
         deliveries.c.webhook_id == job.webhook_id,
-        deliveries.c.final_status.in_(job.statuses),
+        deliveries.c.final_status == status,
     )
     if job.position is not None:
         statement = statement.where(deliveries.c.id > job.position)

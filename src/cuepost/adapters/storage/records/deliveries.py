@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,9 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first, within
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.tables import deliveries, endpoints, queue
+from cuepost.adapters.storage.statements import Among, Prepared
+from cuepost.adapters.storage.tables import deliveries, endpoints, projects, queue
+from cuepost.adapters.storage.types import Instant
 from cuepost.domain.delivery import (
     LIVE,
     CancelReason,
@@ -18,9 +21,25 @@ from cuepost.domain.delivery import (
     DeliveryStatus,
     Trigger,
 )
-from cuepost.domain.ids import instant_of
+from cuepost.domain.ids import instant_of, lowest_at
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
+
+STOPPED_AT_ONCE = 1_000
+_CANCEL = Prepared(
+    sa.update(deliveries)
+    .where(deliveries.c.account_id == sa.bindparam("account"), Among(deliveries.c.id, "ids"))
+    .values(
+        final_status=sa.literal_column(f"'{DeliveryStatus.CANCELLED}'"),
+        reason=sa.bindparam("why", type_=sa.Text),
+        finished_at=sa.bindparam("at", type_=Instant),
+    )
+)
+_UNQUEUE = Prepared(
+    sa.delete(queue).where(
+        queue.c.account_id == sa.bindparam("account"), Among(queue.c.delivery_id, "ids")
+    )
+)
 
 
 class DeliveryRecords:
@@ -30,14 +49,7 @@ class DeliveryRecords:
     async def add(self, made: Sequence[Delivery]) -> None:
         await self._session.insert(deliveries, [_row_of(delivery) for delivery in made])
         await self._session.insert(
-            queue,
-            [
-                _queue_row(
-                    each.account_id, each.id, each.webhook_id, each.event_id, each.created_at
-                )
-                for each in made
-                if each.status is DeliveryStatus.PENDING
-            ],
+            queue, [_queue_row(each) for each in made if each.finished_at is None]
         )
 
     async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
@@ -54,32 +66,21 @@ class DeliveryRecords:
         return found[0] if found else None
 
     async def page(self, account_id: UUID, chosen: DeliveryFilter, page: Page) -> list[Delivery]:
-        statement = _chosen(_visible(account_id), chosen)
-        if chosen.status in LIVE:
-            statement = statement.join(
-                queue,
-                sa.and_(
-                    queue.c.account_id == account_id,
-                    queue.c.delivery_id == deliveries.c.id,
-                    queue.c.state == chosen.status,
-                ),
-            )
-        elif chosen.status is not None:
-            statement = statement.where(deliveries.c.final_status == chosen.status)
-        statement = newest_first(statement, _leading_id(chosen), page)
+        statement = _page(account_id, chosen, page)
         return await self._complete(await self._session.all(statement))
 
     async def of_events(
         self, account_id: UUID, event_ids: Sequence[UUID]
     ) -> dict[UUID, list[Delivery]]:
-        rows = await self._session.all(
-            _visible(account_id)
-            .where(deliveries.c.event_id.in_(event_ids))
-            .order_by(deliveries.c.id)
-        )
         found: dict[UUID, list[Delivery]] = defaultdict(list)
-        for delivery in await self._complete(rows):
-            found[delivery.event_id].append(delivery)
+        if event_ids:
+            rows = await self._session.all(
+                _visible(account_id)
+                .where(deliveries.c.event_id.in_(event_ids), _not_before(min(event_ids)))
+                .order_by(deliveries.c.id)
+            )
+            for delivery in await self._complete(rows):
+                found[delivery.event_id].append(delivery)
         return found
 
     async def retrying(self, account_id: UUID, webhook_ids: Sequence[UUID]) -> dict[UUID, int]:
@@ -103,6 +104,10 @@ class DeliveryRecords:
     async def stop_project(
         self, account_id: UUID, project_id: UUID, reason: CancelReason, now: datetime
     ) -> None:
+        if reason is CancelReason.PROJECT_ACCESS_EXPIRED and not await self._access_ended(
+            account_id, project_id, now
+        ):
+            return
         live = sa.select(deliveries.c.id).where(
             deliveries.c.account_id == account_id,
             deliveries.c.project_id == project_id,
@@ -113,7 +118,7 @@ class DeliveryRecords:
     async def send_again(
         self, account_id: UUID, delivery_ids: Sequence[UUID], now: datetime
     ) -> int:
-        reopened = await self._session.all(
+        rows = await self._session.all(
             sa.update(deliveries)
             .where(
                 deliveries.c.account_id == account_id,
@@ -127,13 +132,26 @@ class DeliveryRecords:
                 trigger=Trigger.MANUAL,
                 budget=deliveries.c.budget + 1,
             )
-            .returning(deliveries.c.id, deliveries.c.webhook_id, deliveries.c.event_id)
+            .returning(*deliveries.c)
         )
-        await self._session.insert(
-            queue,
-            [_queue_row(account_id, row.id, row.webhook_id, row.event_id, now) for row in reopened],
+        await self._session.insert(queue, [_queue_row(_reopened(row, now)) for row in rows])
+        return len(rows)
+
+    async def _access_ended(self, account_id: UUID, project_id: UUID, now: datetime) -> bool:
+        """Note it down; False when the access window was extended meanwhile.
+
+        It comes first, because it waits for whoever is reporting of the project right now.
+        """
+        noted = await self._session.run(
+            sa.update(projects)
+            .where(
+                projects.c.account_id == account_id,
+                projects.c.id == project_id,
+                projects.c.access_expires_at <= now,
+            )
+            .values(access_ended_at=now)
         )
-        return len(reopened)
+        return noted > 0
 
     async def _stop(
         self,
@@ -142,26 +160,21 @@ class DeliveryRecords:
         reason: CancelReason,
         now: datetime,
     ) -> None:
-        mine = sa.and_(queue.c.account_id == account_id, chosen)
-        waiting = sa.and_(mine, queue.c.state != DeliveryStatus.DELIVERING)
-        # Locked first: a worker must not claim one of them between the statements below.
-        locked = sa.select(queue.c.delivery_id).where(mine).with_for_update().subquery()
-        await self._session.all(sa.select(sa.func.count()).select_from(locked))
-        await self._session.run(sa.update(queue).where(mine, ~waiting).values(stop_reason=reason))
-        await self._session.run(
-            sa.update(deliveries)
-            .where(
-                deliveries.c.account_id == account_id,
-                deliveries.c.id.in_(sa.select(queue.c.delivery_id).where(waiting)),
-            )
-            .values(final_status=DeliveryStatus.CANCELLED, reason=reason, finished_at=now)
+        session = self._session.unhurried
+        of_them = sa.and_(queue.c.account_id == account_id, chosen)
+        mine = sa.select(queue.c.delivery_id).where(of_them)
+        # All are locked first, in the order of ids: no worker may claim one of them meanwhile.
+        locked = mine.order_by(queue.c.delivery_id).with_for_update().subquery()
+        await session.all(sa.select(sa.func.count()).select_from(locked))
+        await session.run(
+            sa.update(queue)
+            .where(of_them, queue.c.state == DeliveryStatus.DELIVERING)
+            .values(stop_reason=reason)
         )
-        ended = sa.select(deliveries.c.id).where(
-            deliveries.c.account_id == account_id,
-            deliveries.c.id == queue.c.delivery_id,
-            deliveries.c.final_status.is_not(None),
-        )
-        await self._session.run(sa.delete(queue).where(mine, sa.exists(ended)))
+        waiting = mine.where(queue.c.state != DeliveryStatus.DELIVERING).limit(STOPPED_AT_ONCE)
+        while ids := [row.delivery_id for row in await session.all(waiting)]:
+            await session.fetch(_CANCEL, account=account_id, ids=ids, why=reason, at=now)
+            await session.fetch(_UNQUEUE, account=account_id, ids=ids)
 
     async def _complete(self, rows: Sequence[sa.Row[Any]]) -> list[Delivery]:
         """With what the queue knows of those that are not ended."""
@@ -185,22 +198,43 @@ def _visible(account_id: UUID) -> sa.Select[Any]:
     )
 
 
-def _chosen(statement: sa.Select[Any], chosen: DeliveryFilter) -> sa.Select[Any]:
+def _page(account_id: UUID, chosen: DeliveryFilter, page: Page) -> sa.Select[Any]:
+    statement = _visible(account_id)
     for column, value in (
-        (deliveries.c.webhook_id, chosen.webhook_id),
         (deliveries.c.event_type, chosen.event_type),
         (deliveries.c.project_id, chosen.project_id),
         (deliveries.c.event_id, chosen.event_id),
     ):
         if value is not None:
             statement = statement.where(column == value)
-    return within(statement, deliveries.c.id, chosen.since, chosen.until)
+    if chosen.event_id is not None:
+        statement = statement.where(_not_before(chosen.event_id))
+    if chosen.status in LIVE:
+        return _live_page(statement, account_id, chosen, page)
+    if chosen.webhook_id is not None:
+        statement = statement.where(deliveries.c.webhook_id == chosen.webhook_id)
+    if chosen.status is not None:
+        statement = statement.where(deliveries.c.final_status == chosen.status)
+    statement = within(statement, deliveries.c.id, chosen.since, chosen.until)
+    return newest_first(statement, deliveries.c.id, page)
 
 
-def _leading_id(chosen: DeliveryFilter) -> sa.ColumnElement[Any]:
-    """The id of the table that narrows the choice most."""
-    by_history = chosen.project_id is not None or chosen.event_id is not None
-    return queue.c.delivery_id if chosen.status in LIVE and not by_history else deliveries.c.id
+def _live_page(
+    statement: sa.Select[Any], account_id: UUID, chosen: DeliveryFilter, page: Page
+) -> sa.Select[Any]:
+    """The queue leads: it is small, and has what it needs in the right order."""
+    statement = statement.join(queue, queue.c.delivery_id == deliveries.c.id).where(
+        queue.c.account_id == account_id, queue.c.state == chosen.status
+    )
+    if chosen.webhook_id is not None:
+        statement = statement.where(queue.c.webhook_id == chosen.webhook_id)
+    statement = within(statement, queue.c.delivery_id, chosen.since, chosen.until)
+    return newest_first(statement, queue.c.delivery_id, page)
+
+
+def _not_before(event_id: UUID) -> sa.ColumnElement[bool]:
+    """No delivery is older than its event; older partitions need not be looked at."""
+    return deliveries.c.id >= lowest_at(instant_of(event_id))
 
 
 def _row_of(delivery: Delivery) -> dict[str, Any]:
@@ -221,22 +255,27 @@ def _row_of(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def _queue_row(
-    account_id: UUID, delivery_id: UUID, webhook_id: UUID, event_id: UUID, due_at: datetime
-) -> dict[str, Any]:
+def _queue_row(delivery: Delivery) -> dict[str, Any]:
     return {
-        "account_id": account_id,
-        "delivery_id": delivery_id,
-        "webhook_id": webhook_id,
-        "event_id": event_id,
-        "state": DeliveryStatus.PENDING,
-        "due_at": due_at,
+        "account_id": delivery.account_id,
+        "delivery_id": delivery.id,
+        "webhook_id": delivery.webhook_id,
+        "event_id": delivery.event_id,
+        "state": delivery.status,
+        "due_at": delivery.next_attempt_at,
         "attempts_made": 0,
     }
 
 
-def delivery_from(row: sa.Row[Any], queued: sa.Row[Any] | None) -> Delivery:
-    status = row.final_status if queued is None else queued.state
+def _reopened(row: sa.Row[Any], now: datetime) -> Delivery:
+    return replace(delivery_from(row, None, DeliveryStatus.PENDING), next_attempt_at=now)
+
+
+def delivery_from(
+    row: sa.Row[Any], queued: sa.Row[Any] | None, status: str | None = None
+) -> Delivery:
+    if status is None:
+        status = row.final_status if queued is None else queued.state
     waits = queued is not None and queued.state != DeliveryStatus.DELIVERING
     return Delivery(
         account_id=row.account_id,

@@ -10,7 +10,9 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session, first, upsert
+from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import (
+    accounts,
     attempts,
     bulk_retries,
     deliveries,
@@ -22,7 +24,19 @@ from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.fanout import Subscriber
 from cuepost.ports.records import Page
 
-HISTORY_CLEARED_AT_ONCE = 5_000
+HISTORY_CLEARED_AT_ONCE = 1_000
+# The account is part of it, so that access cannot be closed in between either.
+_SUBSCRIBERS = Prepared(
+    sa.select(endpoints.c.id, endpoints.c.events, endpoints.c.enabled)
+    .join(accounts, accounts.c.id == endpoints.c.account_id)
+    .where(
+        endpoints.c.account_id == sa.bindparam("account_id"),
+        endpoints.c.deleted_at.is_(None),
+        accounts.c.webhooks_enabled,
+    )
+    .order_by(endpoints.c.id)
+    .with_for_update(read=True)
+)
 
 
 class EndpointRecords:
@@ -92,8 +106,11 @@ class EndpointRecords:
         return True
 
     async def subscribers(self, account_id: UUID) -> list[Subscriber]:
-        rows = await self._session.all(_present(account_id).with_for_update(read=True))
-        return [Subscriber(row.id, frozenset(row.events.split()), row.enabled) for row in rows]
+        rows = await self._session.fetch(_SUBSCRIBERS, account_id=account_id)
+        return [
+            Subscriber(webhook_id, frozenset(events.split()), enabled)
+            for webhook_id, events, enabled in rows
+        ]
 
     async def secrets(
         self, account_id: UUID, webhook_ids: Sequence[UUID]
@@ -144,17 +161,20 @@ class EndpointRecords:
 
     async def _purge(self, account_id: UUID, webhook_id: UUID, rows: int) -> None:
         """Some of its history, and once that is gone the endpoint's own row."""
-        chosen = await self._session.all(
+        chosen = (
             sa.select(deliveries.c.id)
             .where(deliveries.c.account_id == account_id, deliveries.c.webhook_id == webhook_id)
+            .order_by(deliveries.c.id)
             .limit(rows)
         )
-        identifiers = [row.id for row in chosen]
+        removed = 0
         for table, column in ((attempts, attempts.c.delivery_id), (deliveries, deliveries.c.id)):
-            await self._session.run(
-                sa.delete(table).where(table.c.account_id == account_id, column.in_(identifiers))
+            removed = await self._session.unhurried.run(
+                sa.delete(table).where(
+                    table.c.account_id == account_id, column.in_(chosen.correlate(None))
+                )
             )
-        if len(identifiers) < rows:
+        if removed < rows:
             await self._session.run(
                 sa.delete(endpoints).where(
                     endpoints.c.account_id == account_id, endpoints.c.id == webhook_id

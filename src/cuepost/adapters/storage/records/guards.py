@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session, first, upsert
+from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import audit_entries, idempotency_keys, reports
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
@@ -15,6 +16,12 @@ from cuepost.domain.ids import instant_of, lowest_at
 from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
+_FOUND = Prepared(
+    sa.select(reports.c.report_id, reports.c.event_id, reports.c.notified, reports.c.reason).where(
+        reports.c.account_id == sa.bindparam("account_id"),
+        Among(reports.c.report_id, "report_ids"),
+    )
+)
 
 
 class ReportRecords:
@@ -22,20 +29,12 @@ class ReportRecords:
         self._session = session
 
     async def find(self, account_id: UUID, report_ids: Sequence[str]) -> dict[str, ReportAnswer]:
-        rows = await self._session.all(
-            sa.select(reports).where(
-                reports.c.account_id == account_id, reports.c.report_id.in_(report_ids)
-            )
-        )
+        rows = await self._session.fetch(_FOUND, account_id=account_id, report_ids=report_ids)
         return {
-            row.report_id: ReportAnswer(
-                report_id=row.report_id,
-                accepted=True,
-                event_id=row.event_id,
-                notified=row.notified,
-                reason=SilenceReason(row.reason) if row.reason else None,
+            report_id: ReportAnswer(
+                report_id, True, event_id, notified, SilenceReason(reason) if reason else None
             )
-            for row in rows
+            for report_id, event_id, notified, reason in rows
         }
 
     async def add(self, account_id: UUID, answers: Sequence[ReportAnswer], now: datetime) -> None:
@@ -55,7 +54,7 @@ class ReportRecords:
         )
 
     async def forget_before(self, instant: datetime) -> None:
-        await self._session.run(sa.delete(reports).where(reports.c.created_at < instant))
+        await self._session.unhurried.run(sa.delete(reports).where(reports.c.created_at < instant))
 
 
 class IdempotencyRecords:
@@ -88,7 +87,7 @@ class IdempotencyRecords:
         )
 
     async def forget_before(self, instant: datetime) -> None:
-        await self._session.run(
+        await self._session.unhurried.run(
             sa.delete(idempotency_keys).where(idempotency_keys.c.created_at < instant)
         )
 
@@ -130,7 +129,7 @@ class AuditRecords:
         ]
 
     async def forget_before(self, instant: datetime) -> None:
-        await self._session.run(
+        await self._session.unhurried.run(
             sa.delete(audit_entries).where(audit_entries.c.id < lowest_at(instant))
         )
 

@@ -9,7 +9,8 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
-from cuepost.adapters.storage.session import Session, first
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import artifacts, deliveries, projects
 from cuepost.domain.project import (
     Artifact,
@@ -22,6 +23,28 @@ from cuepost.domain.project import (
 from cuepost.ports.records import Page
 
 _MUTABLE = ("name", "status", "stage", "access_expires_at", "updated_at", "deleted_at")
+_COLUMNS = tuple(column for column in projects.c if column is not projects.c.access_ended_at)
+_OF_ACCOUNT = projects.c.account_id == sa.bindparam("account_id")
+
+_ONE = Prepared(
+    sa.select(*_COLUMNS).where(_OF_ACCOUNT, projects.c.id == sa.bindparam("project_id"))
+)
+_OWNERS = Prepared(
+    sa.select(projects.c.id, projects.c.account_id).where(Among(projects.c.id, "project_ids"))
+)
+# In the order of ids, so that two batches cannot wait for one another in a circle.
+_LOCKED = Prepared(
+    sa.select(*_COLUMNS)
+    .where(_OF_ACCOUNT, Among(projects.c.id, "project_ids"))
+    .order_by(projects.c.id)
+    .with_for_update()
+)
+_DROP_ARTIFACTS = Prepared(
+    sa.delete(artifacts).where(
+        artifacts.c.account_id == sa.bindparam("account_id"),
+        Among(artifacts.c.project_id, "project_ids"),
+    )
+)
 
 
 class ProjectRecords:
@@ -32,43 +55,31 @@ class ProjectRecords:
         await self._session.insert(projects, [asdict(project)])
 
     async def get(self, account_id: UUID, project_id: UUID) -> Project | None:
-        row = await first(
-            self._session,
-            sa.select(projects).where(
-                projects.c.account_id == account_id, projects.c.id == project_id
-            ),
-        )
-        return _project(row) if row else None
+        rows = await self._session.fetch(_ONE, account_id=account_id, project_id=project_id)
+        return _project(rows[0]) if rows else None
 
     async def page(self, account_id: UUID, page: Page) -> list[Project]:
-        statement = sa.select(projects).where(
+        statement = sa.select(*_COLUMNS).where(
             projects.c.account_id == account_id, projects.c.deleted_at.is_(None)
         )
         rows = await self._session.all(newest_first(statement, projects.c.id, page))
         return [_project(row) for row in rows]
 
     async def owners(self, project_ids: Sequence[UUID]) -> Mapping[UUID, UUID]:
-        rows = await self._session.all(
-            sa.select(projects.c.id, projects.c.account_id).where(projects.c.id.in_(project_ids))
-        )
-        return {row.id: row.account_id for row in rows}
+        rows = await self._session.fetch(_OWNERS, project_ids=project_ids)
+        return dict(rows)
 
     async def lock(self, account_id: UUID, project_ids: Sequence[UUID]) -> dict[UUID, Project]:
-        # In the order of ids, so that two batches cannot wait for one another in a circle.
-        rows = await self._session.all(
-            sa.select(projects)
-            .where(projects.c.account_id == account_id, projects.c.id.in_(project_ids))
-            .order_by(projects.c.id)
-            .with_for_update()
-        )
-        return {row.id: _project(row) for row in rows}
+        rows = await self._session.fetch(_LOCKED, account_id=account_id, project_ids=project_ids)
+        locked = [_project(row) for row in rows]
+        return {project.id: project for project in locked}
 
     async def save(self, changed: Sequence[Project]) -> None:
         await self._session.update(
             projects,
             ("account_id", "id"),
             [
-                {"account_id": project.account_id, "id": project.id}
+                {"account_id": project.account_id, "id": project.id, "access_ended_at": None}
                 | {name: getattr(project, name) for name in _MUTABLE}
                 for project in changed
             ],
@@ -81,8 +92,14 @@ class ProjectRecords:
             deliveries.c.final_status.is_(None),
         )
         rows = await self._session.all(
-            sa.select(projects)
-            .where(projects.c.access_expires_at <= now, projects.c.deleted_at.is_(None), waiting)
+            sa.select(*_COLUMNS)
+            .where(
+                projects.c.access_expires_at <= now,
+                projects.c.access_ended_at.is_(None),
+                projects.c.deleted_at.is_(None),
+                waiting,
+            )
+            .order_by(projects.c.access_expires_at)
             .limit(limit)
         )
         return [_project(row) for row in rows]
@@ -102,11 +119,7 @@ class ProjectRecords:
     ) -> None:
         if not files:
             return
-        await self._session.run(
-            sa.delete(artifacts).where(
-                artifacts.c.account_id == account_id, artifacts.c.project_id.in_(list(files))
-            )
-        )
+        await self._session.fetch(_DROP_ARTIFACTS, account_id=account_id, project_ids=list(files))
         await self._session.insert(
             artifacts,
             [
@@ -118,17 +131,15 @@ class ProjectRecords:
         )
 
 
-def _project(row: sa.Row[Any]) -> Project:
+def _project(row: Sequence[Any]) -> Project:
+    account_id, identifier, name, kind, origin, status, stage, *instants = row
     return Project(
-        account_id=row.account_id,
-        id=row.id,
-        name=row.name,
-        kind=ProjectKind(row.kind),
-        origin=Origin(row.origin),
-        status=ProjectStatus(row.status),
-        stage=Stage(row.stage),
-        access_expires_at=row.access_expires_at,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        deleted_at=row.deleted_at,
+        account_id,
+        identifier,
+        name,
+        ProjectKind(kind),
+        Origin(origin),
+        ProjectStatus(status),
+        Stage(stage),
+        *instants,
     )

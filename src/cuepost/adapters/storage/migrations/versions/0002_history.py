@@ -1,54 +1,25 @@
-"""The first schema."""
+"""Events, deliveries, attempts and the queue."""
 
 import sqlalchemy as sa
 from alembic import op
 
 from cuepost.adapters.storage.types import Id, Instant
 
-revision = "0001"
-down_revision = None
+revision = "0002"
+down_revision = "0001"
 branch_labels = None
 depends_on = None
 
 
 def upgrade() -> None:
-    op.create_table(
-        "accounts",
-        sa.Column("id", Id(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("webhooks_enabled", sa.Boolean(), nullable=False),
-        sa.Column("created_at", Instant(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("accounts_pkey")),
-    )
-    op.create_table(
-        "api_keys",
-        sa.Column("id", Id(), nullable=False),
-        sa.Column("account_id", Id(), nullable=True),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("digest", sa.LargeBinary(), nullable=False),
-        sa.Column("scopes", sa.Text(), nullable=False),
-        sa.Column("created_at", Instant(), nullable=False),
-        sa.Column("expires_at", Instant(), nullable=True),
-        sa.Column("revoked_at", Instant(), nullable=True),
-        sa.Column("last_used_at", Instant(), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("api_keys_pkey")),
-    )
-    op.create_index(op.f("api_keys_by_account_id"), "api_keys", ["account_id"], unique=False)
-    op.create_table(
-        "artifacts",
-        sa.Column("account_id", Id(), nullable=False),
-        sa.Column("project_id", Id(), nullable=False),
-        sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("key", sa.Text(), nullable=False),
-        sa.Column("content_type", sa.Text(), nullable=False),
-        sa.Column("size_bytes", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint(
-            "account_id", "project_id", "position", name=op.f("artifacts_pkey")
-        ),
-        sqlite_with_rowid=False,
-    )
+    _attempts()
+    _bulk_retries()
+    _deliveries()
+    _events()
+    _queue()
+
+
+def _attempts() -> None:
     op.create_table(
         "attempts",
         sa.Column("account_id", Id(), nullable=False),
@@ -70,7 +41,8 @@ def upgrade() -> None:
         sa.Column("response_truncated", sa.Boolean(), nullable=False),
         sa.Column("outcome", sa.Text(), nullable=False),
         sa.CheckConstraint(
-            "outcome IN ('delivered', 'http_error', 'redirect', 'timeout', 'dns_error', 'connect_error', 'tls_error', 'blocked_destination', 'protocol_error')",
+            "outcome IN ('delivered', 'http_error', 'redirect', 'timeout', 'dns_error', "
+            "'connect_error', 'tls_error', 'blocked_destination', 'protocol_error')",
             name=op.f("attempts_outcome"),
         ),
         sa.CheckConstraint(
@@ -81,19 +53,9 @@ def upgrade() -> None:
         ),
         postgresql_partition_by="RANGE (delivery_id)",
     )
-    op.create_table(
-        "audit_entries",
-        sa.Column("account_id", Id(), nullable=False),
-        sa.Column("id", Id(), nullable=False),
-        sa.Column("action", sa.Text(), nullable=False),
-        sa.Column("actor", sa.Text(), nullable=False),
-        sa.Column("door", sa.Text(), nullable=False),
-        sa.Column("address", sa.Text(), nullable=True),
-        sa.Column("subject", sa.Text(), nullable=True),
-        sa.Column("details", sa.JSON(), nullable=False),
-        sa.PrimaryKeyConstraint("account_id", "id", name=op.f("audit_entries_pkey")),
-    )
-    op.create_index(op.f("audit_entries_by_id"), "audit_entries", ["id"], unique=False)
+
+
+def _bulk_retries() -> None:
     op.create_table(
         "bulk_retries",
         sa.Column("account_id", Id(), nullable=False),
@@ -110,6 +72,9 @@ def upgrade() -> None:
         sa.Column("created_at", Instant(), nullable=False),
         sa.Column("finished_at", Instant(), nullable=True),
         sa.CheckConstraint(
+            "(state = 'running') = (finished_at IS NULL)", name=op.f("bulk_retries_ended")
+        ),
+        sa.CheckConstraint(
             "state IN ('running', 'finished', 'cancelled')", name=op.f("bulk_retries_state")
         ),
         sa.PrimaryKeyConstraint("account_id", "id", name=op.f("bulk_retries_pkey")),
@@ -122,6 +87,9 @@ def upgrade() -> None:
         sqlite_where=sa.text("state = 'running'"),
         postgresql_where=sa.text("state = 'running'"),
     )
+
+
+def _deliveries() -> None:
     op.create_table(
         "deliveries",
         sa.Column("account_id", Id(), nullable=False),
@@ -136,6 +104,10 @@ def upgrade() -> None:
         sa.Column("attempt_count", sa.Integer(), nullable=False),
         sa.Column("budget", sa.Integer(), nullable=False),
         sa.Column("finished_at", Instant(), nullable=True),
+        sa.CheckConstraint(
+            "(reason IS NOT NULL) = (final_status IS NOT NULL AND final_status = 'cancelled')",
+            name=op.f("deliveries_cancelled"),
+        ),
         sa.CheckConstraint(
             "final_status IN ('delivered', 'failed', 'cancelled')",
             name=op.f("deliveries_final_status"),
@@ -155,9 +127,15 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index(
-        op.f("deliveries_by_account_id_event_id"),
+        op.f("deliveries_by_account_id_event_id_id"),
         "deliveries",
-        ["account_id", "event_id"],
+        ["account_id", "event_id", "id"],
+        unique=False,
+    )
+    op.create_index(
+        op.f("deliveries_by_account_id_event_type_id"),
+        "deliveries",
+        ["account_id", "event_type", "id"],
         unique=False,
     )
     op.create_index(
@@ -188,30 +166,9 @@ def upgrade() -> None:
         sqlite_where=sa.text("final_status IS NOT NULL"),
         postgresql_where=sa.text("final_status IS NOT NULL"),
     )
-    op.create_table(
-        "endpoints",
-        sa.Column("account_id", Id(), nullable=False),
-        sa.Column("id", Id(), nullable=False),
-        sa.Column("url", sa.Text(), nullable=False),
-        sa.Column("events", sa.Text(), nullable=False),
-        sa.Column("description", sa.Text(), nullable=False),
-        sa.Column("enabled", sa.Boolean(), nullable=False),
-        sa.Column("created_at", Instant(), nullable=False),
-        sa.Column("updated_at", Instant(), nullable=False),
-        sa.Column("last_delivered_at", Instant(), nullable=True),
-        sa.Column("failing_since", Instant(), nullable=True),
-        sa.Column("deleted_at", Instant(), nullable=True),
-        sa.PrimaryKeyConstraint("account_id", "id", name=op.f("endpoints_pkey")),
-        sqlite_with_rowid=False,
-    )
-    op.create_index(
-        "endpoints_by_deleted_at",
-        "endpoints",
-        ["deleted_at"],
-        unique=False,
-        sqlite_where=sa.text("deleted_at IS NOT NULL"),
-        postgresql_where=sa.text("deleted_at IS NOT NULL"),
-    )
+
+
+def _events() -> None:
     op.create_table(
         "events",
         sa.Column("account_id", Id(), nullable=False),
@@ -230,50 +187,12 @@ def upgrade() -> None:
         ["account_id", "project_id", "id"],
         unique=False,
     )
-    op.create_table(
-        "idempotency_keys",
-        sa.Column("account_id", Id(), nullable=False),
-        sa.Column("key", sa.Text(), nullable=False),
-        sa.Column("fingerprint", sa.LargeBinary(), nullable=False),
-        sa.Column("sealed_answer", sa.LargeBinary(), nullable=True),
-        sa.Column("created_at", Instant(), nullable=False),
-        sa.PrimaryKeyConstraint("account_id", "key", name=op.f("idempotency_keys_pkey")),
-    )
     op.create_index(
-        op.f("idempotency_keys_by_created_at"), "idempotency_keys", ["created_at"], unique=False
+        op.f("events_by_account_id_type_id"), "events", ["account_id", "type", "id"], unique=False
     )
-    op.create_table(
-        "projects",
-        sa.Column("account_id", Id(), nullable=False),
-        sa.Column("id", Id(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("origin", sa.Text(), nullable=False),
-        sa.Column("status", sa.Text(), nullable=False),
-        sa.Column("stage", sa.Text(), nullable=False),
-        sa.Column("access_expires_at", Instant(), nullable=True),
-        sa.Column("created_at", Instant(), nullable=False),
-        sa.Column("updated_at", Instant(), nullable=False),
-        sa.Column("deleted_at", Instant(), nullable=True),
-        sa.CheckConstraint("kind IN ('video', 'transcript')", name=op.f("projects_kind")),
-        sa.CheckConstraint("origin IN ('app', 'api', 'mcp')", name=op.f("projects_origin")),
-        sa.CheckConstraint("stage IN ('processing', 'export')", name=op.f("projects_stage")),
-        sa.CheckConstraint(
-            "status IN ('queued', 'processing', 'ready', 'exporting', 'completed', 'failed', 'cancelled')",
-            name=op.f("projects_status"),
-        ),
-        sa.PrimaryKeyConstraint("account_id", "id", name=op.f("projects_pkey")),
-        sqlite_with_rowid=False,
-    )
-    op.create_index(
-        "projects_by_access_expires_at",
-        "projects",
-        ["access_expires_at"],
-        unique=False,
-        sqlite_where=sa.text("access_expires_at IS NOT NULL AND deleted_at IS NULL"),
-        postgresql_where=sa.text("access_expires_at IS NOT NULL AND deleted_at IS NULL"),
-    )
-    op.create_index(op.f("projects_by_id"), "projects", ["id"], unique=True)
+
+
+def _queue() -> None:
     op.create_table(
         "queue",
         sa.Column("account_id", Id(), nullable=False),
@@ -296,6 +215,9 @@ def upgrade() -> None:
             "stop_reason IN ('endpoint_disabled', 'project_deleted', 'project_access_expired')",
             name=op.f("queue_stop_reason"),
         ),
+        sa.CheckConstraint(
+            "stop_reason IS NULL OR state = 'delivering'", name=op.f("queue_stopped")
+        ),
         sa.PrimaryKeyConstraint("account_id", "delivery_id", name=op.f("queue_pkey")),
         postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
         sqlite_with_rowid=False,
@@ -311,35 +233,4 @@ def upgrade() -> None:
         "queue",
         ["account_id", "webhook_id", "state", "delivery_id"],
         unique=False,
-    )
-    op.create_table(
-        "reports",
-        sa.Column("account_id", Id(), nullable=False),
-        sa.Column("report_id", sa.Text(), nullable=False),
-        sa.Column("event_id", Id(), nullable=True),
-        sa.Column("notified", sa.Boolean(), nullable=False),
-        sa.Column("reason", sa.Text(), nullable=True),
-        sa.Column("created_at", Instant(), nullable=False),
-        sa.PrimaryKeyConstraint("account_id", "report_id", name=op.f("reports_pkey")),
-    )
-    op.create_index(
-        op.f("reports_by_created_at"),
-        "reports",
-        ["created_at"],
-        unique=False,
-        postgresql_using="brin",
-    )
-    op.create_table(
-        "signing_secrets",
-        sa.Column("account_id", Id(), nullable=False),
-        sa.Column("webhook_id", Id(), nullable=False),
-        sa.Column("version", sa.Integer(), nullable=False),
-        sa.Column("sealed", sa.LargeBinary(), nullable=False),
-        sa.Column("hint", sa.Text(), nullable=False),
-        sa.Column("created_at", Instant(), nullable=False),
-        sa.Column("expires_at", Instant(), nullable=True),
-        sa.PrimaryKeyConstraint(
-            "account_id", "webhook_id", "version", name=op.f("signing_secrets_pkey")
-        ),
-        sqlite_with_rowid=False,
     )

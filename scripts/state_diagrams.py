@@ -1,0 +1,106 @@
+"""Writes docs/concepts/states.md from the state machines in the domain.
+
+Run it after a change of a move; `--check` only tells whether the page is up to date.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from cuepost.domain.delivery import FINAL, TRANSITIONS, CancelReason
+from cuepost.domain.event_catalog import BY_STATUS
+from cuepost.domain.project import MOVES, STAGE_OF, ProjectStatus
+
+PAGE = Path(__file__).parents[1] / "docs" / "concepts" / "states.md"
+
+TEMPLATE = """\
+# States
+
+<!-- Written by scripts/state_diagrams.py from the tables in the code; change those instead. -->
+
+The tables `MOVES` in `domain/project.py` and `TRANSITIONS` in `domain/delivery.py` are the only
+place where these moves are written; the diagrams are drawn from them.
+
+## A project
+
+The pipeline reports most moves as milestones; its owner exports and cancels. A move that is not
+drawn here is refused as `illegal_transition`, and nothing is stored.
+
+{project_diagram}
+
+| status | stage | event |
+| --- | --- | --- |
+{project_rows}
+
+A deleted project keeps its last status, answers `project_deleted` and moves no more.
+
+## A delivery
+
+A delivery is one event on its way to one endpoint. It is recorded as `cancelled` from the start
+when its endpoint is disabled at that moment, so that nothing vanishes silently.
+
+{delivery_diagram}
+
+What has ended ({final}) can be sent again by hand: the same event, and a new budget of attempts.
+A cancelled delivery says why: {reasons}.
+An attempt in flight when its delivery is stopped may still finish; its outcome is kept, but no
+further attempt follows.
+"""
+
+
+def page() -> str:
+    return TEMPLATE.format(
+        project_diagram=_diagram(_project_lines()),
+        project_rows="\n".join(map(_project_row, ProjectStatus)),
+        delivery_diagram=_diagram(_delivery_lines()),
+        final=_listed(FINAL),
+        reasons=_listed(CancelReason),
+    )
+
+
+def _diagram(lines: Iterable[str]) -> str:
+    drawn = "\n".join(f"    {line}" for line in lines)
+    return f"```mermaid\nstateDiagram-v2\n{drawn}\n```"
+
+
+def _project_lines() -> Iterable[str]:
+    yield "[*] --> queued"
+    for status in ProjectStatus:
+        for to in ProjectStatus:
+            if to in MOVES[status]:
+                yield f"{status} --> {to}"
+        if not MOVES[status]:
+            yield f"{status} --> [*]"
+
+
+def _project_row(status: ProjectStatus) -> str:
+    stage = f"`{STAGE_OF[status]}`" if status in STAGE_OF else "the one it was in"
+    event = f"`{BY_STATUS[status].name}`" if status in BY_STATUS else "–"
+    return f"| `{status}` | {stage} | {event} |"
+
+
+def _delivery_lines() -> Iterable[str]:
+    yield "[*] --> pending: event for a subscribed endpoint"
+    yield "[*] --> cancelled: endpoint is disabled"
+    for (status, cause), to in TRANSITIONS.items():
+        yield f"{status} --> {to}: {cause}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--check"]:
+        current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        if current != page():
+            print(f"{PAGE.name} is stale; run `python scripts/state_diagrams.py`", file=sys.stderr)
+            return 1
+    else:
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
+        PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

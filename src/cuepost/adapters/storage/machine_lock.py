@@ -1,0 +1,54 @@
+"""One holder on the whole machine, by a lock on a file that nobody ever deletes."""
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from cuepost.ports.runtime import Clock
+from cuepost.ports.store import StoreUnavailable
+
+PATIENCE_SECONDS = 30.0
+POLL_SECONDS = 0.002
+
+
+class MachineLock:
+    """The kernel lets go of it when its holder dies, however that happens."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._descriptor: int | None = None
+
+    async def __aenter__(self) -> None:
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = self._descriptor
+        await wait_for_turn(self._clock, lambda: _took(descriptor))
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._descriptor is not None
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+async def wait_for_turn(clock: Clock, took: Callable[[], bool]) -> None:
+    """Try until it succeeds; between the tries everybody else may run."""
+    waited = 0.0
+    while not took():
+        if waited >= PATIENCE_SECONDS:
+            raise StoreUnavailable("another process keeps the embedded store locked")
+        await clock.wait(POLL_SECONDS)
+        waited += POLL_SECONDS
+
+
+def _took(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

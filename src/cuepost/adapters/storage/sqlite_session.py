@@ -1,0 +1,181 @@
+"""How the records speak to SQLite: on the asking thread, or in another where it may take long."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.completion import to_the_end
+from cuepost.adapters.storage.session import Rows
+from cuepost.adapters.storage.statements import Prepared
+from cuepost.adapters.storage.types import Id, Instant
+from cuepost.domain.instants import from_millis, to_millis
+from cuepost.ports.store import Contention, StoreUnavailable
+
+T = TypeVar("T")
+
+# Few different lengths, so that the driver finds its prepared statements again.
+_ROWS_AT_ONCE = (100, 10, 1)
+_TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE")
+_UNAVAILABLE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_NOTADB,
+    }
+)
+
+
+class SqliteSession:
+    """Runs each statement at once, on the thread that asks."""
+
+    dialect = "sqlite"
+
+    def __init__(self, connection: sa.Connection, threads: ThreadPoolExecutor) -> None:
+        self.connection = connection
+        self._driver = driver_of(connection)
+        self._threads = threads
+
+    @property
+    def unhurried(self) -> "ThreadedSession":
+        return ThreadedSession(self.connection, self._threads)
+
+    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
+        return await self._do(lambda: self.connection.execute(statement).all())
+
+    async def run(self, statement: sa.Executable) -> int:
+        return await self._do(lambda: self.connection.execute(statement).rowcount)
+
+    async def fetch(self, statement: Prepared, **values: Any) -> Sequence[Any]:
+        ready = statement.on(self.dialect)
+        parameters = ready.encoded(values)
+        rows = await self._do(lambda: self._driver.execute(ready.sql, parameters).fetchall())
+        return _decoded(ready.answer, rows)
+
+    async def insert(self, table: sa.Table, rows: Rows) -> None:
+        if rows:
+            columns = tuple(rows[0])
+            encoded = _encoded(table, columns, rows)
+            await self._do(lambda: self._insert(table, columns, encoded))
+
+    async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
+        if rows:
+            changed = tuple(column for column in rows[0] if column not in key)
+            sql = _update_sql(table, changed, tuple(key))
+            encoded = _encoded(table, (*changed, *key), rows)
+            await self._do(lambda: self._driver.executemany(sql, encoded))
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        loop = asyncio.get_running_loop()
+        with translated():
+            return await to_the_end(
+                loop.run_in_executor(self._threads, work), self._driver.interrupt
+            )
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        with translated():
+            return work()
+
+    def _insert(self, table: sa.Table, columns: tuple[str, ...], rows: list[Any]) -> None:
+        done = 0
+        for size in _ROWS_AT_ONCE:
+            sql = _insert_sql(table, columns, size)
+            while len(rows) - done >= size:
+                chunk = rows[done : done + size]
+                self._driver.execute(sql, [value for row in chunk for value in row])
+                done += size
+
+
+class ThreadedSession(SqliteSession):
+    """Runs each statement in a thread, so that a long one holds nobody up."""
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        return await self.in_thread(work)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Driver errors become the port's own; everything else passes."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        raise _port_error(error, error.orig) from error
+    except sqlite3.Error as error:
+        raise _port_error(error, error) from error
+
+
+def _port_error(error: Exception, cause: BaseException | None) -> Exception:
+    if getattr(cause, "sqlite_errorname", None) in _TAKEN:
+        return Contention(str(cause))
+    # The lower byte is the kind of the error, the rest says more.
+    if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _UNAVAILABLE:
+        return StoreUnavailable(f"the embedded store is not available: {cause}")
+    return error
+
+
+def driver_of(connection: sa.Connection) -> sqlite3.Connection:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+@cache
+def _insert_sql(table: sa.Table, columns: tuple[str, ...], rows: int) -> str:
+    names = ", ".join(f'"{column}"' for column in columns)
+    marks = ", ".join("?" for _ in columns)
+    return f"INSERT INTO {table.name} ({names}) VALUES " + ", ".join([f"({marks})"] * rows)
+
+
+@cache
+def _update_sql(table: sa.Table, changed: tuple[str, ...], key: tuple[str, ...]) -> str:
+    changes = ", ".join(f'"{column}" = ?' for column in changed)
+    match = " AND ".join(f'"{column}" = ?' for column in key)
+    return f"UPDATE {table.name} SET {changes} WHERE {match}"
+
+
+def _encoded(table: sa.Table, columns: Sequence[str], rows: Rows) -> list[tuple[Any, ...]]:
+    """Whole columns at a time: the driver takes neither UUIDs nor instants."""
+    return list(zip(*(_encoded_column(table, name, rows) for name in columns), strict=True))
+
+
+def _encoded_column(table: sa.Table, name: str, rows: Rows) -> list[Any]:
+    kind = table.c[name].type
+    if isinstance(kind, Id):
+        return [None if (value := row[name]) is None else value.bytes for row in rows]
+    if isinstance(kind, Instant):
+        return [None if (value := row[name]) is None else to_millis(value) for row in rows]
+    if isinstance(kind, sa.Text):
+        # Members of enumerations are strings too, but the driver is slow with them.
+        return [None if (value := row[name]) is None else str(value) for row in rows]
+    return [row[name] for row in rows]
+
+
+def _decoded(
+    answer: Sequence[sa.types.TypeEngine[Any]], rows: list[tuple[Any, ...]]
+) -> Sequence[Sequence[Any]]:
+    columns = [
+        _decoded_column(kind, column)
+        for kind, column in zip(answer, zip(*rows, strict=True), strict=False)
+    ]
+    return list(zip(*columns, strict=True))
+
+
+def _decoded_column(kind: sa.types.TypeEngine[Any], column: Sequence[Any]) -> Sequence[Any]:
+    if isinstance(kind, Id):
+        return [None if value is None else UUID(bytes=value) for value in column]
+    if isinstance(kind, Instant):
+        return [None if value is None else from_millis(value) for value in column]
+    if isinstance(kind, sa.Boolean):
+        return [None if value is None else bool(value) for value in column]
+    return column

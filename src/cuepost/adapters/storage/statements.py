@@ -1,0 +1,103 @@
+"""Statements that SQLAlchemy writes once for each engine, and that then go straight to the driver.
+
+The busiest calls use them: they are spared what building and running a statement costs each time.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+
+from cuepost.adapters.storage.types import ID_BYTES, Id, Ids, Texts
+
+Encode = Callable[[Any], Any]
+_DIALECTS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+asyncpg"}
+
+
+class Among(sa.ColumnElement[bool]):
+    """The column's value is in a list, which is one parameter however long it is."""
+
+    inherit_cache = False
+    # Not Boolean: SQLite has none, and would be asked whether the whole equals 1.
+    type: sa.types.TypeEngine[Any] = sa.types.NullType()
+
+    def __init__(self, column: sa.ColumnElement[Any], parameter: str) -> None:
+        self.column = column
+        self.holds_ids = isinstance(column.type, Id)
+        self.listed = sa.bindparam(parameter, type_=Ids() if self.holds_ids else Texts())
+
+
+@compiles(Among, "postgresql")
+def _(element: Among, compiler: SQLCompiler, **options: Any) -> str:
+    column = compiler.process(element.column, **options)
+    return f"{column} = ANY ({compiler.process(element.listed, **options)})"
+
+
+@compiles(Among, "sqlite")
+def _(element: Among, compiler: SQLCompiler, **options: Any) -> str:
+    column = compiler.process(element.column, **options)
+    if not element.holds_ids:
+        listed = compiler.process(element.listed, **options)
+        return f"{column} IN (SELECT value FROM json_each({listed}))"
+    # The parameter is named twice, and each naming takes a place among the parameters.
+    length = compiler.process(element.listed, **options)
+    source = compiler.process(element.listed, **options)
+    return (
+        f"{column} IN (WITH RECURSIVE place(n) AS (VALUES (0) UNION ALL SELECT n + {ID_BYTES} "
+        f"FROM place WHERE n + {ID_BYTES} < length({length})) "
+        f"SELECT substr({source}, n + 1, {ID_BYTES}) FROM place)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The SQL text, how to write its parameters in their order, and the types of the answer."""
+
+    sql: str
+    parameters: tuple[tuple[str, Encode | None], ...]
+    answer: tuple[sa.types.TypeEngine[Any], ...]
+
+    def encoded(self, values: dict[str, Any]) -> list[Any]:
+        return [
+            values[name] if encode is None else encode(values[name])
+            for name, encode in self.parameters
+        ]
+
+
+Statement = sa.Select[Any] | sa.Update | sa.Delete
+
+
+class Prepared:
+    def __init__(self, statement: Statement) -> None:
+        self._statement = statement
+        self._ready: dict[str, Ready] = {}
+
+    def on(self, dialect: str) -> Ready:
+        if dialect not in self._ready:
+            self._ready[dialect] = _compiled(self._statement, _dialect(_DIALECTS[dialect]))
+        return self._ready[dialect]
+
+
+def _compiled(statement: Statement, dialect: sa.Dialect) -> Ready:
+    compiled = statement.compile(dialect=dialect)
+    assert isinstance(compiled, SQLCompiler)
+    names: Sequence[str] = compiled.positiontup or ()
+    columns = statement.selected_columns if isinstance(statement, sa.Select) else ()
+    return Ready(
+        sql=compiled.string,
+        parameters=tuple((name, _encode(compiled.binds[name].type, dialect)) for name in names),
+        answer=tuple(column.type for column in columns),
+    )
+
+
+def _encode(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Encode | None:
+    return kind.dialect_impl(dialect).bind_processor(dialect)
+
+
+def _dialect(name: str) -> sa.Dialect:
+    kind: Any = sa.make_url(f"{name}://").get_dialect()
+    made: sa.Dialect = kind(dbapi=kind.import_dbapi())
+    return made

@@ -1,0 +1,43 @@
+"""The schema: `account_id` leads every key, and history is partitioned by the day in its ids.
+
+A delivery that is not ended has a row in `queue`, a small table with only what is live, and no
+`final_status`. What has ended is in `deliveries` alone.
+"""
+
+from cuepost.adapters.storage.tables.guards import audit_entries, idempotency_keys, reports
+from cuepost.adapters.storage.tables.history import (
+    PARTITIONED,
+    attempts,
+    bulk_retries,
+    deliveries,
+    events,
+    queue,
+)
+from cuepost.adapters.storage.tables.metadata import metadata
+from cuepost.adapters.storage.tables.owned import (
+    accounts,
+    api_keys,
+    artifacts,
+    endpoints,
+    projects,
+    signing_secrets,
+)
+
+__all__ = [
+    "PARTITIONED",
+    "accounts",
+    "api_keys",
+    "artifacts",
+    "attempts",
+    "audit_entries",
+    "bulk_retries",
+    "deliveries",
+    "endpoints",
+    "events",
+    "idempotency_keys",
+    "metadata",
+    "projects",
+    "queue",
+    "reports",
+    "signing_secrets",
+]

@@ -1,0 +1,42 @@
+"""What keeps a request from being done twice, and what remembers who did it."""
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.tables.metadata import metadata
+from cuepost.adapters.storage.types import Id, Instant
+
+reports = sa.Table(
+    "reports",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("report_id", sa.Text, primary_key=True),
+    sa.Column("event_id", Id),
+    sa.Column("notified", sa.Boolean, nullable=False),
+    sa.Column("reason", sa.Text),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Index(None, "created_at", postgresql_using="brin"),
+)
+
+idempotency_keys = sa.Table(
+    "idempotency_keys",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("fingerprint", sa.LargeBinary, nullable=False),
+    sa.Column("sealed_answer", sa.LargeBinary),
+    sa.Column("created_at", Instant, nullable=False, index=True),
+)
+
+audit_entries = sa.Table(
+    "audit_entries",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("door", sa.Text, nullable=False),
+    sa.Column("address", sa.Text),
+    sa.Column("subject", sa.Text),
+    sa.Column("details", sa.JSON, nullable=False),
+    sa.Index(None, "id"),
+)

@@ -1,0 +1,114 @@
+"""What people own: accounts, keys, projects with their files, endpoints with their secrets."""
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.tables.metadata import metadata, one_of, partial_index
+from cuepost.adapters.storage.types import Id, Instant
+from cuepost.domain.project import Origin, ProjectKind, ProjectStatus, Stage
+
+accounts = sa.Table(
+    "accounts",
+    metadata,
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("webhooks_enabled", sa.Boolean, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+)
+
+api_keys = sa.Table(
+    "api_keys",
+    metadata,
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("account_id", Id, index=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("digest", sa.LargeBinary, nullable=False),
+    sa.Column("scopes", sa.Text, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("expires_at", Instant),
+    sa.Column("revoked_at", Instant),
+    sa.Column("last_used_at", Instant),
+)
+
+projects = sa.Table(
+    "projects",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("origin", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("stage", sa.Text, nullable=False),
+    sa.Column("access_expires_at", Instant),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("updated_at", Instant, nullable=False),
+    sa.Column("deleted_at", Instant),
+    # When the end of the access window was acted on; a change of the project clears it.
+    sa.Column("access_ended_at", Instant),
+    one_of("kind", ProjectKind),
+    one_of("origin", Origin),
+    one_of("status", ProjectStatus),
+    one_of("stage", Stage),
+    # A milestone names the project alone, so its account must be found by the project's id.
+    sa.Index(None, "id", unique=True),
+    sqlite_with_rowid=False,
+)
+partial_index(
+    "projects_by_access_expires_at",
+    projects.c.access_expires_at,
+    where=sa.and_(
+        projects.c.access_expires_at.is_not(None),
+        projects.c.access_ended_at.is_(None),
+        projects.c.deleted_at.is_(None),
+    ),
+)
+
+artifacts = sa.Table(
+    "artifacts",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("project_id", Id, primary_key=True),
+    sa.Column("position", sa.Integer, primary_key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("content_type", sa.Text, nullable=False),
+    sa.Column("size_bytes", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+endpoints = sa.Table(
+    "endpoints",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("events", sa.Text, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("updated_at", Instant, nullable=False),
+    sa.Column("last_delivered_at", Instant),
+    sa.Column("failing_since", Instant),
+    sa.Column("deleted_at", Instant),
+    sa.CheckConstraint("deleted_at IS NULL OR NOT enabled", name="deleted"),
+    sqlite_with_rowid=False,
+)
+partial_index(
+    "endpoints_by_deleted_at",
+    endpoints.c.deleted_at,
+    where=endpoints.c.deleted_at.is_not(None),
+)
+
+signing_secrets = sa.Table(
+    "signing_secrets",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("webhook_id", Id, primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("hint", sa.Text, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("expires_at", Instant),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,32 @@
+"""The only place where concrete things meet, and the entry point of `cuepost`."""
+
+import os
+from functools import cached_property
+
+from cuepost.doors.cli import cli
+from cuepost.doors.cli.house import House, T, Work
+
+
+class HouseOnDemand:
+    """Help and completion answer at once, without loading stores and servers first."""
+
+    @cached_property
+    def _house(self) -> House:
+        from cuepost.bootstrap.house import RealHouse  # noqa: PLC0415  # loading it takes a while
+
+        return RealHouse(os.environ)
+
+    def use(self, work: Work[T], *, migrating: bool = False) -> T:
+        return self._house.use(work, migrating=migrating)
+
+    def migrate(self) -> None:
+        self._house.migrate()
+
+    def serve(self, greet: Work[None]) -> None:
+        self._house.serve(greet)
+
+
+def main() -> None:
+    # Whatever is written, the store above all, is for its owner alone.
+    os.umask(0o077)
+    cli.main(prog_name="cuepost", obj=HouseOnDemand())

@@ -1,0 +1,71 @@
+"""The house that the command line works in: real stores, real sockets, real settings."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import uvloop
+
+from cuepost.adapters.master_key_file import BadKeyFile
+from cuepost.adapters.secret_box import CannotOpen
+from cuepost.adapters.storage.schema import WrongSchema
+from cuepost.adapters.system_clock import SystemClock
+from cuepost.bootstrap.parts import NoStore, opened_store, running
+from cuepost.bootstrap.server import CannotListen, serve
+from cuepost.doors.cli.house import CannotRun, Opened, Unusable, Work
+from cuepost.ports.store import Contention, StoreUnavailable
+from cuepost.settings import BadSettings, load
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RealHouse:
+    """Opens what a command needs, as the environment says, and closes it again."""
+
+    environ: Mapping[str, str] = field(repr=False)
+
+    def use(self, work: Work[T], *, migrating: bool = False) -> T:
+        async def do() -> T:
+            async with running(load(self.environ), migrating=migrating) as parts:
+                return await work(Opened(parts.service, parts.settings))
+
+        return _run(do())
+
+    def migrate(self) -> None:
+        async def do() -> None:
+            async with opened_store(load(self.environ), SystemClock(), migrating=True):
+                pass
+
+        _run(do())
+
+    def serve(self, greet: Work[None]) -> None:
+        async def do() -> None:
+            await serve(load(self.environ), greet)
+
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        _run(do())
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    with _in_one_line(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """What an operator can mend is said in a line; anything else is a bug, with its traceback."""
+    try:
+        yield
+    except BadSettings as error:
+        raise Unusable(str(error)) from error
+    except (BadKeyFile, CannotListen, CannotOpen, NoStore, StoreUnavailable, WrongSchema) as error:
+        raise CannotRun(" ".join(str(error).split())) from error
+    except Contention as error:
+        raise CannotRun("Others changed the same things at the same time; try again.") from error
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        raise CannotRun(f"{error.strerror or error}{place}.") from error

@@ -1,0 +1,105 @@
+"""Puts the parts of a service together, as the settings say."""
+
+import os
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from cuepost.adapters.master_key_file import read_or_make
+from cuepost.adapters.secret_box import AesGcmBox
+from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
+from cuepost.application.service import Ambient, Rules, Service, assemble
+from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.ports.store import Store
+from cuepost.settings import Settings
+
+MASTER_KEY_FILE = "master.key"
+SQLITE_HEADER = b"SQLite format 3\0"
+
+
+class NoStore(Exception):
+    """What lies in the place of the embedded store cannot be it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    settings: Settings
+    store: Store
+    ambient: Ambient
+    service: Service
+
+
+@asynccontextmanager
+async def running(settings: Settings, *, migrating: bool = False) -> AsyncIterator[Parts]:
+    clock = SystemClock()
+    box = AesGcmBox(_master_keys(settings), system_entropy)
+    ambient = Ambient(clock, SystemIds(), system_entropy, box)
+    async with opened_store(settings, clock, migrating=migrating) as store:
+        yield Parts(settings, store, ambient, assemble(store, ambient, _rules(settings)))
+
+
+@asynccontextmanager
+async def opened_store(
+    settings: Settings, clock: SystemClock, *, migrating: bool = False
+) -> AsyncIterator[Store]:
+    """The embedded store always makes its schema current; PostgreSQL when it is told to."""
+    store: SqliteStore | PostgresStore
+    opening: Coroutine[Any, Any, object]
+    if settings.database_url.path is not None:
+        store = SqliteStore(_usable_file(settings, settings.database_url.path), clock)
+        opening = store.open()
+    else:
+        # The driver has a name of its own for this option.
+        store = PostgresStore(settings.database_url.url.replace("?sslmode=", "?ssl="))
+        opening = store.migrate(clock.now()) if migrating else store.open(clock.now())
+    try:
+        await opening
+        yield store
+    finally:
+        await store.close()
+
+
+def _rules(settings: Settings) -> Rules:
+    return Rules(
+        base_url=settings.base_url,
+        policy=EgressPolicy(
+            networks=settings.receiver_networks,
+            ports=settings.receiver_ports,
+            allow_http=settings.receiver_http,
+        ),
+        rotation_overlap=timedelta(hours=settings.rotation_overlap_hours),
+        endpoint_limit=settings.max_endpoints_per_account,
+        requests_per_minute=settings.rate_limit,
+        service_requests_per_minute=settings.service_rate_limit,
+    )
+
+
+def _master_keys(settings: Settings) -> tuple[bytes, ...]:
+    if settings.master_key is not None:
+        return settings.master_key
+    path = _data_dir(settings) / MASTER_KEY_FILE
+    return (read_or_make(path, system_entropy),)
+
+
+def _data_dir(settings: Settings) -> Path:
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return settings.data_dir
+
+
+def _usable_file(settings: Settings, path: Path) -> Path:
+    if path.parent == settings.data_dir:
+        _data_dir(settings)
+    if not path.parent.is_dir():
+        raise NoStore(f"The folder of the store does not exist: {path.parent}.")
+    if path.exists():
+        if not path.is_file() or not os.access(path, os.R_OK | os.W_OK):
+            raise NoStore(f"The store cannot be read and written: {path}.")
+        with path.open("rb") as file:
+            if file.read(len(SQLITE_HEADER)) not in {b"", SQLITE_HEADER}:
+                raise NoStore(f"This is not an SQLite file: {path}.")
+    return path

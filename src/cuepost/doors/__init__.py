@@ -1,0 +1,1 @@
+"""The ways in: thin, blind to one another, sharing the wire models alone."""

@@ -1,0 +1,104 @@
+"""`cuepost accounts`: who may use the service, and whether webhooks are open to them."""
+
+from uuid import UUID
+
+import click
+
+from cuepost.domain.access import Account
+from cuepost.doors.cli.groups import InOrder
+from cuepost.doors.cli.house import Opened, operator, use
+from cuepost.doors.cli.output import access_word, account_json, json_option, moment, table, tell
+from cuepost.doors.cli.params import Name
+
+
+def no_account(account_id: UUID) -> str:
+    return f"There is no account {account_id}; 'cuepost accounts list' shows them all."
+
+
+@click.group(cls=InOrder)
+def accounts() -> None:
+    """Create accounts, list them, open webhooks to them.
+
+    \b
+    Examples:
+      cuepost accounts create --name "Harbour Films"
+      cuepost accounts list
+      cuepost accounts open-access 01890a5d-ac96-774b-bcce-b302099a8057
+    """
+
+
+@accounts.command("create")
+@click.option(
+    "--name", type=Name(), default="Account", show_default=True, help="What people call it."
+)
+@json_option
+def create(name: str, as_json: bool) -> None:
+    """Create an account.
+
+    Whether it may use webhooks at once is set by CUEPOST_WEBHOOKS_ACCESS.
+    """
+
+    async def work(opened: Opened) -> Account:
+        return await opened.service.perform.change(
+            lambda transaction: opened.service.access.create_account(
+                transaction, operator(), name, opened.settings.webhooks_access
+            )
+        )
+
+    account = use(work)
+    tell(
+        as_json,
+        account_json(account),
+        f"Created account {account.id}; webhooks are {access_word(account)} to it.\n"
+        f"Its first key: cuepost keys create --account {account.id}",
+    )
+
+
+@accounts.command("list")
+@json_option
+def list_all(as_json: bool) -> None:
+    """List all accounts."""
+
+    async def work(opened: Opened) -> list[Account]:
+        return await opened.service.perform.read(lambda transaction: transaction.accounts.all())
+
+    found = use(work)
+    rows = [
+        (str(account.id), access_word(account), moment(account.created_at), account.name)
+        for account in found
+    ]
+    words = table(("ID", "WEBHOOKS", "CREATED", "NAME"), rows)
+    tell(
+        as_json,
+        {"data": [account_json(account) for account in found]},
+        words if found else "There are no accounts yet; 'cuepost setup' makes the first.",
+    )
+
+
+@accounts.command("open-access")
+@click.argument("account_id", type=click.UUID)
+@json_option
+def open_access(account_id: UUID, as_json: bool) -> None:
+    """Let an account use webhooks."""
+    _set_access(account_id, True, as_json)
+
+
+@accounts.command("close-access")
+@click.argument("account_id", type=click.UUID)
+@json_option
+def close_access(account_id: UUID, as_json: bool) -> None:
+    """Close webhooks to an account; deliveries that wait are cancelled."""
+    _set_access(account_id, False, as_json)
+
+
+def _set_access(account_id: UUID, enabled: bool, as_json: bool) -> None:
+    async def work(opened: Opened) -> Account:
+        return await opened.service.perform.change(
+            lambda transaction: opened.service.access.set_webhooks(
+                transaction, operator(), account_id, enabled
+            )
+        )
+
+    account = use(work, missing=no_account(account_id))
+    words = f"Webhooks are {access_word(account)} to account {account.id}."
+    tell(as_json, account_json(account), words)

@@ -1,0 +1,40 @@
+"""The root of the command line."""
+
+import os
+
+import click
+
+import cuepost
+from cuepost.doors.cli.accounts import accounts
+from cuepost.doors.cli.groups import InOrder
+from cuepost.doors.cli.keys import keys
+from cuepost.doors.cli.serve import api, serve
+from cuepost.doors.cli.upkeep import erase_account, migrate, setup
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(cuepost.__version__, message="cuepost %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """cuepost sends signed webhooks when video projects reach a milestone.
+
+    \b
+    Start here:
+      cuepost serve            the whole service; the first start prints your keys
+      cuepost COMMAND --help   what a command does, with examples
+
+    Operator commands work while the service runs, and print JSON with --json. Settings are
+    environment variables that begin with CUEPOST_; 'cuepost serve --help' lists them.
+
+    \b
+    Completion in your shell (bash, zsh or fish):
+      eval "$(_CUEPOST_COMPLETE=bash_source cuepost)"
+
+    Exit codes: 0 done, 1 could not be done, 2 typed or set wrongly.
+    """
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
+
+
+for command in (serve, api, setup, accounts, keys, migrate, erase_account):
+    cli.add_command(command)

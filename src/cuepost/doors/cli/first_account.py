@@ -1,0 +1,64 @@
+"""The first account with its keys: made once, however often and from wherever it is asked for."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from cuepost.application.service import Service
+from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES
+from cuepost.doors.cli.house import Opened, operator
+from cuepost.ports.store import Transaction
+
+# Set-up is idempotent under a key of its own; claiming it also makes two that run at once take
+# turns, until the transaction ends.
+_TURN = UUID(int=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAccount:
+    """The keys are None when there was an account already."""
+
+    account_id: UUID
+    api_key: str | None = field(default=None, repr=False)
+    service_key: str | None = field(default=None, repr=False)
+
+    @property
+    def is_new(self) -> bool:
+        return self.api_key is not None
+
+    def as_json(self) -> dict[str, Any]:
+        shown: dict[str, Any] = {
+            "accountId": str(self.account_id),
+            "apiKey": self.api_key,
+            "serviceKey": self.service_key,
+            "signInUrl": None,
+        }
+        return shown if self.is_new else shown | {"alreadySetUp": True}
+
+    def known(self) -> dict[str, str]:
+        """For people."""
+        keys = {"API key": self.api_key, "Service key": self.service_key}
+        return {"Account": str(self.account_id)} | {
+            name: key for name, key in keys.items() if key is not None
+        }
+
+
+async def make_first_account(opened: Opened) -> FirstAccount:
+    service = opened.service
+    return await service.perform.change(lambda transaction: _make(service, transaction))
+
+
+async def _make(service: Service, transaction: Transaction) -> FirstAccount:
+    access, caller = service.access, operator()
+    await transaction.idempotency.claim(_TURN, "setup", b"", access.clock.now())
+    accounts = await transaction.accounts.all()
+    if accounts:
+        return FirstAccount(accounts[0].id)
+    account = await access.create_account(transaction, caller, "First account", True)
+    key = await access.create_key(
+        transaction, caller, account.id, name="First API key", scopes=ACCOUNT_SCOPES
+    )
+    service_key = await access.create_key(
+        transaction, caller, None, name="First service key", scopes=SERVICE_SCOPES
+    )
+    return FirstAccount(account.id, key.token, service_key.token)

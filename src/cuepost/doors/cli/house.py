@@ -1,0 +1,71 @@
+"""What the commands need of the house around them; bootstrap builds it and hands it in."""
+
+import getpass
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import click
+
+from cuepost.application.service import Service
+from cuepost.domain.access import Caller, Door
+from cuepost.domain.errors import Invalid, NotFound
+from cuepost.settings import Settings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The use cases over an open store, and the settings that they follow."""
+
+    service: Service
+    settings: Settings
+
+
+Work = Callable[[Opened], Awaitable[T]]
+
+
+class House(Protocol):
+    """Each method raises CannotRun when it cannot be done, with one line that says why."""
+
+    def use(self, work: Work[T], *, migrating: bool = False) -> T:
+        """Open the store, do the work, close it again; `migrating` makes the schema current."""
+        ...
+
+    def migrate(self) -> None: ...
+
+    def serve(self, greet: Work[None]) -> None:
+        """Serve until a signal says stop; `greet` is called once connections are accepted."""
+        ...
+
+
+class CannotRun(click.ClickException):
+    """The command was understood and cannot be done; exit code 1."""
+
+
+class Unusable(CannotRun):
+    """What was typed or set cannot be used; exit code 2."""
+
+    exit_code = 2
+
+
+def use(work: Work[T], *, missing: str = "", migrating: bool = False) -> T:
+    """Do the work in the house of the running command; `missing` is said of an unknown id."""
+    house: House = click.get_current_context().obj
+    try:
+        return house.use(work, migrating=migrating)
+    except NotFound as error:
+        raise CannotRun(missing or str(error)) from error
+    except Invalid as error:
+        raise Unusable(str(error)) from error
+
+
+def operator() -> Caller:
+    """Whoever can start the command is an operator; the audit trail keeps the login name."""
+    try:
+        login = getpass.getuser()
+    except (KeyError, OSError):
+        login = f"uid {os.getuid()}"
+    return Caller(Door.CLI, f"operator:{login}", None, frozenset())

@@ -1,0 +1,55 @@
+"""Values that people type: ids, names and times, checked before anything is opened."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import click
+
+from cuepost.domain.access import key_id_in
+from cuepost.domain.instants import at_millisecond
+
+LONGEST_NAME = 100
+
+
+class Name(click.ParamType[str]):
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value).strip()
+        if not text or not text.isprintable() or len(text) > LONGEST_NAME:
+            self.fail(f"expected 1 to {LONGEST_NAME} printable characters.", param, ctx)
+        return text
+
+
+class KeyId(click.ParamType[UUID]):
+    """The id of a key; the key itself will do, which helps when one has leaked."""
+
+    name = "key_id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> UUID:
+        if isinstance(value, UUID):
+            return value
+        inside = key_id_in(value)
+        if inside is not None:
+            return inside
+        try:
+            return UUID(value)
+        except ValueError:
+            # What was typed may be most of a secret; it is not repeated.
+            self.fail("expected the id of a key; 'cuepost keys list' shows them.", param, ctx)
+
+
+class Instant(click.ParamType[datetime]):
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        try:
+            instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a time such as 2027-01-31T00:00:00Z.", param, ctx)
+        if instant.tzinfo is None:
+            self.fail(f"{value!r} names no time zone; write Z at its end for UTC.", param, ctx)
+        return at_millisecond(instant)

@@ -1,0 +1,83 @@
+"""`cuepost serve` and `cuepost api`: start the service, and say where it is."""
+
+import click
+
+import cuepost
+from cuepost.doors.cli.first_account import FirstAccount, make_first_account
+from cuepost.doors.cli.house import House, Opened
+from cuepost.doors.cli.output import facts
+from cuepost.settings import VARIABLES, Settings
+
+
+class Configured(click.Command):
+    """A command whose help ends with the settings."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Settings, from environment variables"):
+            formatter.write_dl(
+                [
+                    (name, f"{setting.meaning}  [{setting.shown_default}]")
+                    for name, setting in VARIABLES.items()
+                ]
+            )
+
+
+@click.command(cls=Configured)
+@click.pass_obj
+def serve(house: House) -> None:
+    """Start the whole service in one process.
+
+    Without any settings it listens on http://127.0.0.1:8000 and keeps everything in
+    ./cuepost-data. The very first start makes an account and prints its keys, once. Ctrl-C or
+    SIGTERM ends it after the requests that are under way.
+
+    \b
+    Examples:
+      cuepost serve
+      CUEPOST_PORT=9000 cuepost serve
+      CUEPOST_DATABASE_URL=postgresql://user:password@host/name cuepost serve
+    """
+    house.serve(_greet_and_set_up)
+
+
+@click.command(cls=Configured)
+@click.pass_obj
+def api(house: House) -> None:
+    """Start the API half alone.
+
+    Any number of them can share a PostgreSQL; make its schema and the first account beforehand
+    with 'cuepost setup'.
+    """
+    house.serve(_greet)
+
+
+async def _greet(opened: Opened) -> None:
+    click.echo(_where(opened.settings))
+
+
+async def _greet_and_set_up(opened: Opened) -> None:
+    first = await make_first_account(opened)
+    steps = _first_steps(first, opened.settings.base_url) if first.is_new else ""
+    click.echo(_where(opened.settings) + steps)
+
+
+def _where(settings: Settings) -> str:
+    running = click.style(f"cuepost {cuepost.__version__} is running; Ctrl-C stops it.", bold=True)
+    known = {
+        "API": settings.base_url,
+        "Docs": f"{settings.base_url}/docs",
+        "Store": settings.database_url.shown,
+    }
+    return f"{running}\n\n{facts(known)}\n"
+
+
+def _first_steps(first: FirstAccount, base_url: str) -> str:
+    return (
+        "\nThis is the first start. Keep these keys; they are shown this once.\n\n"
+        f"{facts(first.known())}\n\n"
+        "A first webhook, ready to paste:\n\n"
+        f"curl {base_url}/v1/webhooks \\\n"
+        f"  -H 'Authorization: Bearer {first.api_key}' \\\n"
+        "  -H 'Content-Type: application/json' \\\n"
+        """  -d '{"url": "https://example.com/cuepost"}'\n"""
+    )

@@ -1,0 +1,77 @@
+"""Assembles the REST door; nothing is opened or read before the first request."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from http import HTTPStatus
+
+from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from cuepost.application.service import Service
+from cuepost.doors.rest.answers import STANDING_HEADERS, transmit
+from cuepost.doors.rest.gate import PathGate
+from cuepost.doors.rest.observing import Observed, RequestMetrics
+from cuepost.doors.rest.open_pages import HealthChecks, OpenPages
+from cuepost.doors.rest.openapi.document import openapi_document
+from cuepost.doors.rest.operation import Operation
+from cuepost.doors.rest.problems import NoSuchAddress, Rejected, problem_of
+from cuepost.doors.rest.table import OPERATIONS
+
+
+def create_app(
+    service: Service,
+    *,
+    base_url: str,
+    health: HealthChecks,
+    registry: CollectorRegistry | None = None,
+    further_routes: Sequence[BaseRoute] = (),
+) -> Starlette:
+    """`registry` holds what `/metrics` shows, and `further_routes` are those of other doors."""
+    base_url = base_url.rstrip("/")
+    registry = CollectorRegistry() if registry is None else registry
+    document = partial(openapi_document, OPERATIONS, base_url, service.webhooks.policy)
+    app = Starlette(
+        routes=[
+            *_call_routes(service, base_url),
+            *OpenPages(document, health, registry).routes(),
+            *further_routes,
+        ],
+        middleware=[Middleware(Observed, metrics=RequestMetrics(registry))],
+        exception_handlers={HTTPException: _refused_by_router},
+    )
+    # A redirect would be written from the request's own Host header.
+    app.router.redirect_slashes = False
+    app.router.default = _nothing_here
+    return app
+
+
+def _call_routes(service: Service, base_url: str) -> list[Route]:
+    by_path: defaultdict[str, dict[str, Operation]] = defaultdict(dict)
+    for operation in OPERATIONS:
+        by_path[operation.path][operation.method] = operation
+    return [
+        Route(path, PathGate(operations, service, base_url)) for path, operations in by_path.items()
+    ]
+
+
+async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        await transmit(problem_of(NoSuchAddress()), send, head=scope["method"] == "HEAD")
+    else:
+        await send({"type": "websocket.close"})
+
+
+def _refused_by_router(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+    rendered = problem_of(Rejected(error.status_code, code, str(error.detail)))
+    standing = {name.decode(): value.decode() for name, value in STANDING_HEADERS}
+    headers = {**standing, **(error.headers or {}), "content-type": rendered.media_type.decode()}
+    return Response(rendered.body, rendered.status, headers)

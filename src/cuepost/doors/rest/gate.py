@@ -1,0 +1,194 @@
+"""The gate before every call: key, rate, scope, address, body; then the call, then its answer."""
+
+import hashlib
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from starlette.types import Receive, Scope, Send
+
+from cuepost.application.perform import IdempotentCall
+from cuepost.application.rate_limit import Allowance
+from cuepost.application.service import Service
+from cuepost.domain.access import Caller, Door
+from cuepost.domain.errors import (
+    FieldError,
+    Invalid,
+    NotFound,
+    RateLimited,
+    Refused,
+    Unauthenticated,
+)
+from cuepost.doors.rest.answers import Headers, Rendered, render, transmit
+from cuepost.doors.rest.bodies import ClientGone, read_body, require_json
+from cuepost.doors.rest.inputs import BodyReader, read_query
+from cuepost.doors.rest.operation import Call, Context, Operation
+from cuepost.doors.rest.problems import InternalError, Rejected, StoreBusy, problem_of
+from cuepost.doors.wire_models.shapes import Request
+from cuepost.ports.store import Contention, StoreUnavailable
+
+OPERATION = "cuepost.operation"
+CALLER = "cuepost.caller"
+
+logger = logging.getLogger("cuepost.rest")
+_BEARER = re.compile(rb"bearer +([\x21-\x7e]+)", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_WITHOUT_BODY = ("GET", "DELETE")
+_IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,200}")
+
+
+@dataclass(slots=True)
+class Visit:
+    """One request on its way through the gate, with the headers that its answer will need."""
+
+    scope: Scope
+    receive: Receive
+    headers: Mapping[bytes, bytes]
+    allowance: Headers = ()
+
+
+class PathGate:
+    """The ASGI application of one path: each method is another call."""
+
+    def __init__(
+        self, operations: Mapping[str, Operation], service: Service, base_url: str
+    ) -> None:
+        self._calls = {
+            method: GuardedCall(operation, service, base_url)
+            for method, operation in operations.items()
+        }
+        allowed = set(operations) | ({"HEAD"} if "GET" in operations else set())
+        self._allowed = ", ".join(sorted(allowed))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method: str = scope["method"]
+        call = self._calls.get("GET" if method == "HEAD" else method)
+        if call is None:
+            await transmit(problem_of(self._wrong_method()), send, head=method == "HEAD")
+            return
+        scope[OPERATION] = call.operation.name
+        visit = Visit(scope, receive, dict(scope["headers"]))
+        try:
+            rendered = await call.answer(visit)
+        except ClientGone:
+            return
+        await transmit(rendered, send, more=visit.allowance, head=method == "HEAD")
+
+    def _wrong_method(self) -> Rejected:
+        return Rejected(
+            405,
+            "method_not_allowed",
+            f"This address answers to {self._allowed}.",
+            ((b"allow", self._allowed.encode()),),
+        )
+
+
+class GuardedCall:
+    def __init__(self, operation: Operation, service: Service, base_url: str) -> None:
+        self.operation = operation
+        self._service = service
+        self._reader = BodyReader(operation.body)
+        self._nothing = operation.body() if not operation.takes_body else None
+        self._render = partial(render, status=operation.status, base_url=base_url)
+
+    async def answer(self, visit: Visit) -> Rendered:
+        """Whatever happens becomes an answer, unless nobody waits for one."""
+        try:
+            return await self._carry_out(visit)
+        except (Refused, Rejected) as refusal:
+            return problem_of(refusal)
+        except (StoreUnavailable, Contention) as error:
+            logger.warning("event=store_unavailable cause=%s", type(error).__name__)
+            return problem_of(StoreBusy())
+        except ClientGone:
+            raise
+        except Exception:
+            logger.exception("event=internal_error operation=%s", self.operation.name)
+            return problem_of(InternalError())
+
+    async def _carry_out(self, visit: Visit) -> Rendered:
+        caller = await self._authenticate(visit)
+        self._spend(visit, caller)
+        self._require_permission(caller)
+        ids = _ids(visit.scope["path_params"])
+        key = self._idempotency_key(visit.headers)
+        query = read_query(visit.scope["query_string"], self.operation.query)
+        body, canonical = await self._read_body(visit)
+        idempotent = None
+        if key is not None:
+            idempotent = IdempotentCall(key, _fingerprint(visit.scope, canonical))
+        context = Context(self._service, self._render, idempotent)
+        return await self.operation.run(context, Call(caller, ids, body, query))
+
+    async def _authenticate(self, visit: Visit) -> Caller:
+        bearer = _BEARER.fullmatch(visit.headers.get(b"authorization", b"").strip())
+        if bearer is None:
+            raise Unauthenticated
+        client = visit.scope.get("client")
+        caller = await self._service.authenticate.caller(
+            bearer[1].decode("ascii"), Door.REST, client[0] if client else None
+        )
+        visit.scope[CALLER] = caller.actor
+        return caller
+
+    def _spend(self, visit: Visit, caller: Caller) -> None:
+        rate_limit = self._service.rate_limit
+        try:
+            visit.allowance = _allowance_headers(rate_limit.spend(caller))
+        except RateLimited as limited:
+            spent = Allowance(rate_limit.limit_of(caller), 0, limited.retry_after_seconds)
+            visit.allowance = _allowance_headers(spent)
+            raise
+
+    def _require_permission(self, caller: Caller) -> None:
+        """Before anything is read or looked up; the use cases check again."""
+        if self.operation.webhooks:
+            caller.require_webhooks(self.operation.scope)
+        else:
+            caller.require(self.operation.scope)
+
+    def _idempotency_key(self, headers: Mapping[bytes, bytes]) -> str | None:
+        key = headers.get(b"idempotency-key")
+        if key is None or not self.operation.takes_idempotency_key:
+            return None
+        if not _IDEMPOTENCY_KEY.fullmatch(key):
+            raise Invalid(
+                FieldError(
+                    "Idempotency-Key",
+                    "invalid_idempotency_key",
+                    "Give 1 to 200 visible ASCII characters.",
+                )
+            )
+        return key.decode("ascii")
+
+    async def _read_body(self, visit: Visit) -> tuple[Request | None, bytes]:
+        if self.operation.method in _WITHOUT_BODY:
+            return self._nothing, b""
+        body = await read_body(visit.headers, visit.receive, self.operation.body_limit)
+        if self._nothing is not None and not body:
+            return self._nothing, b""
+        require_json(visit.headers)
+        return self._reader.read(body)
+
+
+def _ids(path_params: Mapping[str, str]) -> dict[str, UUID]:
+    """What is no id names nothing, just as an id that does not exist."""
+    if not all(map(_UUID.fullmatch, path_params.values())):
+        raise NotFound
+    return {name: UUID(text) for name, text in path_params.items()}
+
+
+def _fingerprint(scope: Scope, canonical: bytes) -> bytes:
+    request = f"{scope['method']} {scope['path']}\n".encode()
+    return hashlib.sha256(request + canonical).digest()
+
+
+def _allowance_headers(allowance: Allowance) -> Headers:
+    return (
+        (b"ratelimit-limit", str(allowance.limit).encode()),
+        (b"ratelimit-remaining", str(allowance.remaining).encode()),
+        (b"ratelimit-reset", str(allowance.reset_seconds).encode()),
+    )

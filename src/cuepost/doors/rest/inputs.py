@@ -1,0 +1,100 @@
+"""Reads bodies and queries strictly: what is unreadable, doubled or unknown is refused."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from cuepost.domain.errors import FieldError, Invalid
+from cuepost.doors.rest.faults import field_error
+from cuepost.doors.rest.problems import Rejected
+from cuepost.doors.wire_models.shapes import Request
+
+T = TypeVar("T", bound=Request)
+
+MOST_PARAMETERS = 50
+
+_encode = msgspec.json.Encoder().encode
+
+
+class BodyReader(Generic[T]):
+    def __init__(self, model: type[T]) -> None:
+        self._model = model
+        self._decode = msgspec.json.Decoder(model).decode
+
+    def read(self, body: bytes) -> tuple[T, bytes]:
+        """The decoded body, and the same in one canonical form."""
+        try:
+            decoded = self._decode(body)
+        except msgspec.ValidationError as error:
+            _require_readable(body)
+            raise Invalid(field_error(str(error), self._model)) from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise _malformed() from None
+        canonical = _encode(decoded)
+        # Decoding keeps the last of two equal keys, and then some quotes are missing.
+        if b"\\" in body or body.count(b'"') != canonical.count(b'"'):
+            _refuse_doubled_keys(body)
+        return decoded, canonical
+
+
+def read_query(query: bytes, model: type[T]) -> T:
+    values: dict[str, str | int] = {}
+    for name, value in _pairs(query):
+        if name in values:
+            raise Invalid(FieldError(name, "duplicate_parameter", "Give this parameter once."))
+        values[name] = value
+    limit = values.get("limit")
+    if isinstance(limit, str) and limit.isascii() and limit.isdecimal() and len(limit) < 10:
+        values["limit"] = int(limit)
+    try:
+        return msgspec.convert(values, model)
+    except msgspec.ValidationError as error:
+        raise Invalid(field_error(str(error), model)) from None
+
+
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    if not query:
+        return []
+    try:
+        return parse_qsl(
+            query.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MOST_PARAMETERS,
+        )
+    except ValueError:
+        raise Invalid(
+            FieldError("query", "malformed_query", "Percent-encode the query as UTF-8.")
+        ) from None
+
+
+def _require_readable(body: bytes) -> None:
+    """A fault of validity matters only where the whole body is readable JSON."""
+    try:
+        msgspec.json.decode(body)
+    except msgspec.ValidationError:
+        pass  # a number too large for any type: readable all the same
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise _malformed() from None
+    _refuse_doubled_keys(body)
+
+
+def _refuse_doubled_keys(body: bytes) -> None:
+    try:
+        json.loads(body, object_pairs_hook=_each_once, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
+        raise _malformed() from None
+
+
+def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) != len(pairs):
+        raise Rejected(
+            400, "duplicate_key", "The body has a key twice in one object; give each key once."
+        )
+
+
+def _malformed() -> Rejected:
+    return Rejected(400, "malformed_json", "The body is not readable JSON in UTF-8.")

@@ -1,0 +1,43 @@
+"""The call by which the processing pipeline reports; the hot route of the API."""
+
+from typing import Any
+
+from cuepost.domain.access import Scope
+from cuepost.doors.rest.answers import Rendered, Reply, keep, kept
+from cuepost.doors.rest.operation import KIB, Call, Context, Operation
+from cuepost.doors.wire_models.milestones import MilestoneResults, ReportMilestones
+
+MILESTONES = "/v1/milestones"
+
+
+async def report(context: Context, call: Call[Any, Any]) -> Rendered:
+    """Idempotent by report id in itself, and one transaction for each account concerned."""
+    service, idempotent = context.service, context.idempotent
+    if idempotent is not None:
+        earlier = await service.perform.recall(call.caller, idempotent)
+        if earlier is not None:
+            return kept(earlier.content, replayed=True)
+    body: ReportMilestones = call.body
+    answers = await service.milestones.report(call.caller, body.all())
+    rendered = context.render(Reply(MilestoneResults.of(answers)))
+    if idempotent is not None:
+        await service.perform.remember(call.caller, idempotent, keep(rendered))
+    return rendered
+
+
+OPERATIONS = (
+    Operation(
+        method="POST",
+        path=MILESTONES,
+        name="reportMilestones",
+        tag="Milestones",
+        summary="Report milestones of projects",
+        description="With a service key. Accepted means committed: the move, its event and all "
+        "its deliveries. A second report with a `reportId` gets the first answer.",
+        scope=Scope.MILESTONES_REPORT,
+        body=ReportMilestones,
+        body_limit=1024 * KIB,
+        answer=MilestoneResults,
+        run=report,
+    ),
+)

@@ -1,0 +1,116 @@
+"""Addresses that need no key: health, metrics, the OpenAPI document and its page."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from cuepost.doors.rest.answers import STANDING_HEADERS
+from cuepost.doors.rest.docs_page import render_page
+from cuepost.ports.store import StoreUnavailable
+
+logger = logging.getLogger("cuepost.rest")
+
+CHECK_SECONDS = 5.0
+_PAGE_POLICY = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthChecks:
+    """`check_store` raises where the store is out of reach or has another schema.
+
+    Without `dispatcher_running` the process has no dispatcher, and is not asked about it.
+    """
+
+    check_store: Callable[[], Awaitable[None]]
+    dispatcher_running: Callable[[], bool] | None = None
+
+
+class OpenPages:
+    def __init__(
+        self,
+        document: Callable[[], dict[str, Any]],
+        health: HealthChecks,
+        registry: CollectorRegistry,
+    ) -> None:
+        self._make_document = document
+        self._health = health
+        self._registry = registry
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/healthz", self.alive),
+            Route("/readyz", self.ready),
+            Route("/metrics", self.metrics),
+            Route("/openapi.json", self.openapi),
+            Route("/docs", self.docs),
+            Route("/docs.css", self.style),
+        ]
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        return self._make_document()
+
+    @cached_property
+    def _document_text(self) -> bytes:
+        return msgspec.json.encode(self.document)
+
+    @cached_property
+    def _page(self) -> str:
+        return render_page(self.document)
+
+    async def alive(self, request: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        checks = {"store": "ok" if await self._store_is_well() else "unavailable"}
+        running = self._health.dispatcher_running
+        if running is not None:
+            checks["dispatcher"] = "ok" if running() else "stopped"
+        well = all(state == "ok" for state in checks.values())
+        status = {"status": "ready" if well else "not_ready", "checks": checks}
+        return _json(status, 200 if well else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        return _plain(generate_latest(self._registry), CONTENT_TYPE_LATEST)
+
+    async def openapi(self, request: Request) -> Response:
+        return _plain(self._document_text, "application/json")
+
+    async def docs(self, request: Request) -> Response:
+        return _plain(self._page.encode(), "text/html; charset=utf-8", _PAGE_POLICY)
+
+    async def style(self, request: Request) -> Response:
+        style = files(__package__).joinpath("pages/docs.css").read_bytes()
+        return _plain(style, "text/css; charset=utf-8")
+
+    async def _store_is_well(self) -> bool:
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                await self._health.check_store()
+        except (StoreUnavailable, TimeoutError) as error:
+            logger.warning("event=not_ready cause=%s", type(error).__name__)
+            return False
+        return True
+
+
+def _json(content: object, status: int = 200) -> Response:
+    return _plain(msgspec.json.encode(content), "application/json", status=status)
+
+
+def _plain(
+    content: bytes, media_type: str, policy: str | None = None, status: int = 200
+) -> Response:
+    headers = {name.decode(): value.decode() for name, value in STANDING_HEADERS}
+    if policy is not None:
+        headers["content-security-policy"] = policy
+    return Response(content, status, {**headers, "content-type": media_type})

@@ -1,0 +1,139 @@
+"""What each call may answer: success, and every refusal with its codes and headers."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from cuepost.domain.errors import (
+    IdempotencyKeyReused,
+    Invalid,
+    MissingScope,
+    NotFound,
+    RateLimited,
+    Refused,
+    Unauthenticated,
+    WebhooksNotEnabled,
+)
+from cuepost.doors.rest.openapi.examples import example_of
+from cuepost.doors.rest.openapi.links import links_of
+from cuepost.doors.rest.openapi.schemas import PROBLEM, Schema, component_name, ref
+from cuepost.doors.rest.operation import Operation
+from cuepost.doors.rest.problems import MEDIA_TYPE, status_of
+
+_HEADER_REF = "#/components/headers/"
+_RESPONSE_REF = "#/components/responses/"
+_ALLOWANCE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+_MEANINGS = {
+    200: "Done.",
+    201: "Created.",
+    202: "Taken on; it is done in the background.",
+    204: "Deleted.",
+    400: "The body is not readable JSON.",
+    401: "No key, or one that is not valid.",
+    403: "The key may not do this.",
+    404: "There is no such thing in this account.",
+    409: "Its state does not allow this.",
+    410: "It was here once, and is not any more.",
+    413: "The body is too large.",
+    415: "The body is not `application/json`.",
+    422: "The request is not valid.",
+    429: "Too many requests with this key.",
+    503: "The store is not available; nothing was changed.",
+}
+
+
+def headers() -> dict[str, Schema]:
+    return {
+        "RateLimit-Limit": _header("integer", "Requests a minute that this key may send."),
+        "RateLimit-Remaining": _header("integer", "Requests that are left now."),
+        "RateLimit-Reset": _header("integer", "Seconds until all of them are left again."),
+        "Retry-After": _header("integer", "Seconds to wait."),
+        "WWW-Authenticate": _header("string", "Always `Bearer`."),
+        "Location": _header("string", "The address of what was made.", format="uri"),
+        "Idempotency-Replayed": _header(
+            "string", "`true` when this is an earlier answer, given again.", const="true"
+        ),
+    }
+
+
+def problem_responses(operations: Sequence[Operation]) -> dict[str, Schema]:
+    """Each kind of refusal once, by the name that the calls refer to it with."""
+    return {
+        _component(status, codes): _problem_response(status, codes)
+        for operation in operations
+        for status, codes in codes_of(operation).items()
+    }
+
+
+def responses_of(operation: Operation, operations: Sequence[Operation]) -> dict[str, Any]:
+    refused = {
+        str(status): {"$ref": _RESPONSE_REF + _component(status, codes)}
+        for status, codes in sorted(codes_of(operation).items())
+    }
+    return {str(operation.status): _success(operation, operations), **refused}
+
+
+def codes_of(operation: Operation) -> dict[int, list[str]]:
+    """Every status that is a refusal, with the codes that it can have in this call."""
+    kinds: list[type[Refused]] = [Unauthenticated, MissingScope, RateLimited, Invalid]
+    if operation.webhooks:
+        kinds.append(WebhooksNotEnabled)
+    if "{" in operation.path:
+        kinds.append(NotFound)
+    if operation.takes_idempotency_key:
+        kinds.append(IdempotencyKeyReused)
+    codes: defaultdict[int, list[str]] = defaultdict(list)
+    for kind in (*kinds, *operation.refusals):
+        codes[status_of(kind)].append(kind.code)
+    codes[503].append("store_unavailable")
+    if operation.method in ("POST", "PATCH"):
+        codes[400] += ["malformed_json", "duplicate_key"]
+        codes[413].append("payload_too_large")
+        codes[415].append("unsupported_media_type")
+    return dict(codes)
+
+
+def _success(operation: Operation, operations: Sequence[Operation]) -> Schema:
+    names = [*_ALLOWANCE]
+    if operation.status in (201, 202):
+        names.append("Location")
+    if operation.takes_idempotency_key:
+        names.append("Idempotency-Replayed")
+    response: Schema = {"description": _MEANINGS[operation.status], "headers": _refs(names)}
+    if operation.answer is not None:
+        content: Schema = {"schema": ref(component_name(operation.answer))}
+        if (example := example_of(operation.answer)) is not None:
+            content["example"] = example
+        response["content"] = {"application/json": content}
+    if links := links_of(operation, operations):
+        response["links"] = links
+    return response
+
+
+def _component(status: int, codes: list[str]) -> str:
+    return ".".join((str(status), *codes))
+
+
+def _problem_response(status: int, codes: list[str]) -> Schema:
+    names = [] if status in (401, 503) else [*_ALLOWANCE]
+    names += {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}.get(status, [])
+    schema = {
+        "allOf": [
+            ref(PROBLEM),
+            {"properties": {"status": {"const": status}, "code": {"enum": codes}}},
+        ]
+    }
+    listed = ", ".join(f"`{code}`" for code in codes)
+    return {
+        "description": f"{_MEANINGS[status]} Code: {listed}.",
+        "headers": _refs(names),
+        "content": {MEDIA_TYPE: {"schema": schema}},
+    }
+
+
+def _refs(names: list[str]) -> dict[str, Schema]:
+    return {name: {"$ref": _HEADER_REF + name} for name in names}
+
+
+def _header(kind: str, description: str, **more: str) -> Schema:
+    return {"description": description, "schema": {"type": kind, **more}}

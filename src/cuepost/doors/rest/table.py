@@ -1,0 +1,12 @@
+"""The route table: every call of the API, the hot one first."""
+
+from cuepost.doors.rest import history, milestones, projects, retries, webhooks
+from cuepost.doors.rest.operation import Operation
+
+OPERATIONS: tuple[Operation, ...] = (
+    *milestones.OPERATIONS,
+    *webhooks.OPERATIONS,
+    *history.OPERATIONS,
+    *retries.OPERATIONS,
+    *projects.OPERATIONS,
+)

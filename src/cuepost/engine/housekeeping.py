@@ -1,0 +1,140 @@
+"""Small chores that go on by themselves; every process may do them, at the same time as others."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from cuepost.application.service import Service
+from cuepost.domain import audit
+from cuepost.domain.bulk_retry import BulkRetry
+from cuepost.ports.runtime import Clock
+from cuepost.ports.store import Contention, Store, StoreUnavailable, Transaction
+
+BULK_RETRY_JOBS = 50
+BULK_RETRY_DELIVERIES = 500
+EXPIRED_PROJECTS = 100
+PURGED_ROWS = 1_000
+IDEMPOTENCY_LIFE = timedelta(hours=24)
+
+logger = logging.getLogger("cuepost.housekeeping")
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """`step` does a small part and answers whether there is more to do at once."""
+
+    name: str
+    every: timedelta
+    step: Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Housekeeper:
+    clock: Clock
+    chores: Sequence[Chore]
+
+    async def run(self) -> None:
+        """Goes on until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for chore in self.chores:
+                group.create_task(self._keep_doing(chore), name=f"chore: {chore.name}")
+
+    async def _keep_doing(self, chore: Chore) -> None:
+        while True:
+            if not await _tried(chore):
+                await self.clock.wait(chore.every.total_seconds())
+
+
+async def _tried(chore: Chore) -> bool:
+    """A chore that fails waits for its next time, as if it had found nothing to do."""
+    try:
+        return await chore.step()
+    except (Contention, StoreUnavailable) as error:
+        logger.warning("could not %s: %s", chore.name, error)
+    except Exception:
+        logger.exception("could not %s", chore.name)
+    return False
+
+
+def house_chores(
+    store: Store, service: Service, clock: Clock, retention: timedelta
+) -> tuple[Chore, ...]:
+    forgetting = Forgetting(service, clock, retention)
+    tidying = Tidying(store, service, clock)
+    minute, hour = timedelta(minutes=1), timedelta(hours=1)
+    return (
+        Chore("step bulk retries", timedelta(seconds=1), tidying.step_bulk_retries),
+        Chore("stop expired projects", timedelta(seconds=1), tidying.stop_expired_projects),
+        Chore("purge deleted endpoints", minute, tidying.purge_deleted_endpoints),
+        Chore("prepare days", hour, tidying.prepare_days),
+        Chore("forget idempotency keys", minute, forgetting.idempotency_keys),
+        Chore("forget reports", minute, forgetting.reports),
+        Chore("forget the audit trail", hour, forgetting.audit_trail),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tidying:
+    store: Store
+    service: Service
+    clock: Clock
+
+    async def prepare_days(self) -> bool:
+        await self.store.prepare_days(self.clock.now())
+        return False
+
+    async def step_bulk_retries(self) -> bool:
+        """One step of each job, so that a long one does not keep the others waiting."""
+        jobs = await self.service.perform.read(
+            lambda transaction: transaction.bulk_retries.running(BULK_RETRY_JOBS)
+        )
+        unfinished = [await self._step_bulk_retry(job) for job in jobs]
+        return any(unfinished)
+
+    async def _step_bulk_retry(self, job: BulkRetry) -> bool:
+        return await self.service.perform.change(
+            lambda transaction: self.service.redeliver.bulk_step(
+                transaction, job.account_id, job.id, BULK_RETRY_DELIVERIES
+            )
+        )
+
+    async def stop_expired_projects(self) -> bool:
+        """Looks before it asks for a writing transaction: most of the time nothing has expired."""
+        now = self.clock.now()
+        if not await self.service.perform.read(
+            lambda transaction: transaction.projects.expired(now, 1)
+        ):
+            return False
+        return await self.service.perform.change(
+            lambda transaction: self.service.expiry.step(transaction, EXPIRED_PROJECTS)
+        )
+
+    async def purge_deleted_endpoints(self) -> bool:
+        return await self.service.perform.change(
+            lambda transaction: transaction.endpoints.purge_deleted(PURGED_ROWS)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    service: Service
+    clock: Clock
+    retention: timedelta
+
+    async def idempotency_keys(self) -> bool:
+        before = self.clock.now() - IDEMPOTENCY_LIFE
+        return await self._forget(lambda transaction: transaction.idempotency.forget_before(before))
+
+    async def reports(self) -> bool:
+        before = self.clock.now() - self.retention
+        return await self._forget(lambda transaction: transaction.reports.forget_before(before))
+
+    async def audit_trail(self) -> bool:
+        before = self.clock.now() - timedelta(days=audit.RETENTION_DAYS)
+        return await self._forget(lambda transaction: transaction.audit.forget_before(before))
+
+    async def _forget(self, action: Callable[[Transaction], Awaitable[None]]) -> bool:
+        await self.service.perform.change(action)
+        return False

@@ -1,0 +1,218 @@
+"""Every knob of the service: environment variables that start with CUEPOST_, read once, strictly.
+
+The reference page is made from this file; a new setting is one more field of `Settings`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+from cuepost.domain.egress_policy import Network, PortRange
+from cuepost.settings import kinds
+from cuepost.settings.kinds import DatabaseUrl, Kind, decimal, whole
+
+PREFIX = "CUEPOST_"
+RESERVED_FOR_TESTS = "CUEPOST_TEST_"
+
+
+class BadSettings(Exception):
+    """A setting is unknown or cannot be used; the message is one line that says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`default` is written as in the environment; None: it follows from the other settings."""
+
+    kind: Kind
+    default: str | None
+    meaning: str
+    default_in_words: str = ""
+
+    @property
+    def shown_default(self) -> str:
+        return self.default_in_words or (f"`{self.default}`" if self.default else "empty")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    data_dir: Annotated[
+        Path,
+        Setting(
+            kinds.FOLDER,
+            "./cuepost-data",
+            "Holds the embedded store, the master key file and local media.",
+        ),
+    ]
+    database_url: Annotated[
+        DatabaseUrl,
+        Setting(
+            kinds.DATABASE_URL,
+            None,
+            "Where the store is. PostgreSQL is for many processes and machines.",
+            "SQLite in `DATA_DIR`",
+        ),
+    ]
+    base_url: Annotated[
+        str,
+        Setting(
+            kinds.BASE_URL,
+            None,
+            "How the service is reached from outside: the beginning of every address that it "
+            "writes. It is never taken from a request.",
+            "`http://127.0.0.1:PORT`",
+        ),
+    ]
+    host: Annotated[str, Setting(kinds.HOST, "127.0.0.1", "The address to listen on.")]
+    port: Annotated[int, Setting(whole(1, 65_535), "8000", "The port to listen on.")]
+    master_key: Annotated[
+        tuple[bytes, ...] | None,
+        Setting(
+            kinds.MASTER_KEY,
+            None,
+            "Encrypts signing secrets in the store. Several, for a rotation: the first encrypts, "
+            "all decrypt. Every process on the same store needs the same.",
+            "the file `master.key` in `DATA_DIR`, made at the first start",
+        ),
+    ] = field(repr=False)
+    retry_delays: Annotated[
+        tuple[float, ...],
+        Setting(
+            kinds.DELAYS,
+            "60,300",
+            "Pauses before the second, third, … attempt, each from the end of the one before.",
+        ),
+    ]
+    attempt_timeout: Annotated[
+        float,
+        Setting(
+            decimal(0.1, 120, "seconds"),
+            "15",
+            "What a whole attempt may take: DNS, connection, TLS, request and response head.",
+        ),
+    ]
+    retention_days: Annotated[
+        int, Setting(whole(1, 3_650), "30", "How long delivery history is kept.")
+    ]
+    rotation_overlap_hours: Annotated[
+        float,
+        Setting(
+            decimal(0, 720, "hours"),
+            "24",
+            "How long the previous secret goes on signing after a rotation.",
+        ),
+    ]
+    result_link_ttl: Annotated[
+        int,
+        Setting(
+            whole(1, 604_800),
+            "900",
+            "Seconds that a download link lives; never past the project's access window.",
+        ),
+    ]
+    media_url: Annotated[
+        str,
+        Setting(
+            kinds.MEDIA_URL, None, "Where the results of exports lie.", "`file://DATA_DIR/media`"
+        ),
+    ]
+    worker_concurrency: Annotated[
+        int, Setting(whole(1, 100_000), "512", "Attempts in flight in one process.")
+    ]
+    endpoint_concurrency: Annotated[
+        int,
+        Setting(whole(1, 10_000), "8", "Attempts in flight to one endpoint, over all processes."),
+    ]
+    max_endpoints_per_account: Annotated[
+        int, Setting(whole(1, 10_000), "20", "How many endpoints an account may have.")
+    ]
+    webhooks_access: Annotated[
+        bool,
+        Setting(
+            kinds.ACCESS,
+            "closed",
+            "Whether new accounts may use webhooks at once. The account made by `setup` may.",
+        ),
+    ]
+    receiver_networks: Annotated[
+        tuple[Network, ...],
+        Setting(
+            kinds.NETWORKS,
+            "",
+            "Networks that receivers may be in although the egress policy denies them.",
+        ),
+    ]
+    receiver_ports: Annotated[
+        tuple[PortRange, ...], Setting(kinds.PORTS, "443", "Ports that receivers may listen on.")
+    ]
+    receiver_http: Annotated[
+        bool,
+        Setting(kinds.BOOLEAN, "false", "Receivers without TLS; for benchmarks and local work."),
+    ]
+    extra_ca_file: Annotated[
+        Path | None,
+        Setting(kinds.CA_FILE, "", "Trust anchors for receivers, on top of the system's."),
+    ]
+    rate_limit: Annotated[
+        int,
+        Setting(whole(1, 100_000_000), "6000", "Requests a minute of one account key."),
+    ]
+    service_rate_limit: Annotated[
+        int,
+        Setting(whole(1, 100_000_000), "600000", "Requests a minute of one service key."),
+    ]
+
+
+VARIABLES: dict[str, Setting] = {
+    PREFIX + name.upper(): hint.__metadata__[0]
+    for name, hint in get_type_hints(Settings, include_extras=True).items()
+}
+
+
+def load(environ: Mapping[str, str]) -> Settings:
+    """Raises BadSettings, with one line for people, and nothing else."""
+    _refuse_unknown(environ)
+    values = {
+        name.removeprefix(PREFIX).lower(): _value(name, setting, environ)
+        for name, setting in VARIABLES.items()
+    }
+    derived = {
+        "database_url": DatabaseUrl(path=values["data_dir"] / "cuepost.sqlite3"),
+        "base_url": f"http://127.0.0.1:{values['port']}",
+        "media_url": (values["data_dir"].absolute() / "media").as_uri(),
+    }
+    values |= {name: value for name, value in derived.items() if values[name] is None}
+    settings = Settings(**values)
+    if timedelta(seconds=sum(settings.retry_delays)) >= timedelta(days=settings.retention_days):
+        raise BadSettings(
+            f"{PREFIX}RETRY_DELAYS: the last attempt would come after {PREFIX}RETENTION_DAYS."
+        )
+    return settings
+
+
+def _refuse_unknown(environ: Mapping[str, str]) -> None:
+    for name in sorted(environ):
+        ours = name.startswith(PREFIX) and not name.startswith(RESERVED_FOR_TESTS)
+        if ours and name not in VARIABLES:
+            known = [each.removeprefix(PREFIX) for each in VARIABLES]
+            near = get_close_matches(name.removeprefix(PREFIX).upper(), known, 1)
+            hint = (
+                f"did you mean {PREFIX}{near[0]}?"
+                if near
+                else "'cuepost serve --help' lists them all."
+            )
+            raise BadSettings(f"{name} is not a setting of cuepost; {hint}")
+
+
+def _value(name: str, setting: Setting, environ: Mapping[str, str]) -> Any:
+    text = environ.get(name, setting.default)
+    if text is None:
+        return None
+    try:
+        return setting.kind.read(text)
+    except ValueError as error:
+        shown = "" if setting.kind.secret else f"={text!r}"
+        why = str(error) or f"expected {setting.kind.expected}."
+        raise BadSettings(f"{name}{shown}: {why}") from None

@@ -1,0 +1,174 @@
+"""How settings are written, and how each kind is read from its text."""
+
+import re
+import ssl
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from cuepost.domain.egress_policy import parse_networks, parse_ports
+
+MASTER_KEY_BYTES = 32
+_SSL_OPTIONS = [
+    ("sslmode", mode)
+    for mode in ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`read` raises ValueError, with a sentence of its own or with none."""
+
+    expected: str
+    read: Callable[[str], Any]
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DatabaseUrl:
+    """Where the store is: the path of an SQLite file, or else the URL of a PostgreSQL database."""
+
+    path: Path | None = None
+    url: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Without user and password, for people and logs."""
+        if self.path is not None:
+            return str(self.path)
+        parts = urlsplit(self.url)
+        return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def __repr__(self) -> str:
+        return f"DatabaseUrl({self.shown})"
+
+
+def whole(lowest: int, highest: int) -> Kind:
+    return Kind(
+        f"a whole number from {lowest} to {highest}",
+        lambda text: int(_number(text, r"[0-9]{1,9}", lowest, highest)),
+    )
+
+
+def decimal(lowest: float, highest: float, unit: str) -> Kind:
+    return Kind(
+        f"a number of {unit} from {lowest:g} to {highest:g}",
+        lambda text: _number(text, r"[0-9]{1,9}(\.[0-9]{1,6})?", lowest, highest),
+    )
+
+
+def choice(meanings: Mapping[str, bool]) -> Kind:
+    def read(text: str) -> bool:
+        if text not in meanings:
+            raise ValueError
+        return meanings[text]
+
+    return Kind(" or ".join(f"`{word}`" for word in meanings), read)
+
+
+def master_keys(text: str) -> tuple[bytes, ...]:
+    try:
+        keys = tuple(b64decode(item.strip(), validate=True) for item in text.split(","))
+    except ValueError:
+        raise ValueError from None
+    if any(len(key) != MASTER_KEY_BYTES for key in keys):
+        raise ValueError
+    return keys
+
+
+def _number(text: str, pattern: str, lowest: float, highest: float) -> float:
+    if not re.fullmatch(pattern, text) or not lowest <= float(text) <= highest:
+        raise ValueError
+    return float(text)
+
+
+def _path(text: str) -> Path:
+    if not text.isprintable() or not text.strip():
+        raise ValueError
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # nobody knows where that home is
+        raise ValueError from None
+
+
+def _host(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._:-]+", text):
+        raise ValueError
+    return text
+
+
+def _base_url(text: str) -> str:
+    if not re.fullmatch(r"https?://[!-~]*[^/]", text) or re.search(r"[?#@\\\"<>]", text):
+        raise ValueError
+    _require_host(text)
+    return text
+
+
+def _database_url(text: str) -> DatabaseUrl:
+    if text.startswith("sqlite:///"):
+        path = text.removeprefix("sqlite:///")
+        if re.search(r"[?#]|:memory:|/$", path):
+            raise ValueError
+        return DatabaseUrl(path=_path(path))
+    if not re.fullmatch(r"postgres(ql)?://[^\s?#]+/[^/?#\s]+(\?[^#\s]*)?", text):
+        raise ValueError
+    _require_host(text)
+    options = parse_qsl(urlsplit(text).query, keep_blank_values=True)
+    if options and (len(options) > 1 or options[0] not in _SSL_OPTIONS):
+        raise ValueError
+    return DatabaseUrl(url=re.sub("^postgres:", "postgresql:", text))
+
+
+def _require_host(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        complete = parts.hostname and parts.port != 0
+    except ValueError:
+        raise ValueError from None
+    if not complete:
+        raise ValueError
+
+
+def _media_url(text: str) -> str:
+    if not re.fullmatch(r"file:///\S+|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/\S*)?", text):
+        raise ValueError
+    return text
+
+
+def _ca_file(text: str) -> Path | None:
+    if not text:
+        return None
+    try:
+        ssl.create_default_context(cafile=text)
+    except OSError:
+        raise ValueError from None
+    return Path(text)
+
+
+ACCESS = choice({"open": True, "closed": False})
+BASE_URL = Kind(
+    "an absolute http or https URL without query and without a slash at its end", _base_url
+)
+BOOLEAN = choice({"true": True, "false": False})
+CA_FILE = Kind("a file with certificates in PEM form", _ca_file)
+DATABASE_URL = Kind(
+    "`sqlite:///path` or `postgresql://user:password@host:port/name` (`?sslmode=…` may follow)",
+    _database_url,
+    secret=True,
+)
+_DELAY = decimal(0, 86_400, "seconds")
+DELAYS = Kind(
+    "numbers of seconds, at most a day each, with commas between",
+    lambda text: tuple(_DELAY.read(item.strip()) for item in text.split(",")),
+)
+FOLDER = Kind("a folder", _path)
+HOST = Kind("an address or a host name", _host)
+MASTER_KEY = Kind(
+    "32 bytes as base64, or several such keys with commas between", master_keys, secret=True
+)
+MEDIA_URL = Kind("`file:///absolute/path` or `s3://bucket/prefix`", _media_url)
+NETWORKS = Kind("CIDRs with commas between, such as `10.0.0.0/8,fd00::/8`", parse_networks)
+PORTS = Kind("ports and ranges with commas between, such as `443,8000-8999`", parse_ports)

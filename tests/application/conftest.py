@@ -1,0 +1,63 @@
+"""Every use case runs on both stores, and each test begins with an empty one."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from cuepost.adapters.storage import tables
+from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.testing import START, VirtualClock
+from tests.application.world import World, opened_world
+from tests.support.postgres import fresh_database
+
+
+@pytest.fixture(scope="session")
+async def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("migrated") / "cuepost.db"
+    store = SqliteStore(path, VirtualClock())
+    await store.open()
+    await store.close()
+    return path
+
+
+@pytest.fixture
+async def sqlite_world(migrated_file: Path, tmp_path: Path) -> AsyncIterator[World]:
+    path = tmp_path / "cuepost.db"
+    shutil.copyfile(migrated_file, path)
+    clock = VirtualClock()
+    store = SqliteStore(path, clock)
+    await store.open()
+    yield await opened_world(store, clock)
+    await store.close()
+
+
+@pytest.fixture(scope="session")
+async def postgres_store(postgres_url: str) -> AsyncIterator[PostgresStore]:
+    async with fresh_database(postgres_url) as url:
+        store = PostgresStore(url)
+        await store.migrate(START)
+        yield store
+        await store.close()
+
+
+@pytest.fixture
+async def postgres_world(postgres_store: PostgresStore) -> World:
+    """Rows are deleted, because a new database with its partitions takes ten times as long."""
+    async with postgres_store.transaction() as transaction:
+        assert isinstance(transaction, RecordsTransaction)
+        for table in tables.metadata.sorted_tables:
+            await transaction._session.run(sa.delete(table))
+    return await opened_world(postgres_store, VirtualClock())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def world(request: pytest.FixtureRequest) -> World:
+    kind = {"sqlite": "sqlite_world", "postgresql": "postgres_world"}[request.param]
+    found = request.getfixturevalue(kind)
+    assert isinstance(found, World)
+    return found

@@ -1,0 +1,204 @@
+"""What happened: deliveries with their attempts, events with their verdicts, the audit trail."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+import sqlalchemy as sa
+
+from cuepost.adapters.storage import tables
+from cuepost.application.browse_history import DeliveryDetail, DeliveryView, EventView
+from cuepost.domain.access import ACCOUNT_SCOPES, Caller, Scope
+from cuepost.domain.attempt import Attempt, Outcome, Timings
+from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
+from cuepost.domain.errors import MissingScope, NotFound, WebhooksNotEnabled
+from cuepost.domain.project import ProjectStatus
+from cuepost.ports.history import DeliveryFilter, EventFilter
+from cuepost.ports.records import Page
+from tests.application.world import EVERYTHING, World
+
+
+def attempt(delivery: Delivery, number: int, outcome: Outcome) -> Attempt:
+    return Attempt(
+        account_id=delivery.account_id,
+        delivery_id=delivery.id,
+        budget=1,
+        number=number,
+        trigger=Trigger.AUTOMATIC,
+        started_at=delivery.created_at + timedelta(minutes=number),
+        duration_ms=12.5,
+        timings=Timings(dns_ms=1.5, connect_ms=2.0, tls_ms=None, first_byte_ms=9.0),
+        signed_with=("whsec_…abc=",),
+        request_headers=(("webhook-id", str(delivery.event_id)),),
+        response_status=500,
+        response_headers=(("server", "nginx"), ("server", "again")),
+        response_body=b"\x00\xff not text",
+        response_truncated=False,
+        outcome=outcome,
+    )
+
+
+async def tried_twice(world: World, delivery: Delivery) -> list[Attempt]:
+    """What the engine will leave behind after two attempts."""
+    made = [
+        attempt(delivery, 1, Outcome.HTTP_ERROR),
+        attempt(delivery, 2, Outcome.TIMEOUT),
+    ]
+    await world.do(lambda transaction: transaction.attempts.add(made))
+    await world.count_attempts(delivery, 2)
+    return made
+
+
+async def test_a_delivery_is_shown_with_its_event_and_all_attempts(world: World) -> None:
+    webhook = (await world.endpoint()).view.endpoint
+    delivery = await world.complete()
+    attempts = await tried_twice(world, delivery)
+    detail = await world.see(world.service.history.delivery, world.owner, webhook.id, delivery.id)
+    [event] = await world.events()
+    assert detail == DeliveryDetail(replace(delivery, attempt_count=2), event, attempts)
+
+
+async def test_a_list_shows_the_last_attempt_of_each_delivery(world: World) -> None:
+    await world.endpoint()
+    tried, fresh = await world.complete(), await world.complete()
+    attempts = await tried_twice(world, tried)
+    assert await world.see(
+        world.service.history.deliveries, world.owner, DeliveryFilter(), EVERYTHING
+    ) == [
+        DeliveryView(fresh, None),
+        DeliveryView(replace(tried, attempt_count=2), attempts[1]),
+    ]
+
+
+async def test_deliveries_are_paged_newest_first_by_the_id_before(world: World) -> None:
+    await world.endpoint()
+    made = [await world.complete() for _ in range(5)]
+    newest_first, seen, before = made[::-1], list[Delivery](), None
+    while page := await world.see(
+        world.service.history.deliveries, world.owner, DeliveryFilter(), Page(2, before)
+    ):
+        seen += [view.delivery for view in page]
+        before = page[-1].delivery.id
+    assert seen == newest_first
+
+
+async def test_deliveries_can_be_chosen_by_every_property(world: World) -> None:
+    one = (await world.endpoint("project.completed")).view.endpoint
+    other = (await world.endpoint("project.failed")).view.endpoint
+    completed = await world.complete()
+    world.clock.advance(hours=1)
+    project = await world.project(ProjectStatus.PROCESSING)
+    await world.report(world.milestone(project, "failed"))
+    [failed] = await world.deliveries(event_type="project.failed")
+    await world.end(failed, DeliveryStatus.FAILED)
+    [failed] = await world.deliveries(status=DeliveryStatus.FAILED)
+    for chosen, expected in (
+        ({"webhook_id": one.id}, completed),
+        ({"webhook_id": other.id}, failed),
+        ({"status": DeliveryStatus.PENDING}, completed),
+        ({"event_type": "project.failed"}, failed),
+        ({"project_id": project.id}, failed),
+        ({"event_id": completed.event_id}, completed),
+        ({"since": failed.created_at}, failed),
+        ({"until": failed.created_at}, completed),
+    ):
+        assert await world.deliveries(**chosen) == [expected], chosen
+    assert await world.deliveries(webhook_id=one.id, status=DeliveryStatus.FAILED) == []
+
+
+async def test_the_deliveries_of_an_unknown_endpoint_are_not_found(world: World) -> None:
+    theirs = (await world.endpoint(caller=await world.new_owner())).view.endpoint
+    for webhook_id in (theirs.id, UUID(int=1)):
+        with pytest.raises(NotFound):
+            await world.deliveries(webhook_id=webhook_id)
+
+
+async def test_a_delivery_is_found_under_its_own_endpoint_alone(world: World) -> None:
+    webhook = (await world.endpoint()).view.endpoint
+    other = (await world.endpoint("project.ready")).view.endpoint
+    delivery = await world.complete()
+    for webhook_id, delivery_id in ((other.id, delivery.id), (webhook.id, UUID(int=1))):
+        with pytest.raises(NotFound):
+            await world.see(world.service.history.delivery, world.owner, webhook_id, delivery_id)
+
+
+async def test_a_delivery_whose_event_has_left_is_not_found(world: World) -> None:
+    """Retention takes events and deliveries away in steps, not in one."""
+    webhook = (await world.endpoint()).view.endpoint
+    delivery = await world.complete()
+    await world.sql(lambda t: t._session.run(sa.delete(tables.events)))
+    with pytest.raises(NotFound):
+        await world.see(world.service.history.delivery, world.owner, webhook.id, delivery.id)
+
+
+async def test_every_event_is_listed_with_its_verdict_for_each_endpoint(world: World) -> None:
+    await world.endpoint()
+    await world.endpoint("project.completed")
+    [answer] = await world.report(world.milestone(await world.project()))
+    await world.report(world.milestone(await world.project(ProjectStatus.PROCESSING), "ready"))
+    ready, completed = await world.see(
+        world.service.history.events, world.owner, EventFilter(), EVERYTHING
+    )
+    deliveries = await world.deliveries()
+    assert (ready.event.reason, list(ready.deliveries)) == ("not_subscribed", [])
+    assert completed == EventView(completed.event, deliveries[::-1])
+    assert completed.event.id == answer.event_id
+    for view in (ready, completed):
+        assert await world.see(world.service.history.event, world.owner, view.event.id) == view
+
+
+async def test_events_can_be_chosen_by_type_project_and_time(world: World) -> None:
+    project = await world.project(ProjectStatus.PROCESSING)
+    await world.report(world.milestone(project, "ready"))
+    world.clock.advance(hours=1)
+    await world.report(world.milestone(await world.project()))
+    completed, ready = await world.events()
+    for chosen, expected in (
+        (EventFilter(event_type="project.ready"), ready),
+        (EventFilter(project_id=project.id), ready),
+        (EventFilter(since=completed.created_at), completed),
+        (EventFilter(until=completed.created_at), ready),
+    ):
+        found = await world.see(world.service.history.events, world.owner, chosen, EVERYTHING)
+        assert [view.event for view in found] == [expected], chosen
+
+
+async def test_nothing_of_another_account_is_ever_seen(world: World) -> None:
+    stranger = await world.new_owner()
+    webhook = (await world.endpoint()).view.endpoint
+    delivery = await world.complete()
+    history = world.service.history
+    assert await world.deliveries(stranger) == []
+    assert await world.events(stranger) == []
+    for project_filter in ({"project_id": delivery.project_id}, {"event_id": delivery.event_id}):
+        assert await world.deliveries(stranger, **project_filter) == []
+    with pytest.raises(NotFound):
+        await world.see(history.delivery, stranger, webhook.id, delivery.id)
+    with pytest.raises(NotFound):
+        await world.see(history.event, stranger, delivery.event_id)
+    assert {entry.account_id for entry in await world.audit(stranger)} == {stranger.account}
+
+
+async def refusals(world: World, caller: Caller, kind: type[Exception]) -> None:
+    history, nothing = world.service.history, UUID(int=1)
+    with pytest.raises(kind):
+        await world.deliveries(caller)
+    with pytest.raises(kind):
+        await world.events(caller)
+    with pytest.raises(kind):
+        await world.see(history.delivery, caller, nothing, nothing)
+    with pytest.raises(kind):
+        await world.see(history.event, caller, nothing)
+
+
+async def test_history_needs_the_read_scope_and_an_open_account(world: World) -> None:
+    blind = ACCOUNT_SCOPES - {Scope.WEBHOOKS_READ, Scope.WEBHOOKS_MANAGE}
+    await refusals(world, replace(world.owner, scopes=blind), MissingScope)
+    await refusals(world, replace(world.owner, webhooks_enabled=False), WebhooksNotEnabled)
+
+
+async def test_the_audit_trail_needs_the_managing_scope(world: World) -> None:
+    reader = replace(world.owner, scopes=frozenset({Scope.WEBHOOKS_READ}))
+    with pytest.raises(MissingScope):
+        await world.audit(reader)

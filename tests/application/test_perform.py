@@ -1,0 +1,192 @@
+"""Use cases run in one transaction, contention is tried again, and a key's answer is kept."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+
+from cuepost.adapters.storage.records.guards import IdempotencyRecords
+from cuepost.application.perform import TRIES, Answer, IdempotentCall, Perform
+from cuepost.domain.errors import (
+    EndpointLimitReached,
+    IdempotencyKeyReused,
+    NotFound,
+    Refused,
+)
+from cuepost.ports.store import Contention, Store, Transaction
+from cuepost.testing import Factory
+from tests.application.world import World
+
+CALL = IdempotentCall("key-1", b"fingerprint")
+OTHER_BODY = IdempotentCall("key-1", b"another body")
+Work = Callable[[Transaction], Awaitable[bytes]]
+
+
+def refusal(refused: Refused) -> bytes:
+    return refused.code.encode()
+
+
+def creating(world: World) -> Work:
+    """Adds an endpoint each time that it really runs."""
+
+    async def create(transaction: Transaction) -> bytes:
+        made = await world.service.webhooks.create(
+            transaction, world.owner, "https://hooks.example.com/", None, ""
+        )
+        return made.secret.reveal().encode()
+
+    return create
+
+
+async def once(world: World, call: IdempotentCall | None, work: Work) -> Answer:
+    return await world.service.perform.once(world.owner, call, work, refusal)
+
+
+async def endpoints(world: World) -> int:
+    return await world.see(lambda t: t.endpoints.count(world.account.id))
+
+
+async def test_the_same_key_and_body_get_the_first_answer_again(world: World) -> None:
+    first = await once(world, CALL, creating(world))
+    assert not first.replayed
+    world.clock.advance(hours=23, minutes=59)
+    assert await once(world, CALL, creating(world)) == Answer(first.content, replayed=True)
+    assert await endpoints(world) == 1
+
+
+async def test_the_same_key_with_another_body_is_refused(world: World) -> None:
+    first = await once(world, CALL, creating(world))
+    with pytest.raises(IdempotencyKeyReused):
+        await once(world, OTHER_BODY, creating(world))
+    assert await once(world, CALL, creating(world)) == replace(first, replayed=True)
+    assert await endpoints(world) == 1
+
+
+async def test_a_key_is_forgotten_after_a_day(world: World) -> None:
+    first = await once(world, CALL, creating(world))
+    world.clock.advance(hours=24)
+    again = await once(world, OTHER_BODY, creating(world))
+    assert not again.replayed
+    assert again.content != first.content
+    assert await endpoints(world) == 2
+
+
+async def test_keys_of_two_accounts_do_not_meet(world: World) -> None:
+    await once(world, CALL, creating(world))
+    stranger = await world.new_owner()
+    answer = await world.service.perform.once(stranger, OTHER_BODY, creating(world), refusal)
+    assert not answer.replayed
+
+
+async def test_without_a_key_each_request_counts(world: World) -> None:
+    for _ in range(2):
+        assert not (await once(world, None, creating(world))).replayed
+    assert await endpoints(world) == 2
+
+
+async def test_a_refusal_without_a_key_is_raised(world: World) -> None:
+    async def refused(_: Transaction) -> bytes:
+        raise NotFound
+
+    with pytest.raises(NotFound):
+        await once(world, None, refused)
+
+
+async def test_a_refusal_is_remembered_and_leaves_nothing_else(world: World) -> None:
+    before = await world.dump()
+
+    async def refused(transaction: Transaction) -> bytes:
+        await creating(world)(transaction)
+        raise EndpointLimitReached
+
+    assert await once(world, CALL, refused) == Answer(b"endpoint_limit_reached")
+    again = await once(world, CALL, creating(world))
+    assert again == Answer(b"endpoint_limit_reached", replayed=True)
+    after = await world.dump()
+    assert {name for name in after if after[name] != before[name]} == {"idempotency_keys"}
+
+
+async def test_a_crash_in_the_middle_leaves_nothing_half_done(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await world.dump()
+
+    async def crash(*_: object) -> None:
+        raise KeyboardInterrupt("killed between the change and its memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IdempotencyRecords, "remember", crash)
+        with pytest.raises(KeyboardInterrupt):
+            await once(world, CALL, creating(world))
+    assert await world.dump() == before
+    assert not (await once(world, CALL, creating(world))).replayed
+    assert await endpoints(world) == 1
+
+
+@pytest.mark.parametrize("late", [CALL, OTHER_BODY])
+async def test_a_late_refusal_does_not_overwrite_an_answer_given_meanwhile(
+    world: World, late: IdempotentCall
+) -> None:
+    """A refusal is remembered after its transaction has ended, and somebody may be faster."""
+    first = await once(world, CALL, creating(world))
+    await world.service.perform.remember(world.owner, late, b"late refusal")
+    assert await once(world, CALL, creating(world)) == replace(first, replayed=True)
+
+
+async def test_work_of_several_transactions_is_recalled_once_it_is_remembered(
+    world: World,
+) -> None:
+    perform, pipeline = world.service.perform, world.pipeline
+    assert await perform.recall(pipeline, CALL) is None
+    # As after a crash: the key is taken, the answer is not there yet, so the work is done again.
+    assert await perform.recall(pipeline, CALL) is None
+    with pytest.raises(IdempotencyKeyReused):
+        await perform.recall(pipeline, OTHER_BODY)
+    await perform.remember(pipeline, CALL, b"first")
+    await perform.remember(pipeline, CALL, b"second")
+    assert await perform.recall(pipeline, CALL) == Answer(b"first", replayed=True)
+
+
+async def test_a_remembered_answer_is_sealed_and_not_shown(world: World) -> None:
+    answer = await once(world, CALL, creating(world))
+    assert answer.content.startswith(b"whsec_")
+    assert answer.content.decode() not in repr(await world.dump()) + repr(answer)
+
+
+@dataclass
+class ContendedStore:
+    """The real store, whose first transactions lose to somebody else when they commit."""
+
+    store: Store
+    losses: int
+    tries: int = 0
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        self.tries += 1
+        async with self.store.transaction() as transaction:
+            yield transaction
+            if self.tries <= self.losses:
+                raise Contention
+
+
+@pytest.mark.parametrize("losses", [0, 1, TRIES - 1])
+async def test_contention_is_tried_again_and_done_once(world: World, losses: int) -> None:
+    store = ContendedStore(world.store, losses)
+    perform = Perform(store, world.clock, world.box)  # type: ignore[arg-type]  # only transactions
+    account = Factory(world.ids, world.clock).account()
+    await perform.change(lambda transaction: transaction.accounts.add(account))
+    assert store.tries == losses + 1
+    assert account in await world.see(lambda transaction: transaction.accounts.all())
+
+
+async def test_contention_without_end_is_given_up(world: World) -> None:
+    before = await world.dump()
+    store = ContendedStore(world.store, TRIES)
+    perform = Perform(store, world.clock, world.box)  # type: ignore[arg-type]  # only transactions
+    account = Factory(world.ids, world.clock).account()
+    with pytest.raises(Contention):
+        await perform.change(lambda transaction: transaction.accounts.add(account))
+    assert store.tries == TRIES
+    assert await world.dump() == before

@@ -1,0 +1,198 @@
+"""Projects and their files."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from cuepost.domain.delivery import CancelReason
+from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
+from cuepost.ports.records import Page
+from tests.support.records import Records
+from tests.support.store_rows import AnyStore
+
+
+async def stored(store: AnyStore, project: Project) -> Project | None:
+    async with store.snapshot() as transaction:
+        return await transaction.projects.get(project.account_id, project.id)
+
+
+async def add(store: AnyStore, *projects: Project) -> None:
+    async with store.transaction() as transaction:
+        for project in projects:
+            await transaction.projects.add(project)
+
+
+async def test_a_project_comes_back_as_it_was_added(store: AnyStore, records: Records) -> None:
+    now = records.clock.now()
+    projects = [
+        records.project(records.id(), status=status, stage=stage)
+        for status in ProjectStatus
+        for stage in Stage
+    ] + [
+        records.project(
+            records.id(), kind=kind, origin=origin, name="", access_expires_at=None, deleted_at=now
+        )
+        for kind in ProjectKind
+        for origin in Origin
+    ]
+    await add(store, *projects)
+    assert [await stored(store, each) for each in projects] == projects
+
+
+async def test_projects_are_paged_newest_first_without_the_deleted_ones(
+    store: AnyStore, records: Records
+) -> None:
+    account_id = records.id()
+    projects = [records.project(account_id) for _ in range(5)]
+    deleted = records.project(account_id, deleted_at=records.clock.now())
+    await add(store, *projects, deleted, records.project(records.id()))
+
+    async with store.snapshot() as transaction:
+        first = await transaction.projects.page(account_id, Page(3))
+        second = await transaction.projects.page(account_id, Page(3, first[-1].id))
+        third = await transaction.projects.page(account_id, Page(3, second[-1].id))
+
+    assert [first, second, third] == [projects[:1:-1], projects[1::-1], []]
+
+
+@pytest.mark.parametrize("many", [0, 1, 3, 700])
+async def test_the_owner_of_each_known_project_is_found(
+    store: AnyStore, records: Records, many: int
+) -> None:
+    projects = [records.project(records.id()) for _ in range(many)]
+    await add(store, *projects)
+
+    async with store.snapshot() as transaction:
+        owners = await transaction.projects.owners(
+            [project.id for project in projects] + [records.id()]
+        )
+
+    assert dict(owners) == {project.id: project.account_id for project in projects}
+
+
+async def test_nobody_owns_anything_when_nothing_is_asked(store: AnyStore) -> None:
+    async with store.snapshot() as transaction:
+        assert dict(await transaction.projects.owners([])) == {}
+
+
+async def test_projects_are_locked_for_a_change_and_saved_with_it(
+    store: AnyStore, records: Records
+) -> None:
+    account_id = records.id()
+    changing, deleting, staying = (records.project(account_id) for _ in range(3))
+    await add(store, changing, deleting, staying)
+    later = records.clock.now() + timedelta(hours=1, milliseconds=1)
+
+    async with store.transaction() as transaction:
+        locked = await transaction.projects.lock(
+            account_id, [deleting.id, changing.id, records.id()]
+        )
+        assert locked == {changing.id: changing, deleting.id: deleting}
+        changed = replace(
+            changing,
+            name="neu ✂",
+            status=ProjectStatus.FAILED,
+            stage=Stage.PROCESSING,
+            access_expires_at=None,
+            updated_at=later,
+        )
+        deleted = deleting.deleted(later)
+        await transaction.projects.save([changed, deleted])
+        await transaction.projects.save([])
+
+    assert [await stored(store, each) for each in (changing, deleting, staying)] == [
+        changed,
+        deleted,
+        staying,
+    ]
+
+
+async def test_a_project_whose_access_window_has_ended_is_named_once(
+    store: AnyStore, records: Records
+) -> None:
+    now = records.clock.now()
+    ended = [
+        records.project(records.id(), access_expires_at=now - timedelta(milliseconds=age))
+        for age in (0, 2, 1)
+    ]
+    await add(
+        store,
+        *ended,
+        records.project(records.id(), access_expires_at=now + timedelta(milliseconds=1)),
+        records.project(records.id(), access_expires_at=None),
+        records.project(records.id(), access_expires_at=now, deleted_at=now),
+    )
+
+    named = []
+    for limit in (2, 2, 2):
+        async with store.transaction() as transaction:
+            named.append(await transaction.projects.expired(now, limit))
+
+    assert named == [ended[1:], ended[:1], []]
+
+
+async def test_a_rolled_back_step_leaves_the_ended_access_window_to_be_found(
+    store: AnyStore, records: Records
+) -> None:
+    now = records.clock.now()
+    project = records.project(records.id(), access_expires_at=now)
+    await add(store, project)
+
+    with pytest.raises(ZeroDivisionError):
+        async with store.transaction() as transaction:
+            assert await transaction.projects.expired(now, 5) == [project]
+            raise ZeroDivisionError
+
+    async with store.transaction() as transaction:
+        assert await transaction.projects.expired(now, 5) == [project]
+
+
+async def test_a_project_that_changed_is_looked_at_again_when_its_access_window_has_ended(
+    store: AnyStore, records: Records
+) -> None:
+    now = records.clock.now()
+    project = records.project(records.id(), access_expires_at=now)
+    await add(store, project)
+    async with store.transaction() as transaction:
+        await transaction.projects.expired(now, 5)
+        await transaction.deliveries.stop_project(
+            project.account_id, project.id, CancelReason.PROJECT_ACCESS_EXPIRED, now
+        )
+        await transaction.projects.save([project])
+
+    async with store.transaction() as transaction:
+        assert await transaction.projects.expired(now, 5) == [project]
+        assert await transaction.projects.expired(now, 5) == []
+
+
+async def test_files_of_a_project_are_replaced_as_a_whole(
+    store: AnyStore, records: Records
+) -> None:
+    account_id = records.id()
+    one, other, bare = (records.project(account_id) for _ in range(3))
+    before = {each.id: [records.artifact() for _ in range(3)] for each in (one, other)}
+    after = {one.id: [records.artifact(size_bytes=0)], bare.id: [], records.id(): ()}
+    async with store.transaction() as transaction:
+        await transaction.projects.replace_artifacts(account_id, before)
+        await transaction.projects.replace_artifacts(account_id, after)
+        await transaction.projects.replace_artifacts(account_id, {})
+
+    async with store.snapshot() as transaction:
+        found = [
+            await transaction.projects.artifacts(account_id, each.id)
+            for each in (one, other, bare)
+        ]
+
+    assert found == [after[one.id], before[other.id], []]
+
+
+async def test_files_keep_their_order(store: AnyStore, records: Records) -> None:
+    account_id: UUID = records.id()
+    files = [records.artifact(name=name) for name in ("z", "a", "m", "ä")]
+    async with store.transaction() as transaction:
+        await transaction.projects.replace_artifacts(account_id, {account_id: files})
+
+    async with store.snapshot() as transaction:
+        assert await transaction.projects.artifacts(account_id, account_id) == files

@@ -1,0 +1,51 @@
+"""The README's commands, as they are printed."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.support.service_process import ServiceProcess, free_port
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def shell_blocks() -> list[str]:
+    return re.findall(r"```sh\n(.*?)```", README.read_text(), flags=re.DOTALL)
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    """JSON documents that follow one another without a separator."""
+    decoder, found, place = json.JSONDecoder(), [], 0
+    while place < len(text):
+        document, place = decoder.raw_decode(text, place)
+        found.append(document)
+    return found
+
+
+def test_the_first_webhook_of_the_readme_works_as_printed(tmp_path: Path) -> None:
+    port = free_port()
+    settings = {
+        "DATA_DIR": str(tmp_path / "data"),
+        "PORT": str(port),
+        "BASE_URL": f"http://127.0.0.1:{port}",
+    }
+    script = "set -eu\n" + "\n".join(shell_blocks()).replace(":8000", f":{port}")
+    with ServiceProcess(settings) as service:
+        api_key, service_key = re.findall(r"(?:API|Service) key\s+(cpk_\S+)", service.greeting)
+        ran = subprocess.run(
+            ["bash", "-c", script],
+            env={"PATH": "/usr/bin:/bin", "API_KEY": api_key, "SERVICE_KEY": service_key},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    endpoint, reported, events, deliveries, result = documents(ran.stdout)
+    assert str(endpoint["secret"]).startswith("whsec_")
+    assert [answer["accepted"] for answer in reported["results"]] == [True] * 4
+    assert {event["type"] for event in events["data"]} == {"project.ready", "project.completed"}
+    assert len(deliveries["data"]) == 2
+    assert result["status"] == "completed"

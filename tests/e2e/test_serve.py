@@ -1,0 +1,227 @@
+"""The service as a stranger meets it: real processes, real sockets, both stores."""
+
+import signal
+import socket
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.e2e.story import WELL, Visitor, health, keys_in, request
+from tests.support.postgres import fresh_database_sync
+from tests.support.service_process import (
+    PATIENCE_SECONDS,
+    Ended,
+    ServiceProcess,
+    free_port,
+    run,
+)
+
+URL = "https://hooks.example.com/cuepost"
+LONELY_KEY = "give all of them the same CUEPOST_MASTER_KEY\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, str]:
+    """An empty data folder and a port that is free now."""
+    return {"DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port())}
+
+
+@pytest.fixture
+def postgres_settings(settings: dict[str, str], postgres_url: str) -> Iterator[dict[str, str]]:
+    key = b64encode(bytes(32)).decode()
+    with fresh_database_sync(postgres_url) as url:
+        yield settings | {"DATABASE_URL": url, "MASTER_KEY": key}
+
+
+def base_url(settings: dict[str, str]) -> str:
+    return f"http://127.0.0.1:{settings['PORT']}"
+
+
+def visitor_of(service: ServiceProcess, settings: dict[str, str]) -> Visitor:
+    keys = keys_in(service.greeting)
+    assert keys is not None
+    return Visitor(base_url(settings), keys)
+
+
+def walk_through(visitor: Visitor) -> None:
+    """Endpoint, project, milestones, and a delivery that waits to be sent."""
+    endpoint = visitor.post("/v1/webhooks", {"url": URL})
+    project_id = visitor.finish_a_project()
+
+    [delivery] = visitor.get("/v1/deliveries")["data"]
+    assert delivery | {"eventType": "project.completed", "status": "pending"} == delivery
+    assert (delivery["webhookId"], delivery["projectId"]) == (endpoint["id"], project_id)
+    shown = visitor.get(f"/v1/webhooks/{endpoint['id']}/deliveries/{delivery['id']}")
+    assert shown["event"]["data"] == {
+        "projectId": project_id,
+        "status": "completed",
+        "stage": "export",
+        "resultUrl": f"{visitor.base_url}/v1/projects/{project_id}/result",
+    }
+
+
+def everything(visitor: Visitor) -> list[object]:
+    paths = ("/v1/webhooks", "/v1/projects", "/v1/events", "/v1/deliveries")
+    return [visitor.get(path) for path in paths]
+
+
+def test_the_first_start_hands_over_keys_and_a_restart_keeps_everything(
+    settings: dict[str, str],
+) -> None:
+    with ServiceProcess(settings) as first:
+        assert health(base_url(settings)) == WELL
+        visitor = visitor_of(first, settings)
+        walk_through(visitor)
+        before = everything(visitor)
+        assert first.stop() == Ended(0, "")
+    with ServiceProcess(settings) as second:
+        assert keys_in(second.greeting) is None
+        assert "cpk_" not in second.greeting
+        assert everything(visitor) == before
+        assert second.stop() == Ended(0, "")
+
+
+def test_the_greeting_names_the_addresses_and_a_request_to_paste(settings: dict[str, str]) -> None:
+    with ServiceProcess(settings) as service:
+        visitor = visitor_of(service, settings)
+        assert f"  API    {base_url(settings)}\n" in service.greeting
+        assert f"  Docs   {base_url(settings)}/docs\n" in service.greeting
+        assert httpx2.get(f"{base_url(settings)}/docs", trust_env=False).status_code == 200
+        assert (
+            f"curl {base_url(settings)}/v1/webhooks \\\n"
+            f"  -H 'Authorization: Bearer {visitor.keys.api}' \\\n"
+            "  -H 'Content-Type: application/json' \\\n"
+            """  -d '{"url": "https://example.com/cuepost"}'\n"""
+        ) in service.greeting
+        visitor.post("/v1/webhooks", {"url": "https://example.com/cuepost"})
+
+
+def test_answers_do_not_say_which_server_gives_them(settings: dict[str, str]) -> None:
+    with ServiceProcess(settings):
+        headers = httpx2.get(f"{base_url(settings)}/healthz", trust_env=False).headers
+
+    assert "server" not in headers
+    assert "date" in headers
+
+
+def test_after_a_kill_all_that_was_acknowledged_is_there(settings: dict[str, str]) -> None:
+    with ServiceProcess(settings) as first:
+        visitor = visitor_of(first, settings)
+        walk_through(visitor)
+        before = everything(visitor)
+        first.kill()
+    with ServiceProcess(settings) as second:
+        assert health(base_url(settings)) == WELL
+        assert everything(visitor) == before
+        assert second.stop() == Ended(0, "")
+
+
+def test_ctrl_c_ends_it_in_order_although_a_client_keeps_its_connection(
+    settings: dict[str, str],
+) -> None:
+    with ServiceProcess(settings) as service, httpx2.Client(trust_env=False) as client:
+        assert client.get(f"{base_url(settings)}/healthz").status_code == 200
+        service.send_signal(signal.SIGINT)
+        assert service.wait() == Ended(0, "")
+
+
+def test_a_port_that_is_taken_is_said_in_one_line(settings: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", int(settings["PORT"]))):
+        ended = run(settings, "serve")
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == (
+        f"Error: Something listens on 127.0.0.1 port {settings['PORT']} already; "
+        "stop it, or set CUEPOST_PORT.\n"
+    )
+    assert not Path(settings["DATA_DIR"]).exists()
+
+
+def test_a_bulk_retry_is_done_by_the_running_service(settings: dict[str, str]) -> None:
+    with ServiceProcess(settings) as service:
+        visitor = visitor_of(service, settings)
+        endpoint = visitor.post("/v1/webhooks", {"url": URL})
+        address = f"/v1/webhooks/{endpoint['id']}"
+        visitor.patch(address, {"enabled": False})
+        visitor.finish_a_project()
+        visitor.patch(address, {"enabled": True})
+        [cancelled] = visitor.get("/v1/deliveries")["data"]
+        assert (cancelled["status"], cancelled["reason"]) == ("cancelled", "endpoint_disabled")
+
+        since = {"since": endpoint["createdAt"]}
+        job = visitor.post(f"{address}/retries", since, status=202)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while visitor.get(f"{address}/retries/{job['id']}")["status"] == "running":
+            assert time.monotonic() < deadline
+
+        [again] = visitor.get("/v1/deliveries")["data"]
+        assert (again["status"], again["budget"]) == ("pending", 2)
+
+
+def test_a_key_that_an_operator_revokes_is_soon_refused(settings: dict[str, str]) -> None:
+    with ServiceProcess(settings) as service:
+        visitor = visitor_of(service, settings)
+        visitor.get("/v1/projects")
+        assert run(settings, "keys", "revoke", visitor.keys.api).returncode == 0
+
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while request(visitor.base_url, visitor.keys.api, "GET", "/v1/projects").is_success:
+            assert time.monotonic() < deadline
+        refused = request(visitor.base_url, visitor.keys.api, "GET", "/v1/projects")
+        assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
+
+
+def test_another_master_key_is_found_at_the_start(settings: dict[str, str]) -> None:
+    old, new = (b64encode(bytes([number]) * 32).decode() for number in (1, 2))
+    with ServiceProcess(settings | {"MASTER_KEY": old}) as service:
+        visitor = visitor_of(service, settings)
+        visitor.post("/v1/webhooks", {"url": URL})
+        service.stop()
+
+    ended = run(settings | {"MASTER_KEY": new}, "serve")
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "Error: None of the master keys opens this value; was CUEPOST_MASTER_KEY changed?\n",
+    )
+    with ServiceProcess(settings | {"MASTER_KEY": f"{new},{old}"}):
+        assert len(visitor.get("/v1/webhooks")["data"]) == 1
+
+
+def test_postgres_is_served_once_it_was_migrated(postgres_settings: dict[str, str]) -> None:
+    ended = run(postgres_settings, "api")
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "Error: The database has no cuepost schema yet; run 'cuepost migrate'.\n",
+    )
+    assert run(postgres_settings, "migrate").returncode == 0
+
+    with ServiceProcess(postgres_settings, "api") as api:
+        assert health(base_url(postgres_settings)) == WELL
+        assert keys_in(api.greeting) is None
+        assert api.stop() == Ended(0, "")
+    with ServiceProcess(postgres_settings) as whole:
+        visitor = visitor_of(whole, postgres_settings)
+        walk_through(visitor)
+        before = everything(visitor)
+        whole.kill()
+    with ServiceProcess(postgres_settings, "api") as api:
+        assert everything(visitor) == before
+        assert api.stop() == Ended(0, "")
+
+
+def test_on_postgres_a_key_file_of_one_machine_is_warned_of(
+    postgres_settings: dict[str, str],
+) -> None:
+    del postgres_settings["MASTER_KEY"]
+    assert run(postgres_settings, "setup").returncode == 0
+
+    with ServiceProcess(postgres_settings) as service:
+        ended = service.stop()
+
+    assert ended.code == 0
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.endswith(LONELY_KEY)

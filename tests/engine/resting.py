@@ -1,0 +1,66 @@
+"""A housekeeper on a virtual clock, and the sign that it has nothing to do for now."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+
+import anyio
+
+from cuepost.engine.housekeeping import Chore, Housekeeper
+from cuepost.testing import VirtualClock
+
+PATIENCE_SECONDS = 20
+
+
+class RestingClock:
+    """Knows who waits for it: the house is at rest while every chore waits for a later time."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self._due: list[datetime] = []
+        self._changed = asyncio.Event()
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    async def wait(self, seconds: float) -> None:
+        due = self.now() + timedelta(seconds=seconds)
+        self._due.append(due)
+        self._changed.set()
+        try:
+            await self._clock.wait(seconds)
+        finally:
+            self._due.remove(due)
+
+    async def wait_for_rest(self, chores: int) -> None:
+        with anyio.fail_after(PATIENCE_SECONDS):
+            while len(self._due) < chores or min(self._due) <= self.now():
+                self._changed.clear()
+                await self._changed.wait()
+
+
+class House:
+    def __init__(self, clock: VirtualClock, chores: Sequence[Chore]) -> None:
+        self._clock = clock
+        self._resting = RestingClock(clock)
+        self._chores = len(chores)
+        self.housekeeper = Housekeeper(self._resting, chores)
+
+    async def rest(self) -> None:
+        await self._resting.wait_for_rest(self._chores)
+
+    async def later(self, duration: timedelta) -> None:
+        """Let the time pass and everything that is due happen."""
+        self._clock.advance(duration.total_seconds())
+        await self.rest()
+
+
+@asynccontextmanager
+async def kept_house(clock: VirtualClock, chores: Sequence[Chore]) -> AsyncIterator[House]:
+    house = House(clock, chores)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(house.housekeeper.run())
+        await house.rest()
+        yield house
+        running.cancel()

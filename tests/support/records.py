@@ -1,0 +1,176 @@
+"""Records of every kind with every field filled in; a test names what matters to it."""
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import count
+from typing import Any, TypeVar
+from uuid import UUID
+
+from cuepost.domain.access import Account, ApiKey, Scope
+from cuepost.domain.attempt import Attempt, Outcome, Timings
+from cuepost.domain.audit import Action, AuditEntry
+from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
+from cuepost.domain.delivery import FINAL, Delivery, DeliveryStatus, Trigger
+from cuepost.domain.endpoint import Endpoint, StoredSecret
+from cuepost.domain.event import Event
+from cuepost.domain.project import Artifact, Origin, Project, ProjectKind, ProjectStatus, Stage
+from cuepost.ports.records import ReportAnswer
+from cuepost.testing import SequentialIds, VirtualClock
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    clock: VirtualClock = field(default_factory=VirtualClock)
+    ids: SequentialIds = field(default_factory=SequentialIds)
+    _numbers: "count[int]" = field(default_factory=count)
+
+    def id(self) -> UUID:
+        return self.ids(self.clock.now())
+
+    def account(self, **changed: Any) -> Account:
+        return _made(Account(self.id(), "Straße & Söhne 🎬", True, self.clock.now()), changed)
+
+    def key(self, account_id: UUID | None, **changed: Any) -> ApiKey:
+        now = self.clock.now()
+        key = ApiKey(
+            id=self.id(),
+            account_id=account_id,
+            name="Schlüssel 🔑",
+            digest=bytes(range(32)),
+            scopes=frozenset({Scope.WEBHOOKS_READ, Scope.PROJECTS_WRITE}),
+            created_at=now,
+            expires_at=now + timedelta(days=7),
+        )
+        return _made(key, changed)
+
+    def project(self, account_id: UUID, **changed: Any) -> Project:
+        now = self.clock.now()
+        project = Project(
+            account_id=account_id,
+            id=self.id(),
+            name="Väter der Klamotte 📼",
+            kind=ProjectKind.VIDEO,
+            origin=Origin.MCP,
+            status=ProjectStatus.EXPORTING,
+            stage=Stage.EXPORT,
+            access_expires_at=now + timedelta(days=30, milliseconds=1),
+            created_at=now,
+            updated_at=now + timedelta(milliseconds=2),
+        )
+        return _made(project, changed)
+
+    def artifact(self, **changed: Any) -> Artifact:
+        number = next(self._numbers)
+        artifact = Artifact("video", f"film {number} 🎞.mp4", f"k/{number}", "video/mp4", 2**40)
+        return _made(artifact, changed)
+
+    def endpoint(self, account_id: UUID, **changed: Any) -> Endpoint:
+        now = self.clock.now()
+        endpoint = Endpoint(
+            account_id=account_id,
+            id=self.id(),
+            url="https://hooks.example.com/ä",
+            events=("project.completed", "project.failed"),
+            description="Für die Kollegen ☎",
+            enabled=True,
+            created_at=now,
+            updated_at=now + timedelta(milliseconds=3),
+            last_delivered_at=now + timedelta(milliseconds=4),
+            failing_since=now + timedelta(milliseconds=5),
+        )
+        return _made(endpoint, changed)
+
+    def secret(self, version: int = 1, **changed: Any) -> StoredSecret:
+        secret = StoredSecret(version, b"\x00sealed\xff", "whsec_…wxyz", self.clock.now())
+        return _made(secret, changed)
+
+    def event(self, account_id: UUID, **changed: Any) -> Event:
+        now = self.clock.now()
+        event = Event(
+            account_id=account_id,
+            id=self.id(),
+            type="project.completed",
+            created_at=now,
+            project_id=self.id(),
+            occurred_at=now - timedelta(milliseconds=1),
+            body='{"name":"Größe 🎥"}'.encode(),
+        )
+        return _made(event, changed)
+
+    def delivery(self, account_id: UUID, **changed: Any) -> Delivery:
+        """Pending, unless a final status is named."""
+        now = self.clock.now()
+        ended = changed.get("status") in FINAL
+        delivery = Delivery(
+            account_id=account_id,
+            id=self.id(),
+            webhook_id=self.id(),
+            event_id=self.id(),
+            event_type="project.completed",
+            project_id=self.id(),
+            trigger=Trigger.AUTOMATIC,
+            status=DeliveryStatus.PENDING,
+            created_at=now,
+            next_attempt_at=None if ended else now,
+            finished_at=now + timedelta(milliseconds=7) if ended else None,
+        )
+        return _made(delivery, changed)
+
+    def attempt(self, delivery: Delivery, **changed: Any) -> Attempt:
+        attempt = Attempt(
+            account_id=delivery.account_id,
+            delivery_id=delivery.id,
+            budget=1,
+            number=1,
+            trigger=Trigger.AUTOMATIC,
+            started_at=self.clock.now(),
+            duration_ms=12.75,
+            timings=Timings(0.5, 1.25, 2.5, 8.0),
+            signed_with=("whsec_…abcd", "whsec_…wxyz"),
+            request_headers=(("webhook-id", str(delivery.event_id)), ("x-ä", "ü")),
+            response_status=503,
+            response_headers=(("retry-after", "1"), ("retry-after", "2")),
+            response_body=b"\x00\xff busy",
+            response_truncated=True,
+            outcome=Outcome.HTTP_ERROR,
+        )
+        return _made(attempt, changed)
+
+    def bulk_retry(self, account_id: UUID, webhook_id: UUID, **changed: Any) -> BulkRetry:
+        now = self.clock.now()
+        job = BulkRetry(
+            account_id=account_id,
+            id=self.id(),
+            webhook_id=webhook_id,
+            since=now - timedelta(days=1),
+            until=now + timedelta(seconds=1),
+            statuses=(DeliveryStatus.FAILED, DeliveryStatus.CANCELLED),
+            state=BulkRetryState.RUNNING,
+            count=3,
+            created_at=now,
+        )
+        return _made(job, changed)
+
+    def audit_entry(self, account_id: UUID, **changed: Any) -> AuditEntry:
+        entry = AuditEntry(
+            account_id=account_id,
+            id=self.id(),
+            action=Action.WEBHOOK_CREATED,
+            actor="key:1",
+            door="rest",
+            address="2001:db8::1",
+            subject=str(self.id()),
+            details={"url": "https://hooks.example.com/ä", "note": "☎"},
+            at=self.clock.now(),
+        )
+        return _made(entry, changed)
+
+    def answer(self, **changed: Any) -> ReportAnswer:
+        answer = ReportAnswer(f"report-{next(self._numbers)} ä", True, self.id(), True, None)
+        return _made(answer, changed)
+
+
+def _made(record: T, changed: dict[str, Any]) -> T:
+    return replace(record, **changed)  # type: ignore[type-var]  # every record is a dataclass

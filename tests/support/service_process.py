@@ -1,0 +1,105 @@
+"""`cuepost` as a real process: what it prints, how it ends, and where it listens."""
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+PATIENCE_SECONDS = 30.0
+
+
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """The environment of this process, with these settings of cuepost and no others."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CUEPOST_")}
+    return kept | {f"CUEPOST_{name}": value for name, value in settings.items()}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "cuepost", *arguments]
+
+
+def run(settings: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself."""
+    return subprocess.run(
+        command(*arguments),
+        env=environment(settings),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    code: int
+    stderr: str
+
+
+class ServiceProcess:
+    """`cuepost serve` or `cuepost api`, from its greeting to its end."""
+
+    def __init__(self, settings: Mapping[str, str], half: str = "serve") -> None:
+        self._process = subprocess.Popen(
+            command(half),
+            env=environment(settings),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            self.greeting = self._read_greeting()
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> Ended:
+        """SIGTERM, and how the process ended."""
+        self._process.terminate()
+        return self.wait()
+
+    def wait(self) -> Ended:
+        _, said = self._process.communicate(timeout=PATIENCE_SECONDS)
+        return Ended(self._process.returncode, said.decode())
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.communicate(timeout=PATIENCE_SECONDS)
+
+    def send_signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self.kill()
+
+    def _read_greeting(self) -> str:
+        """It is written in one piece, as soon as connections are taken."""
+        assert self._process.stdout is not None
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        text = b""
+        while b"Store" not in text or not text.endswith(b"\n\n"):
+            left = max(deadline - time.monotonic(), 0)
+            ready, _, _ = select.select([self._process.stdout], [], [], left)
+            piece = os.read(self._process.stdout.fileno(), 65_536) if ready else b""
+            if not piece:
+                self.kill()
+                raise AssertionError(f"no greeting, but {text!r}")
+            text += piece
+        return text.decode()

@@ -1,0 +1,147 @@
+"""Keys and callers: the token's form, when a key is accepted, and what a scope allows."""
+
+import hmac
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuepost.domain import access
+from cuepost.domain.access import (
+    ACCOUNT_SCOPES,
+    SERVICE_SCOPES,
+    TOKEN_SECRET_BYTES,
+    ApiKey,
+    Caller,
+    Door,
+    Scope,
+    compose_token,
+    digest,
+    key_id_in,
+)
+from cuepost.domain.errors import MissingScope, NotFound, WebhooksNotEnabled
+from cuepost.testing import START, SequentialIds
+
+KEY_ID = UUID("0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90")
+TOKEN = compose_token(KEY_ID, bytes(range(TOKEN_SECRET_BYTES)))
+KEY = ApiKey(KEY_ID, SequentialIds()(START), "CI", digest(TOKEN), ACCOUNT_SCOPES, START)
+TICK = timedelta(milliseconds=1)
+
+
+def caller(*scopes: Scope, account_id: UUID | None = KEY.account_id, open_: bool = True) -> Caller:
+    return Caller(Door.REST, "key:test", account_id, frozenset(scopes), webhooks_enabled=open_)
+
+
+def test_a_token_is_the_prefix_the_key_id_and_the_secret() -> None:
+    assert TOKEN == (
+        "cpk_0198c0de5a3b7d219c4e3f6a5b7c8d90AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+    )
+
+
+@given(st.uuids(), st.binary(min_size=32, max_size=32))
+def test_the_key_id_can_be_read_from_every_token(key_id: UUID, secret: bytes) -> None:
+    assert key_id_in(compose_token(key_id, secret)) == key_id
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "cpk_",
+        TOKEN[:-1],
+        TOKEN + "A",
+        TOKEN + "\n",
+        " " + TOKEN,
+        TOKEN.upper(),
+        TOKEN.replace("cpk_", "whsec_"),
+        TOKEN.replace("A", "é"),
+        TOKEN.replace("0198", "０198"),
+    ],
+)
+def test_what_does_not_look_like_a_token_names_no_key(text: str) -> None:
+    assert key_id_in(text) is None
+
+
+@given(st.text())
+def test_any_text_at_all_can_be_asked_for_its_key(text: str) -> None:
+    assert key_id_in(text) is None
+
+
+def test_a_key_accepts_its_own_token_alone() -> None:
+    other = compose_token(KEY_ID, bytes(TOKEN_SECRET_BYTES))
+    assert KEY.accepts(TOKEN, START)
+    assert not KEY.accepts(other, START)
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "accepted"),
+    [(None, True), (START + TICK, True), (START, False), (START - TICK, False)],
+)
+def test_a_key_expires_at_its_instant(expires_at: datetime | None, accepted: bool) -> None:
+    assert replace(KEY, expires_at=expires_at).accepts(TOKEN, START) is accepted
+
+
+def test_a_revoked_key_accepts_nothing() -> None:
+    assert not replace(KEY, revoked_at=START).accepts(TOKEN, START)
+
+
+def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+
+    def watched(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return hmac.compare_digest(one, other)
+
+    monkeypatch.setattr(access, "hmac", type("Watched", (), {"compare_digest": watched}))
+    assert KEY.accepts(TOKEN, START)
+    assert not replace(KEY, revoked_at=START).accepts("cpk_other", START)
+    assert compared == [(KEY.digest, digest(TOKEN)), (KEY.digest, digest("cpk_other"))]
+
+
+def test_a_key_holds_a_digest_and_never_the_token() -> None:
+    assert len(KEY.digest) == 32
+    assert TOKEN.removeprefix("cpk_")[32:] not in repr(KEY)
+
+
+def test_account_keys_and_service_keys_share_no_scope() -> None:
+    assert sorted(ACCOUNT_SCOPES) == [
+        "projects:read",
+        "projects:write",
+        "webhooks:manage",
+        "webhooks:read",
+    ]
+    assert sorted(SERVICE_SCOPES) == ["milestones:report"]
+
+
+@pytest.mark.parametrize("held", Scope)
+@pytest.mark.parametrize("needed", Scope)
+def test_a_scope_allows_itself_and_managing_allows_reading(held: Scope, needed: Scope) -> None:
+    if held is needed or (held, needed) == (Scope.WEBHOOKS_MANAGE, Scope.WEBHOOKS_READ):
+        caller(held).require(needed)
+    else:
+        with pytest.raises(MissingScope) as refused:
+            caller(held).require(needed)
+        assert refused.value.details == {"scope": needed}
+        assert str(refused.value) == f"This key lacks the scope {needed}."
+
+
+def test_an_open_account_may_use_webhooks() -> None:
+    assert caller(Scope.WEBHOOKS_READ).require_webhooks(Scope.WEBHOOKS_READ) == KEY.account_id
+
+
+def test_an_account_that_was_not_opened_may_not_use_webhooks() -> None:
+    with pytest.raises(WebhooksNotEnabled):
+        caller(Scope.WEBHOOKS_READ, open_=False).require_webhooks(Scope.WEBHOOKS_READ)
+
+
+def test_a_missing_scope_is_told_before_a_closed_account() -> None:
+    with pytest.raises(MissingScope):
+        caller(Scope.PROJECTS_READ, open_=False).require_webhooks(Scope.WEBHOOKS_READ)
+
+
+def test_a_service_key_acts_in_no_account_and_finds_nothing() -> None:
+    with pytest.raises(NotFound):
+        _ = caller(Scope.WEBHOOKS_READ, account_id=None).account

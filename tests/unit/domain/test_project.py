@@ -1,0 +1,142 @@
+"""Projects: the moves between their statuses, their stages, their access window and their end."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from cuepost.domain.errors import (
+    FieldError,
+    IllegalTransition,
+    Invalid,
+    ProjectAccessExpired,
+    ProjectDeleted,
+    ResultNotReady,
+)
+from cuepost.domain.project import Project, ProjectStatus, Stage, stage_after
+from cuepost.testing import START, Factory, SequentialIds, VirtualClock
+
+# From the contract, by hand; a row is where the project is, a column where it is to go.
+GRID = """
+            queued  processing  ready  exporting  completed  failed  cancelled
+queued      -       yes         -      -          -          yes     yes
+processing  -       -           yes    yes        -          yes     yes
+ready       -       -           -      yes        -          -       yes
+exporting   -       -           -      -          yes        yes     yes
+completed   -       -           -      yes        -          -       -
+failed      -       yes         -      yes        -          -       -
+cancelled   -       -           -      -          -          -       -
+"""
+COLUMNS, *ROWS = (line.split() for line in GRID.strip().splitlines())
+PAIRS = [
+    (ProjectStatus(row[0]), ProjectStatus(column), mark == "yes")
+    for row in ROWS
+    for column, mark in zip(COLUMNS, row[1:], strict=True)
+]
+STAGES = {
+    "queued": "processing",
+    "processing": "processing",
+    "ready": "processing",
+    "exporting": "export",
+    "completed": "export",
+}
+LATER = START + timedelta(minutes=1)
+
+
+def project(**changed: object) -> Project:
+    ids = SequentialIds()
+    return Factory(ids, VirtualClock()).project(ids(START), **changed)
+
+
+def test_the_grid_names_all_forty_nine_pairs() -> None:
+    assert {pair[:2] for pair in PAIRS} == {(a, b) for a in ProjectStatus for b in ProjectStatus}
+
+
+@pytest.mark.parametrize(("status", "to", "legal"), PAIRS)
+def test_a_project_moves_only_as_the_table_says(
+    status: ProjectStatus, to: ProjectStatus, legal: bool
+) -> None:
+    before = project(status=status, stage=Stage.EXPORT)
+    if legal:
+        stage = Stage(STAGES.get(to, "export"))
+        moved = before.moved(to, LATER)
+        assert moved == replace(before, status=to, stage=stage, updated_at=LATER)
+    else:
+        with pytest.raises(IllegalTransition) as refused:
+            before.moved(to, LATER)
+        assert refused.value.details == {"currentStatus": status}
+        assert str(refused.value) == f"A project that is {status} cannot become {to}."
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+@pytest.mark.parametrize("stage", Stage)
+def test_a_project_ends_in_the_stage_it_was_in(status: str, stage: Stage) -> None:
+    moved = project(status=ProjectStatus.PROCESSING, stage=stage).moved(
+        ProjectStatus(status), LATER
+    )
+    assert moved.stage is stage
+
+
+def test_a_report_may_say_in_which_stage_a_project_failed() -> None:
+    assert stage_after(Stage.PROCESSING, ProjectStatus.FAILED, Stage.EXPORT) is Stage.EXPORT
+
+
+@pytest.mark.parametrize(("status", "stage"), STAGES.items())
+def test_a_status_with_a_fixed_stage_accepts_that_stage_alone(status: str, stage: str) -> None:
+    right = Stage(stage)
+    wrong = next(each for each in Stage if each is not right)
+    assert stage_after(wrong, ProjectStatus(status), right) is right
+    with pytest.raises(Invalid) as refused:
+        stage_after(right, ProjectStatus(status), wrong)
+    assert refused.value.errors == (
+        FieldError("stage", "stage_mismatch", f"The stage of status {status} is {stage}."),
+    )
+
+
+def test_a_deleted_project_keeps_nothing_that_a_person_wrote() -> None:
+    before = project(name="Wedding of Ann and Bo")
+    gone = before.deleted(LATER)
+    assert gone == replace(before, name="", deleted_at=LATER, updated_at=LATER)
+    with pytest.raises(ProjectDeleted):
+        gone.require_present()
+
+
+def test_a_project_that_is_there_is_given_back() -> None:
+    present = project()
+    assert present.require_present() is present
+
+
+@pytest.mark.parametrize(
+    ("window", "expired"),
+    [
+        (None, False),
+        (timedelta(milliseconds=1), False),
+        (timedelta(0), True),
+        (timedelta(milliseconds=-1), True),
+    ],
+)
+def test_an_access_window_ends_at_its_instant(window: timedelta | None, expired: bool) -> None:
+    end = None if window is None else START + window
+    assert project(access_expires_at=end).has_expired(START) is expired
+
+
+def test_a_completed_project_has_a_result() -> None:
+    project(status=ProjectStatus.COMPLETED).require_result(START)
+
+
+@pytest.mark.parametrize("status", [each for each in ProjectStatus if each != "completed"])
+def test_a_project_that_is_not_completed_has_no_result_yet(status: ProjectStatus) -> None:
+    with pytest.raises(ResultNotReady) as refused:
+        project(status=status).require_result(START)
+    assert refused.value.details == {"projectStatus": status}
+
+
+def test_the_result_of_an_expired_project_is_gone() -> None:
+    ended = project(status=ProjectStatus.COMPLETED, access_expires_at=START)
+    with pytest.raises(ProjectAccessExpired):
+        ended.require_result(START)
+
+
+def test_the_result_of_a_deleted_project_is_gone() -> None:
+    with pytest.raises(ProjectDeleted):
+        project(status=ProjectStatus.COMPLETED, deleted_at=START).require_result(START)

@@ -1,0 +1,273 @@
+"""Settings are CUEPOST_ variables alone; a bad one stops the start with one clear line."""
+
+from base64 import b64encode
+from datetime import UTC, datetime
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+
+from cuepost.settings import VARIABLES, BadSettings, Settings, load
+from cuepost.settings.kinds import DatabaseUrl
+
+KEY, OLD_KEY = bytes(range(32)), bytes(reversed(range(32)))
+START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2126, 1, 1, tzinfo=UTC)
+CANARY = "canary-of-the-settings"
+
+
+def loaded(**variables: str) -> Settings:
+    return load({f"CUEPOST_{name}": value for name, value in variables.items()})
+
+
+def complaint(**variables: str) -> str:
+    with pytest.raises(BadSettings) as caught:
+        loaded(**variables)
+    return str(caught.value)
+
+
+def test_without_any_variable_every_setting_has_the_default_of_the_contract() -> None:
+    assert loaded() == Settings(
+        data_dir=Path("cuepost-data"),
+        database_url=DatabaseUrl(path=Path("cuepost-data/cuepost.sqlite3")),
+        base_url="http://127.0.0.1:8000",
+        host="127.0.0.1",
+        port=8000,
+        master_key=None,
+        retry_delays=(60, 300),
+        attempt_timeout=15,
+        retention_days=30,
+        rotation_overlap_hours=24,
+        result_link_ttl=900,
+        media_url=Path("cuepost-data/media").absolute().as_uri(),
+        worker_concurrency=512,
+        endpoint_concurrency=8,
+        max_endpoints_per_account=20,
+        webhooks_access=False,
+        receiver_networks=(),
+        receiver_ports=((443, 443),),
+        receiver_http=False,
+        extra_ca_file=None,
+        rate_limit=6000,
+        service_rate_limit=600_000,
+    )
+
+
+def test_every_setting_can_be_set(tmp_path: Path) -> None:
+    keys = f"{b64encode(KEY).decode()}, {b64encode(OLD_KEY).decode()}"
+    assert loaded(
+        DATA_DIR=str(tmp_path),
+        DATABASE_URL="postgres://user:word@db:5433/cuepost?sslmode=require",
+        BASE_URL="https://hooks.example.com/cuepost",
+        HOST="::1",
+        PORT="65535",
+        MASTER_KEY=keys,
+        RETRY_DELAYS="0.5, 10,86400",
+        ATTEMPT_TIMEOUT="2.5",
+        RETENTION_DAYS="7",
+        ROTATION_OVERLAP_HOURS="0.25",
+        RESULT_LINK_TTL="60",
+        MEDIA_URL="s3://results/exports",
+        WORKER_CONCURRENCY="64",
+        ENDPOINT_CONCURRENCY="2",
+        MAX_ENDPOINTS_PER_ACCOUNT="3",
+        WEBHOOKS_ACCESS="open",
+        RECEIVER_NETWORKS="127.0.0.0/8,::1/128",
+        RECEIVER_PORTS="443,8000-8999",
+        RECEIVER_HTTP="true",
+        EXTRA_CA_FILE="",
+        RATE_LIMIT="60",
+        SERVICE_RATE_LIMIT="600",
+    ) == Settings(
+        data_dir=tmp_path,
+        database_url=DatabaseUrl(url="postgresql://user:word@db:5433/cuepost?sslmode=require"),
+        base_url="https://hooks.example.com/cuepost",
+        host="::1",
+        port=65_535,
+        master_key=(KEY, OLD_KEY),
+        retry_delays=(0.5, 10, 86_400),
+        attempt_timeout=2.5,
+        retention_days=7,
+        rotation_overlap_hours=0.25,
+        result_link_ttl=60,
+        media_url="s3://results/exports",
+        worker_concurrency=64,
+        endpoint_concurrency=2,
+        max_endpoints_per_account=3,
+        webhooks_access=True,
+        receiver_networks=(IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")),
+        receiver_ports=((443, 443), (8000, 8999)),
+        receiver_http=True,
+        extra_ca_file=None,
+        rate_limit=60,
+        service_rate_limit=600,
+    )
+
+
+def test_a_default_that_follows_from_other_settings_follows_them(tmp_path: Path) -> None:
+    settings = loaded(DATA_DIR=str(tmp_path), PORT="9000")
+
+    assert settings.database_url == DatabaseUrl(path=tmp_path / "cuepost.sqlite3")
+    assert settings.media_url == f"file://{tmp_path}/media"
+    assert settings.base_url == "http://127.0.0.1:9000"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("sqlite:///data/cuepost.db", Path("data/cuepost.db")),
+        ("sqlite:////var/lib/cuepost.db", Path("/var/lib/cuepost.db")),
+    ],
+)
+def test_an_sqlite_url_has_three_slashes_and_a_path(text: str, path: Path) -> None:
+    assert loaded(DATABASE_URL=text).database_url == DatabaseUrl(path=path)
+
+
+def certificate() -> bytes:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "anchor")])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, START, END)
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+
+
+def test_a_file_of_trust_anchors_must_hold_certificates(tmp_path: Path) -> None:
+    anchors = tmp_path / "anchors.pem"
+    anchors.write_bytes(certificate())
+    assert loaded(EXTRA_CA_FILE=str(anchors)).extra_ca_file == anchors
+
+    anchors.write_text("no certificate")
+    assert complaint(EXTRA_CA_FILE=str(anchors)).endswith(
+        "expected a file with certificates in PEM form."
+    )
+
+
+def test_variables_of_others_and_those_reserved_for_tests_are_ignored() -> None:
+    assert load({"PATH": "/bin", "CUEPOST_TEST_DATABASE_URL": "anything"}) == loaded()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("PROT", "did you mean CUEPOST_PORT?"),
+        ("RETRY_DELAY", "did you mean CUEPOST_RETRY_DELAYS?"),
+        ("Port", "did you mean CUEPOST_PORT?"),
+        ("ZZZZ", "'cuepost serve --help' lists them all."),
+    ],
+)
+def test_an_unknown_variable_is_refused_with_the_nearest_name(name: str, hint: str) -> None:
+    assert complaint(**{name: "1"}) == f"CUEPOST_{name} is not a setting of cuepost; {hint}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATA_DIR", " "),
+        ("DATA_DIR", "~nobody-of-that-name/data"),
+        ("BASE_URL", "hooks.example.com"),
+        ("BASE_URL", "ftp://hooks.example.com"),
+        ("BASE_URL", "https://hooks.example.com/"),
+        ("BASE_URL", "https://hooks.example.com?x"),
+        ("BASE_URL", "https://hooks.example.com#x"),
+        ("BASE_URL", "https://user@hooks.example.com"),
+        ("BASE_URL", "https://hooks.example.com:99999"),
+        ("BASE_URL", "https://hooks example.com"),
+        ("BASE_URL", "https://[::1"),
+        ("BASE_URL", "https://:443"),
+        ("HOST", "127.0.0.1/8"),
+        ("HOST", ""),
+        ("PORT", "0"),
+        ("PORT", "65536"),
+        ("PORT", "8_000"),
+        ("PORT", "٨٠"),
+        ("PORT", "tcp://10.0.0.1:80"),
+        ("RETRY_DELAYS", ""),
+        ("RETRY_DELAYS", "60,"),
+        ("RETRY_DELAYS", "-1"),
+        ("RETRY_DELAYS", "inf"),
+        ("RETRY_DELAYS", "86401"),
+        ("ATTEMPT_TIMEOUT", "0"),
+        ("ATTEMPT_TIMEOUT", "nan"),
+        ("RETENTION_DAYS", "0"),
+        ("ROTATION_OVERLAP_HOURS", "-1"),
+        ("MEDIA_URL", "http://media.example.com"),
+        ("MEDIA_URL", "file://relative/path"),
+        ("WEBHOOKS_ACCESS", "Open"),
+        ("RECEIVER_HTTP", "yes"),
+        ("EXTRA_CA_FILE", "nowhere.pem"),
+    ],
+)
+def test_a_bad_value_is_named_and_what_is_expected_is_said(name: str, value: str) -> None:
+    expected = VARIABLES[f"CUEPOST_{name}"].kind.expected
+
+    assert complaint(**{name: value}) == f"CUEPOST_{name}={value!r}: expected {expected}."
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        CANARY,
+        f"mysql://user:{CANARY}@db/name",
+        f"postgresql://user:{CANARY}@db",
+        f"postgresql://user:{CANARY}@db:port/name",
+        f"postgresql://user:{CANARY}@/name",
+        f"postgresql://user:{CANARY}@db/name?application_name=x",
+        f"postgresql://user:{CANARY}@db/name?sslmode=",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "sqlite:///data/?mode=ro",
+    ],
+)
+def test_a_bad_database_url_is_not_repeated(value: str) -> None:
+    expected = VARIABLES["CUEPOST_DATABASE_URL"].kind.expected
+
+    assert complaint(DATABASE_URL=value) == f"CUEPOST_DATABASE_URL: expected {expected}."
+
+
+@pytest.mark.parametrize(
+    "value", ["", CANARY, b64encode(KEY[:31]).decode(), f"{b64encode(KEY).decode()},"]
+)
+def test_a_bad_master_key_is_not_repeated(value: str) -> None:
+    assert complaint(MASTER_KEY=value) == (
+        "CUEPOST_MASTER_KEY: expected 32 bytes as base64, or several such keys with commas between."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("RECEIVER_NETWORKS", "10.0.0.1/8", "'10.0.0.1/8' has bits set beyond its prefix"),
+        ("RECEIVER_PORTS", "http", "'http' is not a port or a range of ports"),
+    ],
+)
+def test_the_egress_rules_explain_themselves(name: str, value: str, why: str) -> None:
+    assert complaint(**{name: value}).startswith(f"CUEPOST_{name}={value!r}: {why}")
+
+
+def test_retries_must_end_before_their_history_is_cleared() -> None:
+    assert complaint(RETRY_DELAYS="86400", RETENTION_DAYS="1") == (
+        "CUEPOST_RETRY_DELAYS: the last attempt would come after CUEPOST_RETENTION_DAYS."
+    )
+
+
+def test_neither_the_master_key_nor_the_database_password_is_shown() -> None:
+    settings = loaded(
+        MASTER_KEY=b64encode(KEY).decode(),
+        DATABASE_URL=f"postgresql://user:{CANARY}@db:5432/cuepost",
+    )
+
+    assert settings.database_url.shown == "postgresql://db:5432/cuepost"
+    for shown in (repr(settings), str(settings), repr(settings.database_url)):
+        assert CANARY not in shown
+        assert repr(KEY) not in shown
+        assert b64encode(KEY).decode() not in shown
+
+
+def test_every_setting_says_what_it_means() -> None:
+    assert all(setting.meaning.endswith(".") for setting in VARIABLES.values())
+    assert all(setting.shown_default for setting in VARIABLES.values())
