@@ -28,10 +28,10 @@ async def test_at_the_end_of_the_window_pending_notifications_stop(world: World)
     later = await expiring(world, timedelta(seconds=61))
     endless = await world.complete()
     world.clock.advance(59.999)
-    assert not await world.do(world.service.expiry.step, 10)
+    assert not await world.service.expiry.step(10)
     assert await world.deliveries() == [endless, later, soon]
     world.clock.advance(0.001)
-    assert not await world.do(world.service.expiry.step, 10)
+    assert not await world.service.expiry.step(10)
     assert await world.deliveries() == [endless, later, stopped(soon, world)]
     assert await world.queued() == {endless.id, later.id}
 
@@ -41,7 +41,7 @@ async def test_what_waits_for_another_attempt_stops_as_well(world: World) -> Non
     waiting = await expiring(world, timedelta(seconds=60))
     await world.requeue(waiting, DeliveryStatus.RETRYING)
     world.clock.advance(60)
-    await world.do(world.service.expiry.step, 10)
+    await world.service.expiry.step(10)
     assert await world.deliveries() == [stopped(waiting, world)]
 
 
@@ -49,11 +49,11 @@ async def test_a_full_step_says_that_there_may_be_more(world: World) -> None:
     await world.endpoint()
     made = [await expiring(world, timedelta(seconds=60)) for _ in range(3)]
     world.clock.advance(60)
-    assert await world.do(world.service.expiry.step, 2)
+    assert await world.service.expiry.step(2)
     assert len(await world.queued()) == 1
-    assert not await world.do(world.service.expiry.step, 2)
+    assert not await world.service.expiry.step(2)
     assert await world.deliveries() == [stopped(each, world) for each in reversed(made)]
-    assert not await world.do(world.service.expiry.step, 2)
+    assert not await world.service.expiry.step(2)
 
 
 async def test_ended_deliveries_of_expired_projects_stay_as_they_are(world: World) -> None:
@@ -61,5 +61,5 @@ async def test_ended_deliveries_of_expired_projects_stay_as_they_are(world: Worl
     await world.end(await expiring(world, timedelta(seconds=60)), DeliveryStatus.DELIVERED)
     before = await world.deliveries()
     world.clock.advance(60)
-    assert not await world.do(world.service.expiry.step, 1)
+    assert not await world.service.expiry.step(1)
     assert await world.deliveries() == before

@@ -66,10 +66,13 @@ async def test_an_id_that_is_taken_is_contention_and_keeps_nothing(
     async with store.transaction() as transaction:
         await transaction.accounts.add(account)
 
-    with pytest.raises(Contention):
+    async def close_and_add() -> None:
         async with store.transaction() as transaction:
             await transaction.accounts.set_access(account.id, False)
             await transaction.accounts.add(replace(account, name="another"))
+
+    with pytest.raises(Contention):
+        await close_and_add()
 
     async with store.snapshot() as transaction:
         assert await transaction.accounts.all() == [account]

@@ -1,14 +1,15 @@
 """Projects and their files."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
 
-from cuepost.domain.delivery import CancelReason
+from cuepost.domain.delivery import CancelReason, Delivery
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
 
@@ -22,6 +23,19 @@ async def add(store: AnyStore, *projects: Project) -> None:
     async with store.transaction() as transaction:
         for project in projects:
             await transaction.projects.add(project)
+
+
+async def add_deliveries(store: AnyStore, records: Records, *projects: Project) -> list[Delivery]:
+    made = [records.delivery(each.account_id, project_id=each.id) for each in projects]
+    async with store.transaction() as transaction:
+        await transaction.deliveries.add(made)
+    return made
+
+
+async def stop(transaction: Transaction, project: Project, now: datetime) -> None:
+    await transaction.deliveries.stop_project(
+        project.account_id, project.id, CancelReason.PROJECT_ACCESS_EXPIRED, now
+    )
 
 
 async def test_a_project_comes_back_as_it_was_added(store: AnyStore, records: Records) -> None:
@@ -109,62 +123,59 @@ async def test_projects_are_locked_for_a_change_and_saved_with_it(
     ]
 
 
-async def test_a_project_whose_access_window_has_ended_is_named_once(
+async def test_projects_are_named_from_the_end_of_their_access_window_until_they_are_stopped(
     store: AnyStore, records: Records
 ) -> None:
     now = records.clock.now()
     ended = [
         records.project(records.id(), access_expires_at=now - timedelta(milliseconds=age))
-        for age in (0, 2, 1)
+        for age in (2, 1, 0)
     ]
-    await add(
-        store,
-        *ended,
+    others = [
         records.project(records.id(), access_expires_at=now + timedelta(milliseconds=1)),
         records.project(records.id(), access_expires_at=None),
         records.project(records.id(), access_expires_at=now, deleted_at=now),
-    )
+    ]
+    await add(store, *ended, *others)
+    await add_deliveries(store, records, *ended, *others)
 
-    named = []
-    for limit in (2, 2, 2):
+    async with store.snapshot() as transaction:
+        assert await transaction.projects.expired(now, 2) == ended[:2]
+        assert await transaction.projects.expired(now, 5) == ended
+
+    for left in (ended[1:], ended[2:], []):
         async with store.transaction() as transaction:
-            named.append(await transaction.projects.expired(now, limit))
+            await stop(transaction, (await transaction.projects.expired(now, 1))[0], now)
+            assert await transaction.projects.expired(now, 5) == left
 
-    assert named == [ended[1:], ended[:1], []]
 
-
-async def test_a_rolled_back_step_leaves_the_ended_access_window_to_be_found(
+async def test_a_project_that_changed_is_named_again_if_its_access_window_has_ended(
     store: AnyStore, records: Records
 ) -> None:
     now = records.clock.now()
     project = records.project(records.id(), access_expires_at=now)
     await add(store, project)
-
-    with pytest.raises(ZeroDivisionError):
-        async with store.transaction() as transaction:
-            assert await transaction.projects.expired(now, 5) == [project]
-            raise ZeroDivisionError
-
+    await add_deliveries(store, records, project)
     async with store.transaction() as transaction:
-        assert await transaction.projects.expired(now, 5) == [project]
-
-
-async def test_a_project_that_changed_is_looked_at_again_when_its_access_window_has_ended(
-    store: AnyStore, records: Records
-) -> None:
-    now = records.clock.now()
-    project = records.project(records.id(), access_expires_at=now)
-    await add(store, project)
-    async with store.transaction() as transaction:
-        await transaction.projects.expired(now, 5)
-        await transaction.deliveries.stop_project(
-            project.account_id, project.id, CancelReason.PROJECT_ACCESS_EXPIRED, now
-        )
+        await stop(transaction, project, now)
         await transaction.projects.save([project])
+    await add_deliveries(store, records, project)
+
+    async with store.snapshot() as transaction:
+        assert await transaction.projects.expired(now, 5) == [project]
+
+
+async def test_nothing_is_stopped_when_the_access_window_was_extended_meanwhile(
+    store: AnyStore, records: Records
+) -> None:
+    now = records.clock.now()
+    project = records.project(records.id(), access_expires_at=now)
+    await add(store, replace(project, access_expires_at=now + timedelta(milliseconds=1)))
+    [delivery] = await add_deliveries(store, records, project)
 
     async with store.transaction() as transaction:
-        assert await transaction.projects.expired(now, 5) == [project]
-        assert await transaction.projects.expired(now, 5) == []
+        await stop(transaction, project, now)
+        assert await transaction.deliveries.get(project.account_id, delivery.id) == delivery
 
 
 async def test_files_of_a_project_are_replaced_as_a_whole(
@@ -181,8 +192,7 @@ async def test_files_of_a_project_are_replaced_as_a_whole(
 
     async with store.snapshot() as transaction:
         found = [
-            await transaction.projects.artifacts(account_id, each.id)
-            for each in (one, other, bare)
+            await transaction.projects.artifacts(account_id, each.id) for each in (one, other, bare)
         ]
 
     assert found == [after[one.id], before[other.id], []]

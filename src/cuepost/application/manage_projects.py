@@ -6,6 +6,7 @@ from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.milestone_book import Bookkeeper, Milestone
+from cuepost.application.perform import Perform
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason
@@ -127,14 +128,22 @@ class ManageProjects:
 class StopExpiredProjects:
     """Access windows end by themselves; what still waits for such a project then stops."""
 
+    perform: Perform
     clock: Clock
 
-    async def step(self, transaction: Transaction, limit: int) -> bool:
-        """True when there may be more to do."""
+    async def step(self, limit: int) -> bool:
+        """True when there may be more to do. No transaction spans two accounts."""
         now = self.clock.now()
-        expired = await transaction.projects.expired(now, limit)
+        expired = await self.perform.read(
+            lambda transaction: transaction.projects.expired(now, limit)
+        )
         for project in expired:
-            await transaction.deliveries.stop_project(
+            await self._stop(project, now)
+        return len(expired) == limit
+
+    async def _stop(self, project: Project, now: datetime) -> None:
+        await self.perform.change(
+            lambda transaction: transaction.deliveries.stop_project(
                 project.account_id, project.id, CancelReason.PROJECT_ACCESS_EXPIRED, now
             )
-        return len(expired) == limit
+        )

@@ -85,5 +85,5 @@ def assemble(store: Store, ambient: Ambient, rules: Rules) -> Service:
         ),
         history=BrowseHistory(),
         redeliver=Redeliver(clock, ids, audit),
-        expiry=StopExpiredProjects(clock),
+        expiry=StopExpiredProjects(perform, clock),
     )

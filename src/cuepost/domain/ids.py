@@ -12,6 +12,7 @@ RANDOM_BITS = 74
 _VERSION_7 = 0x7 << 76
 _RFC_VARIANT = 0b10 << 62
 _LOW_62 = (1 << 62) - 1
+_LAST_OF_9999 = 253_402_300_799_999
 
 
 def compose(millis: int, random_bits: int) -> UUID:
@@ -26,4 +27,5 @@ def lowest_at(instant: datetime) -> UUID:
 
 
 def instant_of(identifier: UUID) -> datetime:
-    return from_millis(identifier.int >> 80)
+    """Total, because ids come from outside as well: what lies past the year 9999 is its end."""
+    return from_millis(min(identifier.int >> 80, _LAST_OF_9999))

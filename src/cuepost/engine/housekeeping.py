@@ -101,15 +101,7 @@ class Tidying:
         )
 
     async def stop_expired_projects(self) -> bool:
-        """Looks before it asks for a writing transaction: most of the time nothing has expired."""
-        now = self.clock.now()
-        if not await self.service.perform.read(
-            lambda transaction: transaction.projects.expired(now, 1)
-        ):
-            return False
-        return await self.service.perform.change(
-            lambda transaction: self.service.expiry.step(transaction, EXPIRED_PROJECTS)
-        )
+        return await self.service.expiry.step(EXPIRED_PROJECTS)
 
     async def purge_deleted_endpoints(self) -> bool:
         return await self.service.perform.change(

@@ -101,8 +101,10 @@ def problem(answer: httpx2.Response) -> tuple[int, str]:
 
 def faults(answer: httpx2.Response) -> list[tuple[str, str]]:
     """Fields and codes of a request that is not valid."""
-    assert problem(answer) == (422, "invalid_request")
-    return [(error["field"], error["code"]) for error in answer.json()["errors"]]
+    found = [(error["field"], error["code"]) for error in answer.json()["errors"]]
+    code = found[0][1] if len(found) == 1 else "invalid_request"
+    assert problem(answer) == (422, code)
+    return found
 
 
 def attempt_of(delivery: Delivery, **changed: Any) -> Attempt:

@@ -68,7 +68,7 @@ TIME = "Give a time with an offset, such as 2026-01-02T03:04:05Z (in a query wri
          "This has not the right form."),
         ('{"inner": [{"colour": 1}]}', "inner[0].colour", "unknown_field",
          "This field is not known here."),
-        ('{"a` - at `$.b": 1}', "a` - at `$.b", "unknown_field", "This field is not known here."),
+        ('{"a`b": 1}', "a`b", "unknown_field", "This field is not known here."),
     ],
 )  # fmt: skip
 def test_a_fault_is_named_with_a_stable_code_and_a_sentence(

@@ -5,9 +5,8 @@ import pytest
 
 from cuepost.domain.attempt import EXPLANATIONS, Outcome, Timings
 from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
-from cuepost.domain.event_catalog import CATALOG
 from cuepost.domain.project import ProjectStatus
-from tests.doors.rest.client import NOW, Api, attempt_of, faults, problem
+from tests.doors.rest.client import NOW, Api, attempt_of, problem
 
 
 async def failed_twice(api: Api) -> Delivery:
@@ -171,110 +170,6 @@ async def test_deliveries_are_chosen_by_each_filter(api: Api) -> None:
             assert [each["id"] for each in found["data"]] == [str(e.id) for e in expected], chosen
 
 
-async def test_events_show_their_verdict_for_each_endpoint(api: Api) -> None:
-    unveiled = await api.world.endpoint()
-    delivery = await api.world.complete()
-    occurred = "2025-12-31T23:00:00.000Z"
-    quiet = await api.world.project(ProjectStatus.PROCESSING)
-    await api.report(
-        {
-            "reportId": "quiet",
-            "projectId": str(quiet.id),
-            "status": "ready",
-            "occurredAt": occurred,
-        }
-    )
-    unheard, heard = (await api.done("GET", "/v1/events"))["data"]
-    assert heard == {
-        "id": str(delivery.event_id),
-        "type": "project.completed",
-        "createdAt": NOW,
-        "occurredAt": NOW,
-        "projectId": str(delivery.project_id),
-        "reason": None,
-        "body": heard["body"],
-        "deliveries": [
-            {
-                "webhookId": str(unveiled.view.endpoint.id),
-                "deliveryId": str(delivery.id),
-                "status": "pending",
-                "reason": None,
-            }
-        ],
-    }
-    assert unheard == {
-        "id": unheard["id"],
-        "type": "project.ready",
-        "createdAt": NOW,
-        "occurredAt": occurred,
-        "projectId": str(quiet.id),
-        "reason": "not_subscribed",
-        "body": {
-            "id": unheard["id"],
-            "type": "project.ready",
-            "createdAt": NOW,
-            "data": {"projectId": str(quiet.id), "status": "ready", "stage": "processing"},
-        },
-        "deliveries": [],
-    }
-    assert await api.done("GET", f"/v1/events/{heard['id']}") == heard
-    for chosen, expected in (
-        ({"type": "project.ready"}, [unheard]),
-        ({"projectId": str(delivery.project_id)}, [heard]),
-        ({"since": "2026-01-02T03:04:05.679Z"}, []),
-        ({"until": "2026-01-02T03:04:05.679Z"}, [unheard, heard]),
-    ):
-        assert (await api.done("GET", "/v1/events", params=chosen))["data"] == expected
-
-
-async def test_the_catalogue_of_event_types_is_shown_whole(api: Api) -> None:
-    found = await api.done("GET", "/v1/event-types")
-    assert found == {
-        "data": [
-            {
-                "name": entry.name,
-                "meaning": entry.meaning,
-                "default": entry.subscribed_by_default,
-                "subscribable": entry.subscribable,
-                "schema": entry.schema(),
-                "sample": entry.sample(),
-            }
-            for entry in CATALOG
-        ],
-        "nextCursor": None,
-    }
-
-
-async def test_the_audit_trail_says_who_did_what_from_where(api: Api) -> None:
-    made = await api.done("POST", "/v1/webhooks", {"url": "https://hooks.example.com/"})
-    entry, *_ = (await api.done("GET", "/v1/audit"))["data"]
-    assert entry == {
-        "id": entry["id"],
-        "action": "webhook.created",
-        "actor": entry["actor"],
-        "door": "rest",
-        "address": "192.0.2.7",
-        "subject": made["id"],
-        "details": {"url": "https://hooks.example.com/"},
-        "at": NOW,
-    }
-    assert entry["actor"].removeprefix("key:") in str(await api.world.audit())
-
-
-async def test_the_audit_trail_is_open_while_webhooks_are_closed(api: Api) -> None:
-    stranger = await api.stranger(webhooks_enabled=False)
-    actions = [
-        each["action"] for each in (await api.done("GET", "/v1/audit", key=stranger))["data"]
-    ]
-    assert actions == ["key.created", "account.created"]
-
-
-async def test_unknown_event_types_cannot_be_chosen(api: Api) -> None:
-    for path in ("/v1/deliveries", "/v1/events"):
-        answer = await api.call("GET", path, params={"type": "project.gone"})
-        assert faults(answer) == [("type", "unknown_event_type")]
-
-
 async def test_a_delivery_of_another_endpoint_is_not_found_under_this_one(api: Api) -> None:
     one, other = await api.world.endpoint(), await api.world.endpoint("project.ready")
     delivery = await api.world.complete()
@@ -282,3 +177,28 @@ async def test_a_delivery_of_another_endpoint_is_not_found_under_this_one(api: A
     path = f"/v1/webhooks/{other.view.endpoint.id}/deliveries/{delivery.id}"
     assert problem(await api.call("GET", path)) == (404, "not_found")
     assert problem(await api.call("POST", f"{path}/retry")) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "00000000-0000-0000-0000-000000000000",
+        "ffffffff-ffff-ffff-ffff-ffffffffffff",
+        "ee9008f2-a4aa-446b-a66d-a3348075e910",
+    ],
+)
+async def test_an_id_of_any_kind_may_be_asked_for(api: Api, identifier: str) -> None:
+    endpoint = (await api.world.endpoint()).view.endpoint
+    await api.world.complete()
+    for path in ("/v1/deliveries", f"/v1/webhooks/{endpoint.id}/deliveries"):
+        for status in (*DeliveryStatus, None):
+            query = {"eventId": identifier, "projectId": identifier} | (
+                {"status": status} if status else {}
+            )
+            assert (await api.done("GET", path, params=query))["data"] == []
+    found = await api.done("GET", "/v1/events", params={"projectId": identifier})
+    assert found["data"] == []
+    for path in (f"/v1/events/{identifier}", f"/v1/projects/{identifier}"):
+        assert problem(await api.call("GET", path)) == (404, "not_found")
+    report = {"reportId": "r", "projectId": identifier, "status": "ready"}
+    assert (await api.report(report))["results"][0]["reason"] == "project_not_found"

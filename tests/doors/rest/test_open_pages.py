@@ -25,10 +25,6 @@ async def ready(world: World, health: HealthChecks) -> httpx2.Response:
         return await client.get("/readyz")
 
 
-async def unreachable() -> None:
-    raise StoreUnavailable("the host and its password")
-
-
 async def test_a_living_process_says_so_without_a_key(api: Api) -> None:
     answer = await api.call("GET", "/healthz", key="")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
@@ -45,7 +41,11 @@ async def test_a_process_without_a_dispatcher_is_not_asked_for_one(sqlite_world:
     assert answer.json() == {"status": "ready", "checks": {"store": "ok"}}
 
 
-async def test_what_is_not_well_is_named(sqlite_world: World) -> None:
+@pytest.mark.parametrize("error", [StoreUnavailable("the host"), RuntimeError("a bug")])
+async def test_what_is_not_well_is_named(sqlite_world: World, error: Exception) -> None:
+    async def unreachable() -> None:
+        raise error
+
     answer = await ready(sqlite_world, HealthChecks(unreachable, lambda: False))
     assert answer.status_code == 503
     assert answer.json() == {
@@ -94,13 +94,20 @@ async def test_other_doors_and_their_metrics_find_a_place(sqlite_world: World) -
         base_url=BASE_URL + "/",
         health=HealthChecks(sqlite_world.store.check),
         registry=registry,
-        further_routes=[Route("/pages", lambda request: PlainTextResponse("a page"))],
+        further_routes=[
+            Route("/pages", lambda request: PlainTextResponse("a page")),
+            Route("/broken", lambda request: 1 / 0),
+        ],
     )
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as client:
         assert (await client.get("/pages")).text == "a page"
         assert "deliveries_total 1.0" in (await client.get("/metrics")).text
         assert (await client.get("/openapi.json")).json()["servers"] == [{"url": BASE_URL}]
+        with pytest.raises(ZeroDivisionError):
+            await client.get("/broken")
+        broken = 'cuepost_http_requests_total{method="GET",operation="none",status="5xx"} 1.0'
+        assert broken in (await client.get("/metrics")).text
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,9 @@ def test_a_call_tells_its_scope_its_parameters_and_every_refusal(operation: Oper
         name = shown["responses"][str(status)]["$ref"].rpartition("/")[2]
         response = DOCUMENT["components"]["responses"][name]
         [content] = response["content"].values()
-        assert content["schema"]["allOf"][1]["properties"]["code"]["enum"] == codes
+        told = content["schema"]["allOf"][1]["properties"]
+        assert told.get("code", {"enum": codes}) == {"enum": codes}
+        assert all(f"`{code}`" in response["description"] for code in codes)
 
 
 @each_call

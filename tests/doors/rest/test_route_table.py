@@ -163,7 +163,7 @@ async def test_unknown_query_parameters_are_refused_by_name(api: Api, operation:
     answer = await api.call(
         operation.method, path, body_of(operation), key=key, params={"colour": "red"}
     )
-    assert problem(answer) == (422, "invalid_request")
+    assert problem(answer) == (422, "unknown_field")
     assert answer.json()["errors"] == [
         {"field": "colour", "code": "unknown_field", "message": "This field is not known here."}
     ]

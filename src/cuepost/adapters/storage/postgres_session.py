@@ -67,24 +67,24 @@ def translated() -> Iterator[None]:
         yield
     except sa.exc.TimeoutError as error:
         raise StoreUnavailable("no database connection became free in time") from error
-    except sa.exc.DBAPIError as error:
-        raise _port_error(error, getattr(error.orig, "sqlstate", None)) from error
-    except asyncpg.PostgresError as error:
-        raise _port_error(error, error.sqlstate) from error
+    except (sa.exc.DBAPIError, asyncpg.PostgresError) as error:
+        _raise_as_port_error(error)
+        raise
     except asyncpg.DataError:
         raise
     except (asyncpg.InterfaceError, OSError, TimeoutError) as error:
         raise StoreUnavailable(f"the database connection failed: {error}") from error
 
 
-def _port_error(error: Exception, sqlstate: str | None) -> Exception:
+def _raise_as_port_error(error: Exception) -> None:
+    cause = getattr(error, "orig", error)
+    sqlstate = getattr(cause, "sqlstate", None)
     # What follows the first line may show the rows themselves.
-    words = str(getattr(error, "orig", error)).partition("\n")[0]
+    words = str(cause).partition("\n")[0]
     if sqlstate in _CONTENTION:
-        return Contention(words)
+        raise Contention(words) from error
     if sqlstate is None or sqlstate.startswith(_UNAVAILABLE):
-        return StoreUnavailable(f"the database is not available: {words}")
-    return error
+        raise StoreUnavailable(f"the database is not available: {words}") from error
 
 
 @cache

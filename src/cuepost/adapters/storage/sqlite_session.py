@@ -109,19 +109,18 @@ def translated() -> Iterator[None]:
     """Driver errors become the port's own; everything else passes."""
     try:
         yield
-    except sa.exc.DBAPIError as error:
-        raise _port_error(error, error.orig) from error
-    except sqlite3.Error as error:
-        raise _port_error(error, error) from error
+    except (sa.exc.DBAPIError, sqlite3.Error) as error:
+        _raise_as_port_error(error)
+        raise
 
 
-def _port_error(error: Exception, cause: BaseException | None) -> Exception:
+def _raise_as_port_error(error: Exception) -> None:
+    cause = getattr(error, "orig", error)
     if getattr(cause, "sqlite_errorname", None) in _TAKEN:
-        return Contention(str(cause))
+        raise Contention(str(cause)) from error
     # The lower byte is the kind of the error, the rest says more.
     if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _UNAVAILABLE:
-        return StoreUnavailable(f"the embedded store is not available: {cause}")
-    return error
+        raise StoreUnavailable(f"the embedded store is not available: {cause}") from error
 
 
 def driver_of(connection: sa.Connection) -> sqlite3.Connection:

@@ -13,10 +13,10 @@ Json = dict[str, Any]
 
 _REF = "#/components/schemas/"
 _LIMITS = (
-    ("minLength", "at least {} characters"),
-    ("maxLength", "at most {} characters"),
-    ("minItems", "at least {} entries"),
-    ("maxItems", "at most {} entries"),
+    ("minLength", "length from {}"),
+    ("maxLength", "length up to {}"),
+    ("minItems", "from {} entries"),
+    ("maxItems", "up to {} entries"),
     ("minimum", "from {}"),
     ("maximum", "up to {}"),
     ("default", "default {}"),

@@ -63,6 +63,9 @@ class Observed:
 
         try:
             await self._app(scope, receive, watched)
+        except Exception:
+            status = 500
+            raise
         finally:
             self._note(scope, status, perf_counter() - started)
 

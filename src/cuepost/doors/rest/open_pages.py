@@ -100,6 +100,9 @@ class OpenPages:
         except (StoreUnavailable, TimeoutError) as error:
             logger.warning("event=not_ready cause=%s", type(error).__name__)
             return False
+        except Exception:
+            logger.exception("event=not_ready")
+            return False
         return True
 
 

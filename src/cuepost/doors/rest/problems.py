@@ -1,6 +1,6 @@
 """Problem documents (RFC 9457): how every refusal looks, and which status it has."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -84,7 +84,8 @@ def problem_of(refusal: Refused | Rejected) -> Rendered:
         return Rendered(refusal.status, body, headers=tuple(refusal.headers))
     status = status_of(type(refusal))
     errors = refusal.errors if isinstance(refusal, Invalid) else ()
-    body = _document(status, refusal.code, str(refusal), errors, **refusal.details)
+    code = _code(refusal, errors)
+    body = _document(status, code, _detail(refusal, errors), errors, **refusal.details)
     return Rendered(status, body, headers=_headers_of(refusal))
 
 
@@ -92,8 +93,21 @@ def title_of(code: str) -> str:
     return code.replace("_", " ").capitalize()
 
 
+def _code(refusal: Refused, errors: Sequence[FieldError]) -> str:
+    """A request with a single fault is named after it."""
+    return errors[0].code if len(errors) == 1 else refusal.code
+
+
+def _detail(refusal: Refused, errors: Sequence[FieldError]) -> str:
+    """A person who sees nothing but the detail should know which field is meant."""
+    sentence = str(refusal)
+    if errors and sentence == errors[0].message:
+        return f"{errors[0].field}: {sentence}"
+    return sentence
+
+
 def _document(
-    status: int, code: str, detail: str, errors: tuple[FieldError, ...], **details: Any
+    status: int, code: str, detail: str, errors: Sequence[FieldError], **details: Any
 ) -> bytes:
     document: dict[str, Any] = {
         "type": f"urn:cuepost:problem:{code}",

@@ -6,7 +6,6 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from cuepost.application.browse_history import DeliveryDetail as FoundDetail
-from cuepost.application.browse_history import DeliveryView
 from cuepost.domain.attempt import Attempt as MadeAttempt
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.domain.delivery import Delivery as StoredDelivery
@@ -76,10 +75,6 @@ class Delivery(Answer, frozen=True):
             finished_at=moment(delivery.finished_at),
             last_attempt=LastAttempt.of(last_attempt) if last_attempt else None,
         )
-
-    @classmethod
-    def of_view(cls, view: DeliveryView) -> "Delivery":
-        return cls.of(view.delivery, view.last_attempt)
 
 
 class DeliveryList(Answer, frozen=True):

@@ -19,7 +19,7 @@ from cuepost.doors.wire_models.shapes import (
     Request,
     Time,
     given,
-    optional_instant,
+    instant_of,
 )
 from cuepost.ports.records import ReportAnswer
 
@@ -85,15 +85,18 @@ class MilestoneReport(Request, frozen=True):
     occurred_at: Time | UnsetType | None = UNSET
 
     def milestone(self, place: int) -> Milestone:
-        error, artifacts = given(self.error), given(self.artifacts)
+        error, artifacts, occurred_at = self.error, self.artifacts, given(self.occurred_at)
         return Milestone(
-            report_id=self.report_id,
-            project_id=self.project_id,
-            status=self.status,
-            stage=given(self.stage),
-            error=ProcessingError(error.code, error.message) if error else None,
-            artifacts=tuple(each.artifact() for each in artifacts) if artifacts else (),
-            occurred_at=optional_instant(self.occurred_at, f"milestones[{place}].occurredAt"),
+            self.report_id,
+            self.project_id,
+            self.status,
+            given(self.stage),
+            ProcessingError(error.code, error.message)
+            if isinstance(error, ReportedError)
+            else None,
+            tuple([each.artifact() for each in artifacts]) if isinstance(artifacts, list) else (),
+            # The field is only named where there is a time to complain about.
+            occurred_at and instant_of(occurred_at, f"milestones[{place}].occurredAt"),
         )
 
 

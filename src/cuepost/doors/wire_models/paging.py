@@ -25,7 +25,6 @@ Cursor = Annotated[
         extra_json_schema={"pattern": CURSOR},
     ),
 ]
-NextCursor = Annotated[str, Meta(description="Ask for the next page with it.")]
 
 
 class PageQuery(Request, frozen=True):

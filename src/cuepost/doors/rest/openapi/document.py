@@ -83,6 +83,8 @@ def _operation(
     needs = f"Needs the scope `{operation.scope}`."
     if operation.webhooks:
         needs += " The account must have access to webhooks."
+    if operation.takes_idempotency_key:
+        needs += " Takes an `Idempotency-Key`."
     made: Schema = {
         "operationId": operation.name,
         "tags": [operation.tag],

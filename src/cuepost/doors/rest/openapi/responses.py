@@ -23,6 +23,7 @@ from cuepost.doors.rest.problems import MEDIA_TYPE, status_of
 _HEADER_REF = "#/components/headers/"
 _RESPONSE_REF = "#/components/responses/"
 _ALLOWANCE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+INVALID = 422
 _MEANINGS = {
     200: "Done.",
     201: "Created.",
@@ -117,13 +118,13 @@ def _component(status: int, codes: list[str]) -> str:
 def _problem_response(status: int, codes: list[str]) -> Schema:
     names = [] if status in (401, 503) else [*_ALLOWANCE]
     names += {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}.get(status, [])
-    schema = {
-        "allOf": [
-            ref(PROBLEM),
-            {"properties": {"status": {"const": status}, "code": {"enum": codes}}},
-        ]
-    }
+    told: Schema = {"status": {"const": status}}
     listed = ", ".join(f"`{code}`" for code in codes)
+    if status == INVALID:
+        listed += "; with a single fault, the code of that fault"
+    else:
+        told["code"] = {"enum": codes}
+    schema = {"allOf": [ref(PROBLEM), {"properties": told}]}
     return {
         "description": f"{_MEANINGS[status]} Code: {listed}.",
         "headers": _refs(names),

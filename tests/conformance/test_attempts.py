@@ -1,0 +1,80 @@
+"""Attempts: with everything that was measured and answered."""
+
+from dataclasses import replace
+
+from cuepost.domain.attempt import Attempt, Outcome, Timings
+from cuepost.domain.delivery import Trigger
+from tests.support.records import Records
+from tests.support.store_rows import AnyStore
+
+
+async def add(store: AnyStore, *attempts: Attempt) -> None:
+    async with store.transaction() as transaction:
+        await transaction.attempts.add(attempts)
+
+
+async def test_an_attempt_comes_back_as_it_was_added(store: AnyStore, records: Records) -> None:
+    delivery = records.delivery(records.id())
+    bare = records.attempt(
+        delivery,
+        budget=1,
+        number=2,
+        timings=Timings(),
+        signed_with=(),
+        request_headers=(),
+        response_status=None,
+        response_headers=(),
+        response_body=b"",
+        response_truncated=False,
+        outcome=Outcome.DNS_ERROR,
+    )
+    attempts = [records.attempt(delivery), bare] + [
+        records.attempt(delivery, budget=2 + place, trigger=trigger, outcome=outcome)
+        for place, (trigger, outcome) in enumerate(
+            (trigger, outcome) for trigger in Trigger for outcome in Outcome
+        )
+    ]
+    await add(store, *attempts)
+    await add(store)
+
+    async with store.snapshot() as transaction:
+        found = await transaction.attempts.of_delivery(delivery.account_id, delivery.id)
+    assert found == attempts
+
+
+async def test_attempts_come_in_the_order_in_which_they_were_made(
+    store: AnyStore, records: Records
+) -> None:
+    delivery, other = records.delivery(records.id()), records.delivery(records.id())
+    first = records.attempt(delivery)
+    attempts = [
+        replace(first, budget=budget, number=number) for budget in (1, 2, 10) for number in (1, 2)
+    ]
+    await add(store, *reversed(attempts), records.attempt(other))
+
+    async with store.snapshot() as transaction:
+        found = await transaction.attempts.of_delivery(delivery.account_id, delivery.id)
+        nothing = await transaction.attempts.of_delivery(delivery.account_id, records.id())
+    assert [found, nothing] == [attempts, []]
+
+
+async def test_the_last_attempt_of_each_delivery_is_found(
+    store: AnyStore, records: Records
+) -> None:
+    account_id = records.id()
+    deliveries = [records.delivery(account_id) for _ in range(3)]
+    of = {
+        each.id: [
+            records.attempt(each, budget=budget, number=number)
+            for budget, number in ((1, 1), (1, 2), (2, 1))[: 3 - place]
+        ]
+        for place, each in enumerate(deliveries)
+    }
+    await add(store, *(attempt for each in of.values() for attempt in each))
+
+    async with store.snapshot() as transaction:
+        chosen = [deliveries[0].id, deliveries[1].id, records.id()]
+        found = await transaction.attempts.last_of(account_id, chosen)
+        nothing = await transaction.attempts.last_of(account_id, [])
+    assert found == {each: of[each][-1] for each in chosen[:2]}
+    assert nothing == {}

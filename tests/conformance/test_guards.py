@@ -1,0 +1,159 @@
+"""Reports, idempotency keys and the audit trail."""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from cuepost.adapters.storage.records.guards import IDEMPOTENCY_LIFE
+from cuepost.domain.audit import Action
+from cuepost.domain.event import SilenceReason
+from cuepost.ports.records import Page, RememberedAnswer
+from cuepost.ports.store import Contention
+from tests.support.records import Records
+from tests.support.store_rows import AnyStore, row_counts
+
+OWNER = UUID(int=7)
+MILLISECOND = timedelta(milliseconds=1)
+
+
+async def test_the_answer_to_a_report_comes_back(store: AnyStore, records: Records) -> None:
+    account_id = records.id()
+    answers = [
+        records.answer(),
+        records.answer(report_id='"quoted" \\ [1, 2] 🎬 é'),
+        records.answer(event_id=None, notified=False, reason=SilenceReason.PROJECT_DELETED),
+    ]
+    answers += [records.answer(notified=False, reason=reason) for reason in SilenceReason]
+    async with store.transaction() as transaction:
+        await transaction.reports.add(account_id, answers, records.clock.now())
+        await transaction.reports.add(account_id, [], records.clock.now())
+
+    async with store.snapshot() as transaction:
+        asked = [each.report_id for each in answers] + ["unknown"]
+        assert await transaction.reports.find(account_id, asked) == {
+            each.report_id: each for each in answers
+        }
+        assert await transaction.reports.find(account_id, ["unknown"]) == {}
+        assert await transaction.reports.find(account_id, []) == {}
+
+
+async def test_hundreds_of_reports_are_found_at_once(store: AnyStore, records: Records) -> None:
+    account_id = records.id()
+    answers = [records.answer() for _ in range(537)]
+    async with store.transaction() as transaction:
+        await transaction.reports.add(account_id, answers, records.clock.now())
+        found = await transaction.reports.find(account_id, [each.report_id for each in answers])
+    assert found == {each.report_id: each for each in answers}
+
+
+async def test_a_report_is_answered_once(store: AnyStore, records: Records) -> None:
+    account_id, answer, now = records.id(), records.answer(), records.clock.now()
+    async with store.transaction() as transaction:
+        await transaction.reports.add(account_id, [answer], now)
+    with pytest.raises(Contention):
+        async with store.transaction() as transaction:
+            await transaction.reports.add(account_id, [replace(answer, notified=False)], now)
+    async with store.snapshot() as transaction:
+        found = await transaction.reports.find(account_id, [answer.report_id])
+    assert found == {answer.report_id: answer}
+
+
+async def test_old_reports_are_forgotten(store: AnyStore, records: Records) -> None:
+    account_id, now = records.id(), records.clock.now()
+    old, young = records.answer(), records.answer()
+    async with store.transaction() as transaction:
+        await transaction.reports.add(account_id, [old], now - MILLISECOND)
+        await transaction.reports.add(account_id, [young], now)
+        await transaction.reports.forget_before(now)
+        asked = [old.report_id, young.report_id]
+        assert await transaction.reports.find(account_id, asked) == {young.report_id: young}
+
+
+async def claim(
+    store: AnyStore, records: Records, key: str, fingerprint: bytes
+) -> RememberedAnswer | None:
+    async with store.transaction() as transaction:
+        return await transaction.idempotency.claim(OWNER, key, fingerprint, records.clock.now())
+
+
+async def test_the_first_to_claim_a_key_has_it(store: AnyStore, records: Records) -> None:
+    assert await claim(store, records, "ä 🔑", b"\x00a") is None
+    assert await claim(store, records, "another", b"\x00a") is None
+    assert await claim(store, records, "ä 🔑", b"b") == RememberedAnswer(b"\x00a", None)
+
+
+async def test_the_remembered_answer_is_given_to_who_claims_later(
+    store: AnyStore, records: Records
+) -> None:
+    await claim(store, records, "key", b"a")
+    await claim(store, records, "other", b"a")
+    async with store.transaction() as transaction:
+        await transaction.idempotency.remember(OWNER, "key", b"\xffsealed")
+
+    assert await claim(store, records, "key", b"b") == RememberedAnswer(b"a", b"\xffsealed")
+    assert await claim(store, records, "other", b"b") == RememberedAnswer(b"a", None)
+
+
+async def test_a_key_is_free_again_after_a_day(store: AnyStore, records: Records) -> None:
+    await claim(store, records, "key", b"a")
+    async with store.transaction() as transaction:
+        await transaction.idempotency.remember(OWNER, "key", b"sealed")
+
+    records.clock.advance((IDEMPOTENCY_LIFE - MILLISECOND).total_seconds())
+    assert await claim(store, records, "key", b"b") == RememberedAnswer(b"a", b"sealed")
+    records.clock.advance(0.001)
+    assert await claim(store, records, "key", b"b") is None
+    assert await claim(store, records, "key", b"c") == RememberedAnswer(b"b", None)
+
+
+async def test_a_claim_that_is_rolled_back_leaves_the_key_free(
+    store: AnyStore, records: Records
+) -> None:
+    async def fail() -> None:
+        async with store.transaction() as transaction:
+            await transaction.idempotency.claim(OWNER, "key", b"a", records.clock.now())
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        await fail()
+    assert await claim(store, records, "key", b"b") is None
+
+
+async def test_old_idempotency_keys_are_forgotten(store: AnyStore, records: Records) -> None:
+    await claim(store, records, "old", b"a")
+    records.clock.advance(0.001)
+    await claim(store, records, "young", b"a")
+    async with store.transaction() as transaction:
+        await transaction.idempotency.forget_before(records.clock.now())
+    assert await row_counts(store) == {"idempotency_keys": 1}
+    assert await claim(store, records, "young", b"b") == RememberedAnswer(b"a", None)
+
+
+async def test_audit_entries_come_back_newest_first(store: AnyStore, records: Records) -> None:
+    account_id = records.id()
+    entries = [
+        records.audit_entry(account_id, action=action, address=None, subject=None, details={})
+        for action in Action
+    ] + [records.audit_entry(account_id)]
+    async with store.transaction() as transaction:
+        for entry in (*entries, records.audit_entry(records.id())):
+            await transaction.audit.add(entry)
+
+    async with store.snapshot() as transaction:
+        first = await transaction.audit.page(account_id, Page(3))
+        rest = await transaction.audit.page(account_id, Page(100, first[-1].id))
+    assert [*first, *rest] == entries[::-1]
+
+
+async def test_old_audit_entries_are_forgotten(store: AnyStore, records: Records) -> None:
+    account_id = records.id()
+    old = records.audit_entry(account_id)
+    records.clock.advance(0.001)
+    young = records.audit_entry(account_id)
+    async with store.transaction() as transaction:
+        await transaction.audit.add(old)
+        await transaction.audit.add(young)
+        await transaction.audit.forget_before(records.clock.now())
+        assert await transaction.audit.page(account_id, Page(10)) == [young]

@@ -1,0 +1,197 @@
+"""With another account's id nothing is found, and nothing is changed."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.tables import metadata
+from cuepost.domain.delivery import CancelReason
+from cuepost.domain.project import ProjectStatus
+from cuepost.ports import history as history_ports
+from cuepost.ports import records as record_ports
+from cuepost.ports.history import DeliveryFilter, EventFilter
+from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
+from tests.support.records import Records
+from tests.support.store_population import Populated, populate
+from tests.support.store_rows import AnyStore, rows
+
+ALL = Page(100)
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    id: UUID
+    now: datetime
+
+
+Call = Callable[[Transaction, Stranger, Populated], Awaitable[Any]]
+
+READS: dict[str, tuple[Call, object]] = {
+    "Accounts.get": (lambda t, s, p: t.accounts.get(s.id), None),
+    "Accounts.lock": (lambda t, s, p: t.accounts.lock(s.id), None),
+    "Keys.all": (lambda t, s, p: t.keys.all(s.id), []),
+    "Projects.get": (lambda t, s, p: t.projects.get(s.id, p.project.id), None),
+    "Projects.page": (lambda t, s, p: t.projects.page(s.id, ALL), []),
+    "Projects.lock": (lambda t, s, p: t.projects.lock(s.id, [p.project.id]), {}),
+    "Projects.artifacts": (lambda t, s, p: t.projects.artifacts(s.id, p.project.id), []),
+    "Endpoints.get": (lambda t, s, p: t.endpoints.get(s.id, p.endpoint.id), None),
+    "Endpoints.lock": (lambda t, s, p: t.endpoints.lock(s.id, p.endpoint.id), None),
+    "Endpoints.count": (lambda t, s, p: t.endpoints.count(s.id), 0),
+    "Endpoints.page": (lambda t, s, p: t.endpoints.page(s.id, ALL), []),
+    "Endpoints.subscribers": (lambda t, s, p: t.endpoints.subscribers(s.id), []),
+    "Endpoints.secrets": (lambda t, s, p: t.endpoints.secrets(s.id, [p.endpoint.id]), {}),
+    "Reports.find": (lambda t, s, p: t.reports.find(s.id, [p.report.report_id]), {}),
+    "Audit.page": (lambda t, s, p: t.audit.page(s.id, ALL), []),
+    "Events.get": (lambda t, s, p: t.events.get(s.id, p.event.id), None),
+    "Events.page": (lambda t, s, p: t.events.page(s.id, EventFilter(), ALL), []),
+    "Deliveries.get": (lambda t, s, p: t.deliveries.get(s.id, p.ended.id), None),
+    "Deliveries.lock": (lambda t, s, p: t.deliveries.lock(s.id, p.ended.id), None),
+    "Deliveries.page": (lambda t, s, p: t.deliveries.page(s.id, DeliveryFilter(), ALL), []),
+    "Deliveries.of_events": (lambda t, s, p: t.deliveries.of_events(s.id, [p.event.id]), {}),
+    "Deliveries.retrying": (lambda t, s, p: t.deliveries.retrying(s.id, [p.endpoint.id]), {}),
+    "Attempts.of_delivery": (lambda t, s, p: t.attempts.of_delivery(s.id, p.ended.id), []),
+    "Attempts.last_of": (lambda t, s, p: t.attempts.last_of(s.id, [p.ended.id]), {}),
+    "BulkRetries.get": (lambda t, s, p: t.bulk_retries.get(s.id, p.endpoint.id, p.job.id), None),
+    "BulkRetries.lock": (lambda t, s, p: t.bulk_retries.lock(s.id, p.job.id), None),
+    "BulkRetries.count_candidates": (
+        lambda t, s, p: t.bulk_retries.count_candidates(replace(p.job, account_id=s.id)),
+        0,
+    ),
+    "BulkRetries.next_candidates": (
+        lambda t, s, p: t.bulk_retries.next_candidates(replace(p.job, account_id=s.id), 10),
+        [],
+    ),
+}
+
+DELETED = CancelReason.PROJECT_DELETED
+CHANGES: dict[str, tuple[Call, object]] = {
+    "Accounts.set_access": (lambda t, s, p: t.accounts.set_access(s.id, False), None),
+    "Accounts.erase_some": (lambda t, s, p: t.accounts.erase_some(s.id, 100), True),
+    "Projects.save": (
+        lambda t, s, p: t.projects.save(
+            [replace(p.project, account_id=s.id, status=ProjectStatus.FAILED)]
+        ),
+        None,
+    ),
+    "Projects.replace_artifacts": (
+        lambda t, s, p: t.projects.replace_artifacts(s.id, {p.project.id: ()}),
+        None,
+    ),
+    "Endpoints.save": (
+        lambda t, s, p: t.endpoints.save(replace(p.endpoint, account_id=s.id, enabled=False)),
+        None,
+    ),
+    "Endpoints.delete": (lambda t, s, p: t.endpoints.delete(s.id, p.endpoint.id, s.now), None),
+    "Endpoints.drop_secret": (
+        lambda t, s, p: t.endpoints.drop_secret(s.id, p.endpoint.id, 1),
+        None,
+    ),
+    "Idempotency.remember": (
+        lambda t, s, p: t.idempotency.remember(s.id, p.idempotency_key, b"theirs"),
+        None,
+    ),
+    "Deliveries.stop_endpoint": (
+        lambda t, s, p: t.deliveries.stop_endpoint(s.id, p.endpoint.id, DELETED, s.now),
+        None,
+    ),
+    "Deliveries.stop_endpoint of all": (
+        lambda t, s, p: t.deliveries.stop_endpoint(s.id, None, DELETED, s.now),
+        None,
+    ),
+    "Deliveries.stop_project": (
+        lambda t, s, p: t.deliveries.stop_project(s.id, p.project.id, DELETED, s.now),
+        None,
+    ),
+    "Deliveries.stop_project at the end of access": (
+        lambda t, s, p: t.deliveries.stop_project(
+            s.id, p.project.id, CancelReason.PROJECT_ACCESS_EXPIRED, s.now
+        ),
+        None,
+    ),
+    "Deliveries.send_again": (
+        lambda t, s, p: t.deliveries.send_again(s.id, [p.ended.id], s.now),
+        0,
+    ),
+    "BulkRetries.save": (
+        lambda t, s, p: t.bulk_retries.save(replace(p.job, account_id=s.id, retried=9)),
+        None,
+    ),
+}
+
+# These write rows of the account that is named, beside those of any other.
+ADDITIONS: dict[str, tuple[Call, object]] = {
+    "Idempotency.claim": (
+        lambda t, s, p: t.idempotency.claim(s.id, p.idempotency_key, b"theirs", s.now),
+        None,
+    ),
+    "Reports.add": (lambda t, s, p: t.reports.add(s.id, [p.report], s.now), None),
+    "Endpoints.put_secret": (
+        lambda t, s, p: t.endpoints.put_secret(s.id, p.endpoint.id, Records().secret()),
+        None,
+    ),
+}
+
+
+async def dump(store: AnyStore, account_id: UUID) -> dict[str, list[tuple[Any, ...]]]:
+    found = {}
+    for table in metadata.sorted_tables:
+        owner = table.c.account_id if "account_id" in table.c else table.c.id
+        statement = sa.select(table).where(owner == account_id)
+        in_order = statement.order_by(*table.primary_key.columns)
+        found[table.name] = [tuple(row) for row in await rows(store, in_order)]
+    return found
+
+
+async def test_a_stranger_finds_nothing(store: AnyStore, records: Records) -> None:
+    owned = await populate(store, records)
+    stranger = Stranger(records.id(), records.clock.now())
+
+    async with store.transaction() as transaction:
+        found = {
+            name: await call(transaction, stranger, owned) for name, (call, _) in READS.items()
+        }
+
+    assert found == {name: nothing for name, (_, nothing) in READS.items()}
+
+
+async def test_a_stranger_changes_nothing(store: AnyStore, records: Records) -> None:
+    owned = await populate(store, records)
+    stranger = Stranger(records.id(), records.clock.now())
+    before = await dump(store, owned.account.id)
+    assert [name for name, found in before.items() if not found] == []
+
+    changed = []
+    for name, (call, nothing) in (CHANGES | ADDITIONS).items():
+        async with store.transaction() as transaction:
+            assert await call(transaction, stranger, owned) == nothing, name
+        if await dump(store, owned.account.id) != before:
+            changed.append(name)
+
+    assert changed == []
+
+
+def protocol_methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    for module in (record_ports, history_ports):
+        for kind in vars(module).values():
+            if inspect.isclass(kind) and getattr(kind, "_is_protocol", False):
+                for name, method in vars(kind).items():
+                    if inspect.iscoroutinefunction(method):
+                        yield kind.__name__, name, method
+
+
+def test_every_method_that_is_told_an_account_is_tried() -> None:
+    words = {"account_id", "job", "projects", "endpoint"}
+    told = {
+        f"{kind}.{name}"
+        for kind, name, method in protocol_methods()
+        if words & set(inspect.signature(method).parameters)
+    }
+    # Whatever these two add carries its own account.
+    told -= {"BulkRetries.add", "Endpoints.add"}
+    assert told == {name.partition(" ")[0] for name in READS | CHANGES | ADDITIONS}

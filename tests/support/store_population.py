@@ -1,0 +1,77 @@
+"""An account with at least one row in every table."""
+
+from dataclasses import dataclass
+
+from cuepost.domain.access import Account, ApiKey
+from cuepost.domain.bulk_retry import BulkRetry
+from cuepost.domain.delivery import Delivery, DeliveryStatus
+from cuepost.domain.endpoint import Endpoint
+from cuepost.domain.event import Event
+from cuepost.domain.project import Project
+from cuepost.ports.records import ReportAnswer
+from cuepost.ports.store import Transaction
+from tests.support.records import Records
+from tests.support.store_rows import AnyStore
+
+
+@dataclass(frozen=True, slots=True)
+class Populated:
+    account: Account
+    key: ApiKey
+    project: Project
+    endpoint: Endpoint
+    event: Event
+    pending: Delivery
+    ended: Delivery
+    job: BulkRetry
+    report: ReportAnswer
+    idempotency_key: str = "key"
+
+
+def of_account(records: Records) -> Populated:
+    account = records.account()
+    project = records.project(account.id, access_expires_at=records.clock.now())
+    endpoint = records.endpoint(account.id)
+    event = records.event(account.id, project_id=project.id)
+    concerning = {
+        "webhook_id": endpoint.id,
+        "event_id": event.id,
+        "project_id": project.id,
+    }
+    return Populated(
+        account=account,
+        key=records.key(account.id),
+        project=project,
+        endpoint=endpoint,
+        event=event,
+        pending=records.delivery(account.id, **concerning),
+        ended=records.delivery(account.id, status=DeliveryStatus.FAILED, **concerning),
+        job=records.bulk_retry(account.id, endpoint.id),
+        report=records.answer(),
+    )
+
+
+async def populate(store: AnyStore, records: Records) -> Populated:
+    made = of_account(records)
+    async with store.transaction() as transaction:
+        await transaction.accounts.add(made.account)
+        await transaction.keys.add(made.key)
+        await transaction.projects.add(made.project)
+        await transaction.projects.replace_artifacts(
+            made.account.id, {made.project.id: [records.artifact(), records.artifact()]}
+        )
+        await transaction.endpoints.add(made.endpoint, records.secret())
+        await add_history(transaction, records, made)
+    return made
+
+
+async def add_history(transaction: Transaction, records: Records, made: Populated) -> None:
+    account_id, now = made.account.id, records.clock.now()
+    await transaction.events.add([made.event])
+    await transaction.deliveries.add([made.pending, made.ended])
+    await transaction.attempts.add([records.attempt(made.ended)])
+    await transaction.bulk_retries.add(made.job)
+    await transaction.reports.add(account_id, [made.report], now)
+    await transaction.idempotency.claim(account_id, made.idempotency_key, b"print", now)
+    await transaction.idempotency.remember(account_id, made.idempotency_key, b"sealed")
+    await transaction.audit.add(records.audit_entry(account_id))
