@@ -111,7 +111,7 @@ class Bookkeeper:
     async def open(
         self, transaction: Transaction, account_id: UUID, projects: dict[UUID, Project]
     ) -> MilestoneBook:
-        account = await transaction.accounts.get(account_id)
+        account = await transaction.accounts.hold(account_id)
         enabled = account is not None and account.webhooks_enabled
         subscribers = await transaction.endpoints.subscribers(account_id) if enabled else []
         now = self.clock.now()

@@ -11,7 +11,9 @@ from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import accounts, api_keys, metadata
 from cuepost.domain.access import Account, ApiKey, Scope
 
-_ACCOUNT = Prepared(sa.select(accounts).where(accounts.c.id == sa.bindparam("account_id")))
+_ONE = sa.select(accounts).where(accounts.c.id == sa.bindparam("account_id"))
+_ACCOUNT = Prepared(_ONE)
+_HELD_ACCOUNT = Prepared(_ONE.with_for_update(read=True))
 
 
 class AccountRecords:
@@ -32,13 +34,19 @@ class AccountRecords:
         )
 
     async def get(self, account_id: UUID) -> Account | None:
-        rows = await self._session.fetch(_ACCOUNT, account_id=account_id)
-        return Account(*rows[0]) if rows else None
+        return await self._fetched(_ACCOUNT, account_id)
+
+    async def hold(self, account_id: UUID) -> Account | None:
+        return await self._fetched(_HELD_ACCOUNT, account_id)
 
     async def lock(self, account_id: UUID) -> Account | None:
         statement = sa.select(accounts).where(accounts.c.id == account_id)
         row = await first(self._session, statement.with_for_update())
         return _account(row) if row else None
+
+    async def _fetched(self, statement: Prepared, account_id: UUID) -> Account | None:
+        rows = await self._session.fetch(statement, account_id=account_id)
+        return Account(*rows[0]) if rows else None
 
     async def all(self) -> list[Account]:
         rows = await self._session.all(sa.select(accounts).order_by(accounts.c.id))
