@@ -1,0 +1,1 @@
+"""Benchmarks: ratios of things measured in one run on one machine, never absolute promises."""
