@@ -12,7 +12,7 @@ from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.tables import metadata
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.testing import START
-from tests.support.postgres import fresh_database
+from tests.support.postgres import database_name, fresh_database
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore, contradictions, run
 
@@ -32,11 +32,18 @@ async def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-async def migrated_database(postgres_url: str) -> AsyncIterator[str]:
+async def template(postgres_url: str) -> AsyncIterator[str]:
+    """The name of a migrated database that nobody uses, so that it may be copied."""
     async with fresh_database(postgres_url) as url:
         store = PostgresStore(url)
         await store.migrate(START)
         await store.close()
+        yield database_name(url)
+
+
+@pytest.fixture(scope="session")
+async def migrated_database(postgres_url: str, template: str) -> AsyncIterator[str]:
+    async with fresh_database(postgres_url, template=template) as url:
         yield url
 
 

@@ -21,12 +21,14 @@ async def test_an_account_comes_back_as_it_was_added(
 
     async with store.transaction() as transaction:
         assert await transaction.accounts.get(account.id) == account
+        assert await transaction.accounts.hold(account.id) == account
         assert await transaction.accounts.lock(account.id) == account
 
 
 async def test_an_unknown_account_is_not_found(store: AnyStore, records: Records) -> None:
     async with store.transaction() as transaction:
         assert await transaction.accounts.get(records.id()) is None
+        assert await transaction.accounts.hold(records.id()) is None
         assert await transaction.accounts.lock(records.id()) is None
 
 

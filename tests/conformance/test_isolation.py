@@ -34,6 +34,7 @@ Call = Callable[[Transaction, Stranger, Populated], Awaitable[Any]]
 
 READS: dict[str, tuple[Call, object]] = {
     "Accounts.get": (lambda t, s, p: t.accounts.get(s.id), None),
+    "Accounts.hold": (lambda t, s, p: t.accounts.hold(s.id), None),
     "Accounts.lock": (lambda t, s, p: t.accounts.lock(s.id), None),
     "Keys.all": (lambda t, s, p: t.keys.all(s.id), []),
     "Projects.get": (lambda t, s, p: t.projects.get(s.id, p.project.id), None),

@@ -1,11 +1,15 @@
 """A month of history of one account, made by arithmetic: which rows a filter takes is known."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from uuid import UUID
 
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.tables import endpoints as endpoint_rows
+from cuepost.adapters.storage.tables import queue
 from cuepost.domain.access import Account
 from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import Endpoint
@@ -15,13 +19,14 @@ from cuepost.domain.instants import to_millis
 from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.testing import START
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore
+from tests.support.store_rows import AnyStore, run
 
 DAYS = 30
 PENDING = 22_000
 FEW = 10
 COMMON_TYPE, RARE_TYPE = "project.completed", "project.cancelled"
-_BEGIN = START - timedelta(days=DAYS)
+# Whole days, so that no partition is so small that reading all of it would be best.
+_BEGIN = START.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=DAYS)
 _MONTH_MILLIS = DAYS * 86_400_000
 _AN_EVENT_HAS = 3
 _AT_ONCE = 3_000
@@ -200,7 +205,14 @@ async def fill(store: AnyStore, records: Records, month: Month, expected: Expect
                 if each is month:
                     seen = [made for made in deliveries if made.webhook_id != month.deleted]
                     expected.note(events, seen)
+    await _delete_but_do_not_clear_away(store, month)
 
 
-def delete_endpoint(endpoint: Endpoint) -> Endpoint:
-    return replace(endpoint, enabled=False)
+async def _delete_but_do_not_clear_away(store: AnyStore, month: Month) -> None:
+    await run(store, sa.delete(queue).where(queue.c.webhook_id == month.deleted))
+    await run(
+        store,
+        sa.update(endpoint_rows)
+        .where(endpoint_rows.c.id == month.deleted)
+        .values(deleted_at=START, enabled=False),
+    )

@@ -1,10 +1,12 @@
 """Work on a connection that must have ended before anybody else may use that connection."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+_AGAIN_SECONDS = 0.01
 
 
 def _nothing() -> None: ...
@@ -16,12 +18,25 @@ async def to_the_end(work: Awaitable[T], on_cancel: Callable[[], None] = _nothin
     cancelled: asyncio.CancelledError | None = None
     while not running.done():
         try:
-            await asyncio.wait([running])
+            await asyncio.wait([running], timeout=_AGAIN_SECONDS if cancelled else None)
         except asyncio.CancelledError as error:
             cancelled = error
+        if cancelled:
+            # More than once: what was told to stop may not have started by then.
             on_cancel()
     if cancelled is None:
         return running.result()
     if not running.cancelled():
         running.exception()
     raise cancelled
+
+
+async def cancelled_once(work: Coroutine[Any, Any, T]) -> T:
+    """A cancellation of the caller reaches the work too, but does not disturb its tidying up."""
+    running = asyncio.ensure_future(work)  # noqa: TID251  # it never outlives this call
+
+    def cancel() -> None:
+        if not running.cancelling():
+            running.cancel()
+
+    return await to_the_end(running, cancel)

@@ -11,11 +11,16 @@ from typing import Any
 
 import asyncpg
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from cuepost.adapters.storage import partitions, schema
 from cuepost.adapters.storage.completion import to_the_end
-from cuepost.adapters.storage.postgres_session import Driver, PostgresSession, translated
+from cuepost.adapters.storage.postgres_session import (
+    DRIVER_ERRORS,
+    Driver,
+    PostgresSession,
+    translated,
+)
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.store import StoreUnavailable, Transaction
 
@@ -29,6 +34,7 @@ ROLLBACK_PATIENCE_SECONDS = 5
 _SERVER_SETTINGS = {
     "application_name": "cuepost",
     "lock_timeout": "20s",
+    "statement_timeout": f"{COMMAND_PATIENCE_SECONDS}s",
     "idle_in_transaction_session_timeout": "60s",
 }
 _CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -54,13 +60,15 @@ class PostgresStore:
 
     async def open(self, now: datetime) -> None:
         """Refuse a schema that is not this version's, and say what to do about it."""
-        await _with_schema(self._engine, schema.require_current)
+        await self._require_current()
         await self.prepare_days(now)
 
     async def migrate(self, now: datetime) -> bool:
         """True when something had to be done. It may take as long as it takes."""
         engine = create_async_engine(self._url, hide_parameters=True, poolclass=sa.NullPool)
-        changed = await _with_schema(engine, schema.upgrade)
+        with translated():
+            async with engine.begin() as connection:
+                changed = await connection.run_sync(schema.upgrade)
         await self.prepare_days(now)
         return changed
 
@@ -79,7 +87,7 @@ class PostgresStore:
 
     async def check(self) -> None:
         try:
-            await _with_schema(self._engine, schema.require_current)
+            await self._require_current()
         except schema.WrongSchema as error:
             raise StoreUnavailable(str(error)) from error
 
@@ -92,39 +100,45 @@ class PostgresStore:
                 for statement in partitions.missing(frozenset(row[0] for row in rows), now):
                     await driver.execute(statement)
 
+    async def _require_current(self) -> None:
+        async with self._begin(_READ) as (connection, _):
+            with translated():
+                await connection.run_sync(schema.require_current)
+
     @asynccontextmanager
     async def _begin(self, how: str) -> AsyncIterator[tuple[AsyncConnection, Driver]]:
-        async with _connected(self._engine) as connection:
-            with translated():
-                driver = await _living_driver(connection)
+        with translated():
+            connection = await self._engine.connect()
+        try:
+            driver = await _begun(connection, how)
             try:
-                with translated():
-                    await to_the_end(driver.execute(how))
                 yield connection, driver
                 with translated():
                     await _commit(driver)
             finally:
                 if driver.is_closed() or not await _is_rolled_back(driver):
                     await connection.invalidate()
+        finally:
+            await to_the_end(connection.close())
 
 
-@asynccontextmanager
-async def _connected(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    with translated():
-        connection = await engine.connect()
-    try:
-        yield connection
-    finally:
-        await to_the_end(connection.close())
-
-
-async def _living_driver(connection: AsyncConnection) -> Driver:
-    """The pool may hold connections that died while nobody used them."""
-    driver = await _driver_of(connection)
-    if driver.is_closed():
-        await connection.invalidate()
-        driver = await _driver_of(connection)
-    return driver
+async def _begun(connection: AsyncConnection, how: str) -> Driver:
+    """The pool may hold connections that died while nobody used them; those are passed over."""
+    for _ in range(POOL_SIZE + POOL_OVERFLOW):
+        with translated():
+            driver = await _driver_of(connection)
+        try:
+            with translated():
+                await to_the_end(driver.execute(how))
+        except StoreUnavailable:
+            driver.terminate()
+            await connection.invalidate()
+        except BaseException:
+            await _is_rolled_back(driver)
+            raise
+        else:
+            return driver
+    raise StoreUnavailable("no database connection could be used")
 
 
 async def _driver_of(connection: AsyncConnection) -> Driver:
@@ -146,16 +160,7 @@ async def _is_rolled_back(driver: Driver) -> bool:
         return True
     try:
         await to_the_end(driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS))
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+    except DRIVER_ERRORS:
         driver.terminate()
         return False
     return True
-
-
-async def _with_schema(engine: AsyncEngine, work: schema.SchemaWork) -> bool:
-    async with _connected(engine) as connection:
-        with translated():
-            await connection.execution_options(isolation_level="READ COMMITTED")
-            changed = await connection.run_sync(work)
-            await connection.commit()
-            return changed

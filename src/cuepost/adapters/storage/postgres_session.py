@@ -10,10 +10,13 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from cuepost.adapters.storage.completion import cancelled_once
 from cuepost.adapters.storage.session import Rows
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.ports.store import Contention, StoreUnavailable
 
+CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+DRIVER_ERRORS = (asyncpg.PostgresError, *CONNECTION_ERRORS)
 Driver: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 # Serialisation failure, deadlock, unique violation, lock not available.
@@ -35,11 +38,11 @@ class PostgresSession:
 
     async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
         with translated():
-            return (await self._connection.execute(statement)).all()
+            return (await self._execute(statement)).all()
 
     async def run(self, statement: sa.Executable) -> int:
         with translated():
-            return (await self._connection.execute(statement)).rowcount
+            return (await self._execute(statement)).rowcount
 
     async def fetch(self, statement: Prepared, **values: Any) -> Sequence[Any]:
         ready = statement.on(self.dialect)
@@ -59,6 +62,10 @@ class PostgresSession:
             with translated():
                 await self._driver.execute(sql, *_arrays(columns, rows))
 
+    async def _execute(self, statement: sa.Executable) -> sa.CursorResult[Any]:
+        # SQLAlchemy gives up a connection whose statement was cancelled, and takes its time to.
+        return await cancelled_once(self._connection.execute(statement))
+
 
 @contextmanager
 def translated() -> Iterator[None]:
@@ -72,7 +79,7 @@ def translated() -> Iterator[None]:
         raise
     except asyncpg.DataError:
         raise
-    except (asyncpg.InterfaceError, OSError, TimeoutError) as error:
+    except CONNECTION_ERRORS as error:
         raise StoreUnavailable(f"the database connection failed: {error}") from error
 
 

@@ -1,0 +1,237 @@
+"""What is peculiar to PostgreSQL: connections that break, locks, and a pool of them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+
+import anyio
+import pytest
+import sqlalchemy as sa
+
+from cuepost.adapters.storage import postgres
+from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.domain.access import Account
+from cuepost.ports.store import Contention, Store, StoreUnavailable, Transaction
+from cuepost.testing import START
+from tests.support.postgres import PostgresServer, StopMode, fresh_database
+from tests.support.records import Records
+from tests.support.store_rows import rows, run
+
+LIMIT = 20
+THIS_BACKEND = sa.text("SELECT pg_backend_pid()")
+OPEN_TRANSACTIONS = sa.text(
+    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'cuepost' "
+    "AND datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL"
+)
+
+
+async def add(store: Store, account: Account) -> None:
+    async with store.transaction() as transaction:
+        await transaction.accounts.add(account)
+
+
+async def accounts(store: Store) -> list[Account]:
+    async with store.snapshot() as transaction:
+        return await transaction.accounts.all()
+
+
+async def execute(transaction: Transaction, sql: str) -> None:
+    assert isinstance(transaction, RecordsTransaction)
+    await transaction._session.run(sa.text(sql))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with PostgresServer() as started:
+        yield started
+
+
+@pytest.fixture
+async def private_store(server: PostgresServer) -> AsyncIterator[PostgresStore]:
+    """On a server of its own, which may be stopped."""
+    server.start()
+    async with fresh_database(server.url) as url:
+        store = PostgresStore(url)
+        await store.migrate(START)
+        yield store
+        await store.close()
+        server.start()
+
+
+async def kill(store: PostgresStore, backend: int) -> None:
+    await rows(store, sa.text(f"SELECT pg_terminate_backend({backend}, 10000)"))
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate", "kill"])
+async def test_a_restart_of_the_server_is_survived(
+    server: PostgresServer, private_store: PostgresStore, mode: StopMode
+) -> None:
+    records = Records()
+    before, after = records.account(), records.account()
+    await add(private_store, before)
+    async with AsyncExitStack() as stack:
+        for _ in range(5):
+            await stack.enter_async_context(private_store.snapshot())
+
+    server.restart(mode)
+
+    await asyncio.wait_for(add(private_store, after), LIMIT)
+    assert await accounts(private_store) == [before, after]
+    await private_store.check()
+
+
+async def test_a_server_that_is_away_is_named_as_such(
+    server: PostgresServer, private_store: PostgresStore
+) -> None:
+    server.stop()
+    for work in (
+        add(private_store, Records().account()),
+        accounts(private_store),
+        private_store.check(),
+        private_store.prepare_days(START),
+    ):
+        with pytest.raises(StoreUnavailable):
+            await asyncio.wait_for(work, LIMIT)
+    server.start()
+    assert await accounts(private_store) == []
+
+
+async def test_a_connection_that_breaks_in_a_transaction_keeps_nothing(
+    postgres_store: PostgresStore,
+) -> None:
+    async def break_off() -> None:
+        async with postgres_store.transaction() as transaction:
+            assert isinstance(transaction, RecordsTransaction)
+            await transaction.accounts.add(Records().account())
+            [row] = await transaction._session.all(THIS_BACKEND)
+            await kill(postgres_store, row[0])
+            await transaction.accounts.all()
+
+    with pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(break_off(), LIMIT)
+    assert await accounts(postgres_store) == []
+
+
+async def test_a_connection_that_breaks_before_the_commit_keeps_nothing(
+    postgres_store: PostgresStore,
+) -> None:
+    async def break_off() -> None:
+        async with postgres_store.transaction() as transaction:
+            assert isinstance(transaction, RecordsTransaction)
+            await transaction.accounts.add(Records().account())
+            [row] = await transaction._session.all(THIS_BACKEND)
+            await kill(postgres_store, row[0])
+
+    with pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(break_off(), LIMIT)
+    assert await accounts(postgres_store) == []
+
+
+async def test_a_failed_statement_that_was_passed_over_is_not_taken_for_a_commit(
+    postgres_store: PostgresStore,
+) -> None:
+    async def pass_over() -> None:
+        async with postgres_store.transaction() as transaction:
+            await transaction.accounts.add(Records().account())
+            with pytest.raises(sa.exc.DBAPIError):
+                await execute(transaction, "SELECT 1 / 0")
+
+    with pytest.raises(StoreUnavailable, match="nothing of the transaction was kept"):
+        await pass_over()
+    assert await accounts(postgres_store) == []
+
+
+@pytest.mark.parametrize("turns", [0, 1, 5, 20])
+async def test_a_statement_that_is_cancelled_leaves_no_transaction_open(
+    postgres_store: PostgresStore, turns: int
+) -> None:
+    started = anyio.Event()
+
+    async def sleep() -> None:
+        async with postgres_store.transaction() as transaction:
+            await transaction.accounts.add(Records().account())
+            started.set()
+            await execute(transaction, "SELECT pg_sleep(600)")
+
+    with anyio.fail_after(LIMIT):
+        async with anyio.create_task_group() as group:
+            group.start_soon(sleep)
+            await started.wait()
+            for _ in range(turns):
+                await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+        assert (await rows(postgres_store, OPEN_TRANSACTIONS))[0][0] == 0
+        assert await accounts(postgres_store) == []
+
+
+async def test_who_waits_too_long_for_a_lock_may_try_again(postgres_store: PostgresStore) -> None:
+    account = Records().account()
+    await add(postgres_store, account)
+
+    async def wait_for_lock() -> None:
+        async with postgres_store.transaction() as transaction:
+            await execute(transaction, "SET LOCAL lock_timeout = '10ms'")
+            await transaction.accounts.lock(account.id)
+
+    async with postgres_store.transaction() as transaction:
+        await transaction.accounts.lock(account.id)
+        with pytest.raises(Contention):
+            await asyncio.wait_for(wait_for_lock(), LIMIT)
+
+
+async def test_two_that_wait_for_one_another_are_parted(postgres_store: PostgresStore) -> None:
+    records = Records()
+    pair = [records.account(), records.account()]
+    for account in pair:
+        await add(postgres_store, account)
+    both = asyncio.Barrier(2)
+
+    async def cross(first: Account, second: Account) -> str:
+        try:
+            async with postgres_store.transaction() as transaction:
+                await execute(transaction, "SET LOCAL deadlock_timeout = '10ms'")
+                await transaction.accounts.lock(first.id)
+                await both.wait()
+                await transaction.accounts.lock(second.id)
+        except Contention:
+            return "contention"
+        return "done"
+
+    crossing = asyncio.gather(cross(*pair), cross(*reversed(pair)))
+    ended = await asyncio.wait_for(crossing, LIMIT)
+    assert sorted(ended) == ["contention", "done"]
+
+
+async def test_a_pool_without_a_free_connection_says_so(
+    migrated_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "POOL_SIZE", 1)
+    monkeypatch.setattr(postgres, "POOL_OVERFLOW", 0)
+    monkeypatch.setattr(postgres, "POOL_PATIENCE_SECONDS", 0.01)
+    store = PostgresStore(migrated_database)
+    async with store.snapshot():
+        with pytest.raises(StoreUnavailable, match="became free"):
+            await accounts(store)
+    assert await accounts(store) == []
+    await store.close()
+
+
+async def test_errors_do_not_show_the_rows_themselves(postgres_store: PostgresStore) -> None:
+    account = Records().account(name="canary")
+    await add(postgres_store, account)
+    with pytest.raises(Contention) as refused:
+        await add(postgres_store, account)
+    assert str(account.id) not in str(refused.value)
+
+    no_number = sa.text("SELECT CAST(:canary AS int)").bindparams(canary="canary")
+    with pytest.raises(sa.exc.DBAPIError) as failed:
+        await run(postgres_store, no_number)
+    assert "[SQL parameters hidden" in str(failed.value)
+
+
+async def test_a_url_that_leads_nowhere_is_named_as_such(postgres_url: str) -> None:
+    store = PostgresStore(postgres_url.rpartition("/")[0] + "/no_such_database")
+    with pytest.raises(StoreUnavailable, match="no_such_database"):
+        await store.open(START)
+    await store.close()

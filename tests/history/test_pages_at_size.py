@@ -1,0 +1,204 @@
+"""A page deep in a long history costs what the first one costs, on both stores."""
+
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.system_clock import SystemClock
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.ports.history import DeliveryFilter, EventFilter
+from cuepost.ports.records import Page
+from cuepost.testing import START
+from tests.history.costs import Cost, Costs, PostgresCosts, SqliteCosts, gather_statistics
+from tests.history.filling import (
+    COMMON_TYPE,
+    DAYS,
+    RARE_TYPE,
+    Expected,
+    Month,
+    Names,
+    fill,
+    month_of,
+)
+from tests.support.postgres import fresh_database
+from tests.support.records import Records
+
+ROWS = int(os.environ.get("CUEPOST_TEST_HISTORY_ROWS", "60000"))
+LIMIT = 20
+DEPTH = 1_000 * LIMIT
+# A page of waiting ones is looked up three times: in the queue, in the history, in the queue again.
+MOST_ROWS = 10 * LIMIT
+SLACK = {"sqlite": 2_000, "postgresql": 150}
+
+pytestmark = pytest.mark.timeout(60 + ROWS // 500)
+
+OF_DELIVERIES = (
+    "all",
+    "of an endpoint",
+    "delivered",
+    "failed",
+    "cancelled",
+    "delivered to an endpoint",
+    "failed at an endpoint",
+    "pending",
+    "pending for an endpoint",
+    "retrying",
+    "retrying for an endpoint",
+    "delivering",
+    "of a busy project",
+    "of a rare project",
+    "of a crowded event",
+    "of a small event",
+    "of a common type",
+    "of a rare type",
+    "of ten days",
+    "delivered in ten days",
+    "until a day",
+)
+OF_EVENTS = ("all", "of a busy project", "of a rare project", "of a common type", "of a rare type")
+
+
+def delivery_filters(names: Names) -> dict[str, DeliveryFilter]:
+    status, busy = DeliveryStatus, names.busy_endpoint
+    since, until = START - timedelta(days=25), START - timedelta(days=5)
+    filters = (
+        DeliveryFilter(),
+        DeliveryFilter(webhook_id=busy),
+        DeliveryFilter(status=status.DELIVERED),
+        DeliveryFilter(status=status.FAILED),
+        DeliveryFilter(status=status.CANCELLED),
+        DeliveryFilter(status=status.DELIVERED, webhook_id=busy),
+        DeliveryFilter(status=status.FAILED, webhook_id=busy),
+        DeliveryFilter(status=status.PENDING),
+        DeliveryFilter(status=status.PENDING, webhook_id=busy),
+        DeliveryFilter(status=status.RETRYING),
+        DeliveryFilter(status=status.RETRYING, webhook_id=busy),
+        DeliveryFilter(status=status.DELIVERING),
+        DeliveryFilter(project_id=names.busy_project),
+        DeliveryFilter(project_id=names.rare_project),
+        DeliveryFilter(event_id=names.crowded_event),
+        DeliveryFilter(event_id=names.small_event),
+        DeliveryFilter(event_type=COMMON_TYPE),
+        DeliveryFilter(event_type=RARE_TYPE),
+        DeliveryFilter(since=since, until=until),
+        DeliveryFilter(status=status.DELIVERED, since=since, until=until),
+        DeliveryFilter(until=until),
+    )
+    return dict(zip(OF_DELIVERIES, filters, strict=True))
+
+
+def event_filters(names: Names) -> dict[str, EventFilter]:
+    filters = (
+        EventFilter(),
+        EventFilter(project_id=names.busy_project),
+        EventFilter(project_id=names.rare_project),
+        EventFilter(event_type=COMMON_TYPE),
+        EventFilter(event_type=RARE_TYPE),
+    )
+    return dict(zip(OF_EVENTS, filters, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    costs: Costs
+    engine: str
+    account_id: UUID
+    expected: Expected
+
+    async def deliveries(self, name: str, depth: int) -> tuple[Cost, list[UUID]]:
+        chosen, ids = self.expected.of_deliveries[name]
+        page, wanted = _page(ids, depth)
+        return await self.costs.of(
+            lambda transaction: transaction.deliveries.page(self.account_id, chosen, page)
+        ), wanted
+
+    async def events(self, name: str, depth: int) -> tuple[Cost, list[UUID]]:
+        chosen, ids = self.expected.of_events[name]
+        page, wanted = _page(ids, depth)
+        return await self.costs.of(
+            lambda transaction: transaction.events.page(self.account_id, chosen, page)
+        ), wanted
+
+
+def _page(ids: list[UUID], depth: int) -> tuple[Page, list[UUID]]:
+    """The page behind so many rows, or behind most of them where there are fewer."""
+    begin = min(depth, len(ids) * 3 // 4)
+    newest_first = ids[::-1][begin : begin + LIMIT]
+    return Page(LIMIT, before=ids[-begin] if begin else None), newest_first
+
+
+def _expected(month: Month) -> Expected:
+    of_deliveries, of_events = delivery_filters(month.names), event_filters(month.names)
+    return Expected(
+        {name: (chosen, []) for name, chosen in of_deliveries.items()},
+        {name: (chosen, []) for name, chosen in of_events.items()},
+    )
+
+
+@pytest.fixture(scope="module")
+async def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[History]:
+    path: Path = tmp_path_factory.mktemp("history") / "cuepost.db"
+    store = SqliteStore(path, SystemClock())
+    await store.open()
+    records = Records()
+    month = month_of(records, ROWS)
+    expected = _expected(month)
+    await fill(store, records, month, expected)
+    yield History(SqliteCosts(store), "sqlite", month.account.id, expected)
+    await store.close()
+
+
+@pytest.fixture(scope="module")
+async def on_postgres(postgres_url: str) -> AsyncIterator[History]:
+    async with fresh_database(postgres_url) as url:
+        store, records = PostgresStore(url), Records()
+        for days in range(DAYS, -1, -10):
+            await store.migrate(START - timedelta(days=days))
+        month = month_of(records, ROWS)
+        expected = _expected(month)
+        await fill(store, records, month, expected)
+        await gather_statistics(store)
+        yield History(PostgresCosts(store), "postgresql", month.account.id, expected)
+        await store.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def history(request: pytest.FixtureRequest) -> History:
+    name = {"sqlite": "on_sqlite", "postgresql": "on_postgres"}[request.param]
+    found = request.getfixturevalue(name)
+    assert isinstance(found, History)
+    return found
+
+
+@pytest.mark.parametrize("name", OF_DELIVERIES)
+async def test_a_deep_page_of_deliveries_costs_what_the_first_one_costs(
+    history: History, name: str
+) -> None:
+    first, expected_first = await history.deliveries(name, 0)
+    deep, expected_deep = await history.deliveries(name, DEPTH)
+    assert (first.ids, deep.ids) == (expected_first, expected_deep)
+    assert_same_cost(history.engine, first, deep)
+
+
+@pytest.mark.parametrize("name", OF_EVENTS)
+async def test_a_deep_page_of_events_costs_what_the_first_one_costs(
+    history: History, name: str
+) -> None:
+    first, expected_first = await history.events(name, 0)
+    deep, expected_deep = await history.events(name, DEPTH)
+    assert (first.ids, deep.ids) == (expected_first, expected_deep)
+    assert_same_cost(history.engine, first, deep)
+
+
+def assert_same_cost(engine: str, first: Cost, deep: Cost) -> None:
+    assert first.faults + deep.faults == []
+    assert first.rows_examined <= MOST_ROWS
+    assert deep.rows_examined <= MOST_ROWS
+    assert deep.work <= 3 * first.work + SLACK[engine]

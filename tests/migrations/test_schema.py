@@ -1,0 +1,71 @@
+"""The migrations lead to the very schema that the tables describe."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from cuepost.adapters.storage import schema
+from cuepost.adapters.storage.tables import PARTITIONED, metadata
+from tests.migrations.conftest import Database
+from tests.migrations.reflection import Schema, schema_of
+
+
+async def created(database: Database) -> Schema:
+    await database.do(metadata.create_all)
+    made = await database.do(schema_of)
+    await database.do(metadata.drop_all)
+    return made
+
+
+async def migrated(database: Database) -> Schema:
+    await database.do(schema.upgrade)
+    return await database.do(schema_of)
+
+
+async def test_create_all_and_upgrade_make_the_same_schema(database: Database) -> None:
+    expected = await created(database)
+    assert await migrated(database) == expected
+
+
+async def test_autogenerate_finds_nothing_left_to_do(database: Database) -> None:
+    def compare(connection: sa.Connection) -> list[Any]:
+        options = {"compare_type": True, "compare_server_default": True}
+        return list(
+            compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+        )
+
+    await database.do(schema.upgrade)
+    assert await database.do(compare) == []
+
+
+async def test_history_is_partitioned_and_the_queue_is_kept_loose(postgres: Database) -> None:
+    found = await migrated(postgres)
+    partitioned = {name for name in found["tables"] if "RANGE" in name}
+    assert partitioned == {
+        "('attempts', b'p', None, 'RANGE (delivery_id)')",
+        "('deliveries', b'p', None, 'RANGE (id)')",
+        "('events', b'p', None, 'RANGE (id)')",
+    }
+    assert len(partitioned) == len(PARTITIONED)
+    [queue] = [name for name in found["tables"] if name.startswith("('queue'")]
+    assert "fillfactor=70" in queue
+    assert "autovacuum_vacuum_scale_factor=0.02" in queue
+
+
+async def test_every_table_of_an_account_has_its_account_first_in_its_key() -> None:
+    # A key or an account is found by its own id, before anybody knows whose it is.
+    leading = {table.name: table.primary_key.columns.keys()[0] for table in metadata.sorted_tables}
+    assert {name for name, column in leading.items() if column != "account_id"} == {
+        "accounts",
+        "api_keys",
+    }
+
+
+def test_the_migrations_are_one_line_without_branches() -> None:
+    scripts = ScriptDirectory(str(schema.MIGRATIONS))
+    revisions = [script.revision for script in scripts.walk_revisions()]
+    assert revisions == sorted(revisions, reverse=True)
+    assert len(scripts.get_bases()) == len(scripts.get_heads()) == 1
