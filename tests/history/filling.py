@@ -1,9 +1,10 @@
 """A month of history of one account, made by arithmetic: which rows a filter takes is known."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from hashlib import blake2b
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -166,30 +167,31 @@ class Expected:
 
     def note(self, events: list[Event], deliveries: list[Delivery]) -> None:
         for chosen, ids in self.of_deliveries.values():
-            ids += [each.id for each in deliveries if _takes(chosen, each)]
+            named = _named(chosen)
+            ids += [each.id for each in deliveries if _takes(named, each)]
         for event_filter, ids in self.of_events.values():
-            ids += [each.id for each in events if _takes_event(event_filter, each)]
+            named = _named(event_filter)
+            ids += [each.id for each in events if _takes(named, each)]
 
 
-def _takes(chosen: DeliveryFilter, each: Delivery) -> bool:
-    return (
-        chosen.webhook_id in (None, each.webhook_id)
-        and chosen.status in (None, each.status)
-        and chosen.event_type in (None, each.event_type)
-        and chosen.project_id in (None, each.project_id)
-        and chosen.event_id in (None, each.event_id)
-        and (chosen.since is None or chosen.since <= each.created_at)
-        and (chosen.until is None or each.created_at < chosen.until)
-    )
+def _named(chosen: DeliveryFilter | EventFilter) -> tuple[tuple[str, Any], ...]:
+    named = [(each.name, getattr(chosen, each.name)) for each in fields(chosen)]
+    if isinstance(chosen, EventFilter):
+        named = [("type" if name == "event_type" else name, value) for name, value in named]
+    return tuple((name, value) for name, value in named if value is not None)
 
 
-def _takes_event(chosen: EventFilter, each: Event) -> bool:
-    return (
-        chosen.event_type in (None, each.type)
-        and chosen.project_id in (None, each.project_id)
-        and (chosen.since is None or chosen.since <= each.created_at)
-        and (chosen.until is None or each.created_at < chosen.until)
-    )
+def _takes(named: tuple[tuple[str, Any], ...], each: Delivery | Event) -> bool:
+    for name, value in named:
+        if name == "since":
+            fits = value <= each.created_at
+        elif name == "until":
+            fits = each.created_at < value
+        else:
+            fits = value == getattr(each, name)
+        if not fits:
+            return False
+    return True
 
 
 async def fill(store: AnyStore, records: Records, month: Month, expected: Expected) -> None:

@@ -30,7 +30,7 @@ from tests.history.filling import (
 from tests.support.postgres import fresh_database
 from tests.support.records import Records
 
-ROWS = int(os.environ.get("CUEPOST_TEST_HISTORY_ROWS", "60000"))
+ROWS = int(os.environ.get("CUEPOST_TEST_HISTORY_ROWS", "40000"))
 LIMIT = 20
 DEPTH = 1_000 * LIMIT
 # A page of waiting ones is looked up three times: in the queue, in the history, in the queue again.
@@ -60,8 +60,9 @@ OF_DELIVERIES = (
     "of a small event",
     "of a common type",
     "of a rare type",
-    "of ten days",
-    "delivered in ten days",
+    "of twenty days",
+    "delivered in twenty days",
+    "failed in twenty days",
     "until a day",
 )
 OF_EVENTS = ("all", "of a busy project", "of a rare project", "of a common type", "of a rare type")
@@ -91,6 +92,7 @@ def delivery_filters(names: Names) -> dict[str, DeliveryFilter]:
         DeliveryFilter(event_type=RARE_TYPE),
         DeliveryFilter(since=since, until=until),
         DeliveryFilter(status=status.DELIVERED, since=since, until=until),
+        DeliveryFilter(status=status.FAILED, since=since, until=until),
         DeliveryFilter(until=until),
     )
     return dict(zip(OF_DELIVERIES, filters, strict=True))

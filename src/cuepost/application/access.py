@@ -22,7 +22,7 @@ from cuepost.domain.access import (
 )
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason
-from cuepost.domain.errors import FieldError, Invalid, NotFound, Unauthenticated
+from cuepost.domain.errors import FieldError, Invalid, NotFound, Unauthenticated, WebhooksNotEnabled
 from cuepost.ports.runtime import Clock, Entropy, IdSource
 from cuepost.ports.store import Transaction
 
@@ -174,6 +174,13 @@ class ManageAccess:
         if account is None:
             raise NotFound
         return account
+
+
+async def require_open(transaction: Transaction, account_id: UUID) -> None:
+    """A caller is trusted for a second; who queues something must know it now, and keep it so."""
+    account = await transaction.accounts.hold(account_id)
+    if account is None or not account.webhooks_enabled:
+        raise WebhooksNotEnabled
 
 
 def _allowed(scopes: frozenset[Scope], possible: frozenset[Scope]) -> frozenset[Scope]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuepost.application.access import require_open
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.audit import Action
@@ -185,6 +186,7 @@ class ManageWebhooks:
         self, transaction: Transaction, caller: Caller, webhook_id: UUID
     ) -> Delivery:
         """A test event to this endpoint alone, through the ordinary queue."""
+        await require_open(transaction, caller.require_webhooks(Scope.WEBHOOKS_MANAGE))
         endpoint = await self._locked(transaction, caller, webhook_id)
         if not endpoint.enabled:
             raise EndpointDisabled

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from cuepost.application.access import require_open
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.browse_history import DeliveryView, with_last_attempts
 from cuepost.domain.access import Caller, Scope
@@ -145,6 +146,7 @@ class Redeliver:
         self, transaction: Transaction, caller: Caller, webhook_id: UUID
     ) -> Endpoint:
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+        await require_open(transaction, account_id)
         endpoint = await transaction.endpoints.lock(account_id, webhook_id)
         if endpoint is None:
             raise NotFound

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage import schema
+from cuepost.adapters.storage import schema, sqlite_statistics
 from cuepost.adapters.storage.completion import to_the_end
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.sqlite_session import (
@@ -141,6 +141,7 @@ class SqliteStore:
         connection = self._connect("rw", *_WRITER)
         try:
             schema.bring_up_to_date(connection)
+            sqlite_statistics.tell(driver_of(connection))
             _set(connection, *_WRITER_READY)
         except BaseException:
             _disconnect(connection)

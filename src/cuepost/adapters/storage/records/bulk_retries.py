@@ -6,11 +6,12 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.deliveries import delivery_from
-from cuepost.adapters.storage.records.paging import within
+from cuepost.adapters.storage.records.paging import between
 from cuepost.adapters.storage.session import Session, first
 from cuepost.adapters.storage.tables import bulk_retries, deliveries
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import Delivery, DeliveryStatus
+from cuepost.domain.ids import lowest_at
 
 
 class BulkRetryRecords:
@@ -74,9 +75,10 @@ def _candidates(job: BulkRetry, status: DeliveryStatus, *columns: Any) -> sa.Sel
         deliveries.c.webhook_id == job.webhook_id,
         deliveries.c.final_status == status,
     )
+    begin = lowest_at(job.since)
     if job.position is not None:
-        statement = statement.where(deliveries.c.id > job.position)
-    return within(statement, deliveries.c.id, job.since, job.until)
+        begin = max(begin, UUID(int=job.position.int + 1))
+    return between(statement, deliveries.c.id, begin, lowest_at(job.until))
 
 
 def _row_of(job: BulkRetry) -> dict[str, Any]:

@@ -9,10 +9,15 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.records.paging import newest_first, within
+from cuepost.adapters.storage.records.delivery_pages import (
+    not_before,
+    page_of,
+    queued_page,
+    visible,
+)
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import deliveries, endpoints, projects, queue
+from cuepost.adapters.storage.tables import deliveries, projects, queue
 from cuepost.adapters.storage.types import Instant
 from cuepost.domain.delivery import (
     LIVE,
@@ -21,7 +26,7 @@ from cuepost.domain.delivery import (
     DeliveryStatus,
     Trigger,
 )
-from cuepost.domain.ids import instant_of, lowest_at
+from cuepost.domain.ids import instant_of
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 
@@ -54,19 +59,21 @@ class DeliveryRecords:
 
     async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
         found = await self._complete(
-            await self._session.all(_visible(account_id).where(deliveries.c.id == delivery_id))
+            await self._session.all(visible(account_id).where(deliveries.c.id == delivery_id))
         )
         return found[0] if found else None
 
     async def lock(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
-        statement = _visible(account_id).where(deliveries.c.id == delivery_id)
+        statement = visible(account_id).where(deliveries.c.id == delivery_id)
         found = await self._complete(
             await self._session.all(statement.with_for_update(of=deliveries))
         )
         return found[0] if found else None
 
     async def page(self, account_id: UUID, chosen: DeliveryFilter, page: Page) -> list[Delivery]:
-        statement = _page(account_id, chosen, page)
+        if chosen.status in LIVE and chosen.project_id is None and chosen.event_type is None:
+            return await self._live_page(account_id, chosen, page)
+        statement = page_of(account_id, chosen, page)
         return await self._complete(await self._session.all(statement))
 
     async def of_events(
@@ -75,8 +82,8 @@ class DeliveryRecords:
         found: dict[UUID, list[Delivery]] = defaultdict(list)
         if event_ids:
             rows = await self._session.all(
-                _visible(account_id)
-                .where(deliveries.c.event_id.in_(event_ids), _not_before(min(event_ids)))
+                visible(account_id)
+                .where(deliveries.c.event_id.in_(event_ids), not_before(min(event_ids)))
                 .order_by(deliveries.c.id)
             )
             for delivery in await self._complete(rows):
@@ -108,12 +115,10 @@ class DeliveryRecords:
             account_id, project_id, now
         ):
             return
-        live = sa.select(deliveries.c.id).where(
-            deliveries.c.account_id == account_id,
-            deliveries.c.project_id == project_id,
-            deliveries.c.final_status.is_(None),
+        its_own = sa.select(deliveries.c.id).where(
+            deliveries.c.account_id == account_id, deliveries.c.project_id == project_id
         )
-        await self._stop(account_id, queue.c.delivery_id.in_(live), reason, now)
+        await self._stop(account_id, queue.c.delivery_id.in_(its_own), reason, now)
 
     async def send_again(
         self, account_id: UUID, delivery_ids: Sequence[UUID], now: datetime
@@ -163,9 +168,10 @@ class DeliveryRecords:
         session = self._session.unhurried
         of_them = sa.and_(queue.c.account_id == account_id, chosen)
         mine = sa.select(queue.c.delivery_id).where(of_them)
-        # All are locked first, in the order of ids: no worker may claim one of them meanwhile.
-        locked = mine.order_by(queue.c.delivery_id).with_for_update().subquery()
-        await session.all(sa.select(sa.func.count()).select_from(locked))
+        if session.dialect == "postgresql":
+            # All are locked first, in the order of ids: no worker may claim one of them meanwhile.
+            locked = mine.order_by(queue.c.delivery_id).with_for_update().subquery()
+            await session.all(sa.select(sa.func.count()).select_from(locked))
         await session.run(
             sa.update(queue)
             .where(of_them, queue.c.state == DeliveryStatus.DELIVERING)
@@ -175,6 +181,21 @@ class DeliveryRecords:
         while ids := [row.delivery_id for row in await session.all(waiting)]:
             await session.fetch(_CANCEL, account=account_id, ids=ids, why=reason, at=now)
             await session.fetch(_UNQUEUE, account=account_id, ids=ids)
+
+    async def _live_page(
+        self, account_id: UUID, chosen: DeliveryFilter, page: Page
+    ) -> list[Delivery]:
+        """In two steps: a join leaves the engine a choice, and it would read the whole history."""
+        queued = {
+            row.delivery_id: row
+            for row in await self._session.all(queued_page(account_id, chosen, page))
+        }
+        if not queued:
+            return []
+        rows = await self._session.all(
+            visible(account_id).where(deliveries.c.id.in_(queued)).order_by(deliveries.c.id.desc())
+        )
+        return [delivery_from(row, queued[row.id]) for row in rows]
 
     async def _complete(self, rows: Sequence[sa.Row[Any]]) -> list[Delivery]:
         """With what the queue knows of those that are not ended."""
@@ -186,55 +207,6 @@ class DeliveryRecords:
             )
             queued = {row.delivery_id: row for row in await self._session.all(statement)}
         return [delivery_from(row, queued.get(row.id)) for row in rows]
-
-
-def _visible(account_id: UUID) -> sa.Select[Any]:
-    """All but those of endpoints that are deleted and not yet cleared away."""
-    deleted = sa.select(endpoints.c.id).where(
-        endpoints.c.account_id == account_id, endpoints.c.deleted_at.is_not(None)
-    )
-    return sa.select(deliveries).where(
-        deliveries.c.account_id == account_id, deliveries.c.webhook_id.not_in(deleted)
-    )
-
-
-def _page(account_id: UUID, chosen: DeliveryFilter, page: Page) -> sa.Select[Any]:
-    statement = _visible(account_id)
-    for column, value in (
-        (deliveries.c.event_type, chosen.event_type),
-        (deliveries.c.project_id, chosen.project_id),
-        (deliveries.c.event_id, chosen.event_id),
-    ):
-        if value is not None:
-            statement = statement.where(column == value)
-    if chosen.event_id is not None:
-        statement = statement.where(_not_before(chosen.event_id))
-    if chosen.status in LIVE:
-        return _live_page(statement, account_id, chosen, page)
-    if chosen.webhook_id is not None:
-        statement = statement.where(deliveries.c.webhook_id == chosen.webhook_id)
-    if chosen.status is not None:
-        statement = statement.where(deliveries.c.final_status == chosen.status)
-    statement = within(statement, deliveries.c.id, chosen.since, chosen.until)
-    return newest_first(statement, deliveries.c.id, page)
-
-
-def _live_page(
-    statement: sa.Select[Any], account_id: UUID, chosen: DeliveryFilter, page: Page
-) -> sa.Select[Any]:
-    """The queue leads: it is small, and has what it needs in the right order."""
-    statement = statement.join(queue, queue.c.delivery_id == deliveries.c.id).where(
-        queue.c.account_id == account_id, queue.c.state == chosen.status
-    )
-    if chosen.webhook_id is not None:
-        statement = statement.where(queue.c.webhook_id == chosen.webhook_id)
-    statement = within(statement, queue.c.delivery_id, chosen.since, chosen.until)
-    return newest_first(statement, queue.c.delivery_id, page)
-
-
-def _not_before(event_id: UUID) -> sa.ColumnElement[bool]:
-    """No delivery is older than its event; older partitions need not be looked at."""
-    return deliveries.c.id >= lowest_at(instant_of(event_id))
 
 
 def _row_of(delivery: Delivery) -> dict[str, Any]:

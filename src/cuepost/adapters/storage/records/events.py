@@ -6,7 +6,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.records.paging import newest_first, within
+from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session, first
 from cuepost.adapters.storage.tables import events
 from cuepost.domain.event import Event, SilenceReason
@@ -49,8 +49,9 @@ class EventRecords:
             statement = statement.where(events.c.type == chosen.event_type)
         if chosen.project_id is not None:
             statement = statement.where(events.c.project_id == chosen.project_id)
-        statement = within(statement, events.c.id, chosen.since, chosen.until)
-        rows = await self._session.all(newest_first(statement, events.c.id, page))
+        rows = await self._session.all(
+            newest_first(statement, events.c.id, page, chosen.since, chosen.until)
+        )
         return [_event(row) for row in rows]
 
 

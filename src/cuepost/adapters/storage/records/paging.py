@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import sqlalchemy as sa
 
@@ -10,22 +11,28 @@ from cuepost.ports.records import Page
 
 
 def newest_first(
-    statement: sa.Select[Any], identifier: sa.ColumnElement[Any], page: Page
+    statement: sa.Select[Any],
+    identifier: sa.ColumnElement[Any],
+    page: Page,
+    since: datetime | None = None,
+    until: datetime | None = None,
 ) -> sa.Select[Any]:
-    if page.before is not None:
-        statement = statement.where(identifier < page.before)
+    """Rows made at `since` or later and before `until`, by the time that their ids carry."""
+    ends = [end for end in (page.before, lowest_at(until) if until else None) if end is not None]
+    begin = lowest_at(since) if since else None
+    statement = between(statement, identifier, begin, min(ends, default=None))
     return statement.order_by(identifier.desc()).limit(page.limit)
 
 
-def within(
+def between(
     statement: sa.Select[Any],
     identifier: sa.ColumnElement[Any],
-    since: datetime | None,
-    until: datetime | None,
+    lowest: UUID | None,
+    end: UUID | None,
 ) -> sa.Select[Any]:
-    """Rows made at `since` or later and before `until`, by the time that their ids carry."""
-    if since is not None:
-        statement = statement.where(identifier >= lowest_at(since))
-    if until is not None:
-        statement = statement.where(identifier < lowest_at(until))
+    """One bound a side: of two, SQLite would seek to the one and read up to the other."""
+    if lowest is not None:
+        statement = statement.where(identifier >= lowest)
+    if end is not None:
+        statement = statement.where(identifier < end)
     return statement

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import artifacts, deliveries, projects
+from cuepost.adapters.storage.tables import artifacts, deliveries, projects, queue
 from cuepost.domain.project import (
     Artifact,
     Origin,
@@ -89,7 +89,8 @@ class ProjectRecords:
         waiting = sa.exists().where(
             deliveries.c.account_id == projects.c.account_id,
             deliveries.c.project_id == projects.c.id,
-            deliveries.c.final_status.is_(None),
+            queue.c.account_id == deliveries.c.account_id,
+            queue.c.delivery_id == deliveries.c.id,
         )
         rows = await self._session.all(
             sa.select(*_COLUMNS)

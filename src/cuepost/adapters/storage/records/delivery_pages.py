@@ -1,0 +1,68 @@
+"""The statements behind pages of deliveries; each costs the same however deep its page lies."""
+
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.records.paging import newest_first
+from cuepost.adapters.storage.tables import deliveries, endpoints, queue
+from cuepost.domain.delivery import LIVE, DeliveryStatus
+from cuepost.domain.ids import instant_of, lowest_at
+from cuepost.ports.history import DeliveryFilter
+from cuepost.ports.records import Page
+
+
+def visible(account_id: UUID) -> sa.Select[Any]:
+    """All but those of endpoints that are deleted and not yet cleared away."""
+    deleted = sa.select(endpoints.c.id).where(
+        endpoints.c.account_id == account_id, endpoints.c.deleted_at.is_not(None)
+    )
+    return sa.select(deliveries).where(
+        deliveries.c.account_id == account_id, deliveries.c.webhook_id.not_in(deleted)
+    )
+
+
+def page_of(account_id: UUID, chosen: DeliveryFilter, page: Page) -> sa.Select[Any]:
+    statement = visible(account_id)
+    for column, value in (
+        (deliveries.c.event_type, chosen.event_type),
+        (deliveries.c.project_id, chosen.project_id),
+        (deliveries.c.event_id, chosen.event_id),
+    ):
+        if value is not None:
+            statement = statement.where(column == value)
+    if chosen.event_id is not None:
+        statement = statement.where(not_before(chosen.event_id))
+    if chosen.webhook_id is not None:
+        statement = statement.where(deliveries.c.webhook_id == chosen.webhook_id)
+    if chosen.status in LIVE:
+        statement = statement.where(deliveries.c.final_status.is_(None), _waits(chosen.status))
+    elif chosen.status is not None:
+        statement = statement.where(deliveries.c.final_status == chosen.status)
+    return newest_first(statement, deliveries.c.id, page, chosen.since, chosen.until)
+
+
+def queued_page(account_id: UUID, chosen: DeliveryFilter, page: Page) -> sa.Select[Any]:
+    """The queue leads: it is small, and has what it needs in the right order."""
+    statement = sa.select(queue).where(
+        queue.c.account_id == account_id, queue.c.state == chosen.status
+    )
+    if chosen.webhook_id is not None:
+        statement = statement.where(queue.c.webhook_id == chosen.webhook_id)
+    if chosen.event_id is not None:
+        statement = statement.where(queue.c.event_id == chosen.event_id)
+    return newest_first(statement, queue.c.delivery_id, page, chosen.since, chosen.until)
+
+
+def _waits(state: DeliveryStatus) -> sa.ColumnElement[bool]:
+    return sa.exists().where(
+        queue.c.account_id == deliveries.c.account_id,
+        queue.c.delivery_id == deliveries.c.id,
+        queue.c.state == state,
+    )
+
+
+def not_before(event_id: UUID) -> sa.ColumnElement[bool]:
+    """No delivery is older than its event; older partitions need not be looked at."""
+    return deliveries.c.id >= lowest_at(instant_of(event_id))

@@ -1,0 +1,49 @@
+"""What SQLite's planner is told of the tables: an account can be large, and what is rare in it.
+
+Without statistics it takes an account for a handful of rows, and would rather read all of it than
+look up a project. Statistics of the real rows would change plans at unforeseen moments, so these
+are fixed: for each index, how many rows the table has, and how many share its first column, its
+first two, and so on.
+"""
+
+import sqlite3
+
+_DELIVERIES = "1000000 100000"
+_QUEUE = "100000 10000"
+
+BELIEVED = {
+    ("artifacts", "artifacts"): "300000 30000 3 1",
+    ("attempts", "sqlite_autoindex_attempts_1"): "1000000 100000 2 2 1",
+    ("deliveries", "deliveries"): f"{_DELIVERIES} 1",
+    ("deliveries", "deliveries_by_account_id_event_id_id"): f"{_DELIVERIES} 3 1",
+    ("deliveries", "deliveries_by_account_id_event_type_id"): f"{_DELIVERIES} 20000 1",
+    ("deliveries", "deliveries_by_account_id_project_id_id"): f"{_DELIVERIES} 10 1",
+    ("deliveries", "deliveries_by_account_id_webhook_id_id"): f"{_DELIVERIES} 10000 1",
+    ("deliveries", "deliveries_by_status"): f"{_DELIVERIES} 30000 1",
+    ("deliveries", "deliveries_by_webhook_status"): f"{_DELIVERIES} 10000 3000 1",
+    ("events", "events_by_account_id_project_id_id"): "500000 50000 4 1",
+    ("events", "events_by_account_id_type_id"): "500000 50000 10000 1",
+    ("events", "sqlite_autoindex_events_1"): "500000 50000 1",
+    ("projects", "projects"): "100000 10000 1",
+    ("projects", "projects_by_access_expires_at"): "10000 1",
+    ("projects", "projects_by_id"): "100000 1",
+    ("queue", "queue"): f"{_QUEUE} 1",
+    ("queue", "queue_by_account_id_state_delivery_id"): f"{_QUEUE} 3000 1",
+    ("queue", "queue_by_account_id_webhook_id_state_delivery_id"): f"{_QUEUE} 1000 300 1",
+    ("reports", "reports_by_created_at"): "1000000 10",
+    ("reports", "sqlite_autoindex_reports_1"): "1000000 100000 1",
+}
+
+
+def tell(driver: sqlite3.Connection) -> None:
+    """Whoever connects from now on knows them, and this connection too."""
+    # The table of statistics cannot be made by hand; this table is the smallest one.
+    driver.execute("ANALYZE alembic_version")
+    rows = driver.execute("SELECT tbl, idx, stat FROM sqlite_stat1 WHERE tbl <> 'alembic_version'")
+    if {(table, index): stat for table, index, stat in rows} != BELIEVED:
+        driver.execute("BEGIN IMMEDIATE")
+        driver.execute("DELETE FROM sqlite_stat1")
+        told = [(*which, stat) for which, stat in BELIEVED.items()]
+        driver.executemany("INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", told)
+        driver.execute("COMMIT")
+    driver.execute("ANALYZE sqlite_master")

@@ -1,0 +1,120 @@
+"""Every plan of SQLite reads what it is asked for, and not the whole account."""
+
+import re
+from collections.abc import Awaitable, Callable
+
+import pytest
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.sqlite_session import driver_of
+from cuepost.adapters.storage.sqlite_statistics import BELIEVED
+from cuepost.domain.delivery import CancelReason
+from cuepost.ports.history import DeliveryFilter
+from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
+from tests.support.records import Records
+from tests.support.store_population import Populated, populate
+from tests.support.store_rows import rows, run
+
+BIG = "deliveries|events|attempts|queue|projects|reports|artifacts"
+# Reads more than what was asked for: everything, or a whole account, or sorts in between.
+BAD = re.compile(rf"^SCAN ({BIG})\b|^SEARCH ({BIG}) .*\(account_id=\?\)$|TEMP B-TREE|AUTOMATIC")
+
+Work = Callable[[Transaction, Populated], Awaitable[object]]
+NOW = Records().clock.now()
+DELETED, EXPIRED = CancelReason.PROJECT_DELETED, CancelReason.PROJECT_ACCESS_EXPIRED
+
+WORK: dict[str, Work] = {
+    "owners": lambda t, p: t.projects.owners([p.project.id]),
+    "lock projects": lambda t, p: t.projects.lock(p.account.id, [p.project.id]),
+    "save projects": lambda t, p: t.projects.save([p.project]),
+    "expired projects": lambda t, p: t.projects.expired(NOW, 5),
+    "replace files": lambda t, p: t.projects.replace_artifacts(p.account.id, {p.project.id: ()}),
+    "find reports": lambda t, p: t.reports.find(p.account.id, ["a", "b"]),
+    "one event": lambda t, p: t.events.get(p.account.id, p.event.id),
+    "one delivery": lambda t, p: t.deliveries.get(p.account.id, p.ended.id),
+    "lock a delivery": lambda t, p: t.deliveries.lock(p.account.id, p.pending.id),
+    "stop a project": lambda t, p: t.deliveries.stop_project(
+        p.account.id, p.project.id, DELETED, NOW
+    ),
+    "stop at the end of access": lambda t, p: t.deliveries.stop_project(
+        p.account.id, p.project.id, EXPIRED, NOW
+    ),
+    "stop an endpoint": lambda t, p: t.deliveries.stop_endpoint(
+        p.account.id, p.endpoint.id, DELETED, NOW
+    ),
+    "send again": lambda t, p: t.deliveries.send_again(p.account.id, [p.ended.id], NOW),
+    "retrying": lambda t, p: t.deliveries.retrying(p.account.id, [p.endpoint.id]),
+    "attempts": lambda t, p: t.attempts.of_delivery(p.account.id, p.ended.id),
+    "last attempts": lambda t, p: t.attempts.last_of(p.account.id, [p.ended.id]),
+    "candidates": lambda t, p: t.bulk_retries.next_candidates(p.job, 5),
+    "count of candidates": lambda t, p: t.bulk_retries.count_candidates(p.job),
+    "delete an endpoint": lambda t, p: t.endpoints.delete(p.account.id, p.endpoint.id, NOW),
+    "deliveries by status": lambda t, p: t.deliveries.page(
+        p.account.id, DeliveryFilter(status=p.ended.status, project_id=p.project.id), Page(5)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORK)
+async def test_a_statement_reads_no_more_than_it_is_asked_for(
+    sqlite_store: SqliteStore, records: Records, name: str
+) -> None:
+    owned = await populate(sqlite_store, records)
+    driver = driver_of(sqlite_store._require_open())
+    heard: list[str] = []
+    async with sqlite_store.transaction() as transaction:
+        driver.set_trace_callback(heard.append)
+        await WORK[name](transaction, owned)
+        driver.set_trace_callback(None)
+        statements = [each for each in heard if not each.startswith("--")]
+        plans = {
+            each: [row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {each}")]
+            for each in statements
+        }
+
+    assert statements
+    assert [(step, each) for each, plan in plans.items() for step in plan if BAD.search(step)] == []
+
+
+async def test_deliveries_of_a_page_of_events_are_found_by_their_events(
+    sqlite_store: SqliteStore, records: Records
+) -> None:
+    """Their order asks for a sort, but of no more rows than the page has deliveries."""
+    owned = await populate(sqlite_store, records)
+    driver = driver_of(sqlite_store._require_open())
+    heard: list[str] = []
+    async with sqlite_store.transaction() as transaction:
+        driver.set_trace_callback(heard.append)
+        await transaction.deliveries.of_events(owned.account.id, [owned.event.id, records.id()])
+        driver.set_trace_callback(None)
+        plan = [row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {heard[0]}")]
+    assert plan[0] == (
+        "SEARCH deliveries USING INDEX deliveries_by_account_id_event_id_id "
+        "(account_id=? AND event_id=? AND id>?)"
+    )
+
+
+async def test_the_planner_is_told_of_every_index_of_the_large_tables(
+    sqlite_store: SqliteStore,
+) -> None:
+    driver = driver_of(sqlite_store._require_open())
+    without_rowid = {row[1] for row in driver.execute("PRAGMA table_list") if row[4]}
+    existing = {
+        (table, table if origin == "pk" and table in without_rowid else index)
+        for table in {table for table, _ in BELIEVED}
+        for _, index, _, origin, _ in driver.execute(f"PRAGMA index_list({table})")
+    }
+    assert set(BELIEVED) == existing
+
+
+async def test_the_planner_is_told_again_when_somebody_has_told_it_otherwise(
+    sqlite_store: SqliteStore,
+) -> None:
+    await run(sqlite_store, sa.text("UPDATE sqlite_stat1 SET stat = '1 1'"))
+    again = SqliteStore(sqlite_store._path, sqlite_store._clock)
+    await again.open()
+    await again.close()
+    found = await rows(sqlite_store, sa.text("SELECT tbl, idx, stat FROM sqlite_stat1"))
+    assert {(row.tbl, row.idx): row.stat for row in found} == BELIEVED
