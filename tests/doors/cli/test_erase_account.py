@@ -16,6 +16,7 @@ UNKNOWN = "0190b7a4-0000-7000-8000-000000000000"
 def furnished_account(terminal: Terminal) -> str:
     """An account with a key, an endpoint, a project and a delivery."""
     account_id: str = terminal.json("accounts", "create")["id"]
+    terminal.json("accounts", "open-access", account_id)
     terminal.json("keys", "create", "--account", account_id)
     owner = Caller(Door.REST, "key:test", UUID(account_id), ACCOUNT_SCOPES, webhooks_enabled=True)
 
