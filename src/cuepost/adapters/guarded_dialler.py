@@ -1,0 +1,185 @@
+"""Opens connections to receivers, and only to addresses that the egress policy allows.
+
+A name is looked up once for each connection, every answer must be allowed, and the connection goes
+to the checked address itself; the name serves for SNI and for the check of the certificate.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from time import perf_counter
+from typing import Final
+
+from cuepost.adapters.http_connection import HttpConnection, TlsBroke
+from cuepost.domain.egress_policy import Address, EgressPolicy, Verdict, judge_answers
+from cuepost.domain.receiver_url import ReceiverUrl
+from cuepost.ports.transport import CannotResolve, Resolver
+
+# A checked address is believed for no longer than this.
+LONGEST_CONNECTION_LIFE_SECONDS: Final = 60.0
+# All addresses of a name are judged, but a name with thousands must not be a way to knock on them.
+MOST_TRIED_OF_A_FAMILY: Final = 2
+_READ_BUFFER_SIZE: Final = 16 * 1024
+# The loop's own limit for a handshake must not come first. It must not be long either: cancelled
+# at the wrong moment, the loop holds on to everything of a connection until then.
+_AFTER_THE_DEADLINE_SECONDS: Final = 1.0
+
+
+class Blocked(Exception):
+    """The policy does not allow one of the receiver's addresses."""
+
+
+@dataclass(slots=True)
+class Journey:
+    """Until when an attempt may last, and how long its phases took.
+
+    A phase that failed has its time too; one that was not gone through has none.
+    """
+
+    deadline: float
+    dns_ms: float | None = None
+    connect_ms: float | None = None
+    tls_ms: float | None = None
+
+
+class GuardedDialler:
+    def __init__(self, policy: EgressPolicy, resolver: Resolver, tls: ssl.SSLContext) -> None:
+        self._policy = policy
+        self._resolver = resolver
+        self._tls = tls
+        self._buffer = memoryview(bytearray(_READ_BUFFER_SIZE))
+
+    async def open(
+        self,
+        url: ReceiverUrl,
+        journey: Journey,
+        on_over: Callable[[HttpConnection], None],
+    ) -> HttpConnection:
+        """Raises Blocked, CannotResolve, TlsBroke, TimeoutError or another OSError."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(journey.deadline - perf_counter()):
+            addresses = await self._checked_addresses(url, journey)
+            expires_at = perf_counter() + LONGEST_CONNECTION_LIFE_SECONDS
+            sock = await _connected(loop, addresses, url.port, journey)
+            receiver = (url.scheme, url.host, url.port)
+            connection = HttpConnection(loop, receiver, self._buffer, expires_at, on_over)
+            await self._start(loop, connection, sock, url, journey)
+            return connection
+
+    async def _checked_addresses(self, url: ReceiverUrl, journey: Journey) -> Sequence[Address]:
+        # The URL was read under the same policy; asked again, since nothing else guards the door.
+        if not self._policy.allows_port(url.port):
+            raise Blocked
+        if url.scheme != "https" and not self._policy.allow_http:
+            raise Blocked
+        addresses = await self._addresses(url, journey)
+        if judge_answers(addresses, self._policy) is not Verdict.ALLOWED:
+            raise Blocked
+        return addresses
+
+    async def _addresses(self, url: ReceiverUrl, journey: Journey) -> Sequence[Address]:
+        if url.address is not None:
+            return (url.address,)
+        began = perf_counter()
+        try:
+            addresses = await self._resolver.addresses(url.host)
+        except OSError as error:
+            raise CannotResolve from error
+        finally:
+            journey.dns_ms = _ms_since(began)
+        if not addresses:
+            raise CannotResolve
+        return addresses
+
+    async def _start(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connection: HttpConnection,
+        sock: socket.socket,
+        url: ReceiverUrl,
+        journey: Journey,
+    ) -> None:
+        began = perf_counter()
+        patience = max(0.0, journey.deadline - began) + _AFTER_THE_DEADLINE_SECONDS
+        try:
+            if url.scheme == "https":
+                await loop.create_connection(
+                    lambda: connection,
+                    sock=sock,
+                    ssl=self._tls,
+                    server_hostname=url.host,
+                    ssl_handshake_timeout=patience,
+                )
+            else:
+                await loop.create_connection(lambda: connection, sock=sock)
+        except BaseException as error:
+            # The loop would wait for a polite farewell when it is cancelled at the wrong moment.
+            connection.abort()
+            sock.close()
+            if isinstance(error, ssl.SSLError):
+                raise TlsBroke from error
+            raise
+        finally:
+            if url.scheme == "https":
+                journey.tls_ms = _ms_since(began)
+
+
+def _to_try(addresses: Sequence[Address]) -> Sequence[Address]:
+    """The first ones of both families in turn, so that one broken family is not all there is."""
+    first = addresses[0].version
+    same = [address for address in addresses if address.version == first]
+    other = [address for address in addresses if address.version != first]
+    pairs = zip_longest(same[:MOST_TRIED_OF_A_FAMILY], other[:MOST_TRIED_OF_A_FAMILY])
+    return [address for address in chain.from_iterable(pairs) if address is not None]
+
+
+async def _connected(
+    loop: asyncio.AbstractEventLoop,
+    addresses: Sequence[Address],
+    port: int,
+    journey: Journey,
+) -> socket.socket:
+    began = perf_counter()
+    try:
+        return await _connected_to_first(loop, _to_try(addresses), port, journey.deadline)
+    finally:
+        journey.connect_ms = _ms_since(began)
+
+
+async def _connected_to_first(
+    loop: asyncio.AbstractEventLoop, addresses: Sequence[Address], port: int, deadline: float
+) -> socket.socket:
+    """To the first that takes the connection; they are tried one after the other.
+
+    Each but the last has an equal share of the time that is left, where the answer is kept a share
+    too: an address that swallows packets must not use up the time of one that would answer.
+    """
+    for untried in range(len(addresses), 1, -1):
+        share = (deadline - perf_counter()) / (untried + 1)
+        try:
+            async with asyncio.timeout(share):
+                return await _connected_to(loop, addresses[-untried], port)
+        except OSError:
+            continue
+    return await _connected_to(loop, addresses[-1], port)
+
+
+async def _connected_to(
+    loop: asyncio.AbstractEventLoop, address: Address, port: int
+) -> socket.socket:
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        await loop.sock_connect(sock, (str(address), port))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _ms_since(began: float) -> float:
+    return (perf_counter() - began) * 1000

@@ -1,0 +1,179 @@
+"""One connection to a receiver: writes a request, waits for its answer, no longer than it may.
+
+Deadlines are instants of `time.perf_counter`, because uvloop's own clock counts milliseconds.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final, cast
+
+from cuepost.adapters.answer_reader import AnswerReader, BadAnswer
+
+Receiver = tuple[str, str, int]
+"""Scheme, host and port: who may use the same connection."""
+
+# How long after its head the rest of an answer is waited for.
+BODY_PATIENCE_SECONDS: Final = 2.0
+
+
+class ConnectionBroke(Exception):
+    """The connection ended before a single byte of an answer came."""
+
+
+class TlsBroke(ConnectionBroke):
+    """TLS is the reason; a server may refuse a TLS 1.3 client after the client's handshake."""
+
+
+class HttpConnection(asyncio.BufferedProtocol):
+    """A BufferedProtocol, because that reads TLS into one buffer instead of making bytes objects.
+
+    Cancelling an exchange ends the connection. There is one alarm, and it is only ever moved
+    forward: when it rings too early it is set again, which is cheaper than a timer per exchange.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        receiver: Receiver,
+        buffer: memoryview,
+        expires_at: float,
+        on_over: Callable[["HttpConnection"], None],
+    ) -> None:
+        """`buffer` may be shared: the loop fills it and hands it over before it reads again."""
+        self._loop = loop
+        self.receiver = receiver
+        self._buffer = buffer
+        self._on_over = on_over
+        self.answer = AnswerReader()
+        self._transport: asyncio.Transport | None = None
+        self._waiter: asyncio.Future[Exception | None] | None = None
+        self._spoilt_by: Exception | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._rings_at = self._deadline = self.expires_at = expires_at
+        self._sent_at = self._first_byte_at = 0.0
+        self.usable = False
+
+    @property
+    def first_byte_ms(self) -> float:
+        return (self._first_byte_at - self._sent_at) * 1000
+
+    async def exchange(self, request: bytes, deadline: float) -> None:
+        """Then `answer` has it, until the next; TimeoutError, ConnectionBroke or BadAnswer."""
+        if self._transport is None or not self.usable:
+            raise self._spoilt_by or ConnectionBroke
+        self.answer.begin()
+        self._first_byte_at = 0.0
+        self._deadline = deadline
+        self._sent_at = perf_counter()
+        waiter = self._waiter = self._loop.create_future()
+        self._transport.write(request)
+        if self._alarm is None or deadline < self._rings_at:
+            self._ring_by(min(deadline, self.expires_at))
+        try:
+            failure = await waiter
+        except BaseException:
+            self._waiter = None
+            self.abort()
+            raise
+        if failure is not None:
+            raise failure
+
+    def abort(self) -> None:
+        self.usable = False
+        if self._transport is not None:
+            self._transport.abort()
+        self._on_over(self)
+
+    # What the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports have the interface without the base class.
+        self._transport = cast(asyncio.Transport, transport)
+        self.usable = True
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, count: int) -> None:
+        if self._waiter is None:
+            # Nobody asked: whatever it is, the next request must not take it for its answer.
+            self._spoilt_by = BadAnswer()
+            self.abort()
+            return
+        answer = self.answer
+        in_body = answer.status
+        if not self._first_byte_at:
+            self._first_byte_at = perf_counter()
+        try:
+            answer.feed(self._buffer[:count])
+        except BadAnswer as error:
+            self._settle(error)
+            return
+        if answer.over:
+            self._settle()
+        elif answer.status and not in_body:
+            self._deadline = min(self._deadline, perf_counter() + BODY_PATIENCE_SECONDS)
+            self._ring_by(self._deadline)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.usable = False
+        self._transport = None
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._on_over(self)
+        broke = TlsBroke() if isinstance(error, ssl.SSLError) else ConnectionBroke()
+        if self._waiter is None:
+            self._spoilt_by = self._spoilt_by or broke
+        elif not self._first_byte_at:
+            self._settle(broke)
+        else:
+            self._settle_with_what_came(whole=error is None)
+        self.answer.release()
+
+    def _settle_with_what_came(self, *, whole: bool) -> None:
+        try:
+            if whole:
+                self.answer.connection_ended()
+            else:
+                self.answer.cut()
+        except BadAnswer as error:
+            self._settle(error)
+        else:
+            self._settle()
+
+    def _settle(self, failure: Exception | None = None) -> None:
+        waiter, self._waiter = self._waiter, None
+        # Done already when the waiting task has just been cancelled.
+        if waiter is not None and not waiter.done():
+            waiter.set_result(failure)
+        if failure is not None or not self.answer.reusable or self._has_unsent_bytes():
+            self.abort()
+
+    def _has_unsent_bytes(self) -> bool:
+        return self._transport is None or self._transport.get_write_buffer_size() > 0
+
+    # The alarm: for the deadline while an exchange is on, for the end of its life while it rests
+
+    def _ring_by(self, due: float) -> None:
+        if self._alarm is not None:
+            if self._rings_at <= due:
+                return
+            self._alarm.cancel()
+        self._rings_at = due
+        self._alarm = self._loop.call_later(max(0.0, due - perf_counter()), self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        due = self.expires_at if self._waiter is None else self._deadline
+        if perf_counter() < due:
+            self._ring_by(due)
+        elif self._waiter is None:
+            self.abort()
+        elif self.answer.status:
+            self.answer.cut()
+            self._settle()
+        else:
+            self._settle(TimeoutError())
