@@ -1,17 +1,22 @@
-"""For tests of cuepost and with cuepost: a clock that jumps, ids that repeat, factories."""
+"""For tests of cuepost and with cuepost: a jumping clock, ids that repeat, scripted receivers."""
 
 import asyncio
 import hashlib
 import heapq
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from uuid import UUID
 
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Account, Caller, Door
+from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.ids import compose
 from cuepost.domain.instants import to_millis
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
+from cuepost.ports.runtime import Clock
+from cuepost.ports.transport import Exchange, Headers, Request
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 
@@ -20,12 +25,18 @@ class VirtualClock:
     """Stands still until it is told to go; whoever waits is woken when the time has come."""
 
     def __init__(self, start: datetime = START) -> None:
-        self._now = start
+        self._start = self._now = start
         self._order = count()
         self._waiting: list[tuple[datetime, int, asyncio.Future[None]]] = []
 
     def now(self) -> datetime:
         return self._now
+
+    def restart(self) -> None:
+        """Back to the start; only while nobody waits."""
+        self._waiting = [each for each in self._waiting if not each[2].done()]
+        assert not self._waiting
+        self._now = self._start
 
     def advance(self, seconds: float = 0, **more: float) -> None:
         self._now += timedelta(seconds=seconds, **more)
@@ -34,11 +45,31 @@ class VirtualClock:
             if not woken.done():
                 woken.set_result(None)
 
+    def jump(self) -> bool:
+        """On to the next instant that somebody waits for; False when nobody waits."""
+        while self._waiting and self._waiting[0][2].done():
+            heapq.heappop(self._waiting)
+        if not self._waiting:
+            return False
+        due, _, woken = heapq.heappop(self._waiting)
+        self._now = max(self._now, due)
+        woken.set_result(None)
+        return True
+
     async def wait(self, seconds: float) -> None:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         due = self._now + timedelta(seconds=seconds)
         heapq.heappush(self._waiting, (due, next(self._order), woken))
         await woken
+
+    async def wait_for(self, event: asyncio.Event, seconds: float) -> bool:
+        async with asyncio.TaskGroup() as race:
+            timer = race.create_task(self.wait(seconds))
+            waiter = race.create_task(event.wait())
+            await asyncio.wait([timer, waiter], return_when=asyncio.FIRST_COMPLETED)
+            timer.cancel()
+            waiter.cancel()
+        return event.is_set()
 
 
 class SequentialIds:
@@ -61,6 +92,84 @@ class RepeatableEntropy:
     def __call__(self, count: int) -> bytes:
         label = f"{self._seed}:{next(self._calls)}".encode()
         return hashlib.shake_256(label).digest(count)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a receiver does: a status or a fault, after so many seconds."""
+
+    status: int | None = 200
+    fault: Outcome | None = None
+    seconds: float = 0.0
+    headers: Headers = ()
+    body: bytes = b""
+
+
+# Takes the request and never answers.
+HANGS = Answer(status=None, fault=Outcome.TIMEOUT, seconds=float("inf"))
+
+
+@dataclass(slots=True)
+class Sent:
+    """A request, when it began, and the answer; `ended_at` is None while it is in flight."""
+
+    at: datetime
+    request: Request
+    answer: Answer
+    ended_at: datetime | None = None
+
+    def header(self, name: str) -> str:
+        return dict(self.request.headers)[name]
+
+
+class ScriptedTransport:
+    """A Transport without a network: answers as it is told, and remembers what was sent."""
+
+    def __init__(self, clock: Clock, script: Callable[[Request], Answer] | None = None) -> None:
+        self._clock = clock
+        self._script = script or (lambda _: Answer())
+        self._next: dict[str, deque[Answer]] = defaultdict(deque)
+        self._in_flight: Counter[str] = Counter()
+        self.sent: list[Sent] = []
+        self.most_in_flight: Counter[str] = Counter()
+
+    def will(self, url: str, *answers: Answer | Outcome | int) -> None:
+        """The next requests to this address are answered so; those after them as scripted."""
+        self._next[url] += [_answer(each) for each in answers]
+
+    async def send(self, request: Request) -> Exchange:
+        url = request.url.text
+        answer = self._next[url].popleft() if self._next[url] else self._script(request)
+        sent = Sent(self._clock.now(), request, answer)
+        self.sent.append(sent)
+        self._in_flight[url] += 1
+        self.most_in_flight[url] = max(self.most_in_flight[url], self._in_flight[url])
+        try:
+            return await self._exchanged(request, answer)
+        finally:
+            self._in_flight[url] -= 1
+            sent.ended_at = self._clock.now()
+
+    async def _exchanged(self, request: Request, answer: Answer) -> Exchange:
+        took = min(answer.seconds, request.timeout_seconds)
+        if took > 0:
+            await self._clock.wait(took)
+        if answer.seconds > request.timeout_seconds:
+            return Exchange(took * 1000, Timings(), fault=Outcome.TIMEOUT)
+        return Exchange(
+            took * 1000,
+            Timings(),
+            fault=answer.fault,
+            status=answer.status if answer.fault is None else None,
+            headers=answer.headers,
+            body=answer.body,
+        )
+
+
+def _answer(told: Answer | Outcome | int) -> Answer:
+    if isinstance(told, Outcome):
+        return Answer(status=None, fault=told)
+    return Answer(status=told) if isinstance(told, int) else told
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tests.support.store_rows import AnyStore, run
 
 NOW = Records().clock.now()
 SOME_ID = Records().id()
-LEASE = {"lease_token": SOME_ID, "lease_expires_at": NOW}
+LEASE = {"lease_token": SOME_ID}
 ENDED = {"finished_at": NOW, "reason": None}
 
 REFUSED: list[tuple[str, sa.Table, dict[str, Any]]] = [

@@ -40,9 +40,7 @@ def delivery(records: Records, endpoint: Endpoint, status: DeliveryStatus) -> De
 async def lease(store: AnyStore, records: Records) -> None:
     await run(
         store,
-        sa.update(queue).values(
-            state="delivering", lease_token=records.id(), lease_expires_at=records.clock.now()
-        ),
+        sa.update(queue).values(state="delivering", lease_token=records.id()),
     )
 
 

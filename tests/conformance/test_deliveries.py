@@ -31,7 +31,6 @@ async def put(store: AnyStore, records: Records, delivery: Delivery, state: str)
             state=state,
             due_at=records.clock.now() + timedelta(minutes=1),
             lease_token=records.id() if leased else None,
-            lease_expires_at=records.clock.now() if leased else None,
         ),
     )
 
@@ -89,7 +88,8 @@ async def test_only_deliveries_that_are_not_ended_are_queued(
     found = await rows(store, sa.select(queue).order_by(queue.c.delivery_id))
 
     assert [tuple(row) for row in found] == [
-        (*identity(each), "pending", each.created_at, 0, None, None, None) for each in pending
+        (*identity(each), "pending", each.created_at, each.trigger, 1, 0, 0, None, None)
+        for each in pending
     ]
 
 

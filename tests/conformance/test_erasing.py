@@ -1,9 +1,8 @@
 """Erasing an account leaves no row of it, and every row of the others."""
 
-from cuepost.adapters.storage.tables import metadata
 from tests.support.records import Records
 from tests.support.store_population import populate
-from tests.support.store_rows import AnyStore, row_counts
+from tests.support.store_rows import OWNED_TABLES, AnyStore, row_counts
 
 
 async def test_nothing_of_an_erased_account_is_left_in_any_table(
@@ -11,7 +10,7 @@ async def test_nothing_of_an_erased_account_is_left_in_any_table(
 ) -> None:
     kept = await populate(store, records)
     before = await row_counts(store)
-    assert set(before) == {table.name for table in metadata.sorted_tables}
+    assert set(before) == {table.name for table in OWNED_TABLES}
     erased = await populate(store, records)
 
     async with store.transaction() as transaction:

@@ -12,7 +12,7 @@ from cuepost.domain.event import SilenceReason
 from cuepost.ports.records import Page, RememberedAnswer
 from cuepost.ports.store import Contention
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore, row_counts
+from tests.support.store_rows import AnyStore
 
 OWNER = UUID(int=7)
 MILLISECOND = timedelta(milliseconds=1)
@@ -58,17 +58,6 @@ async def test_a_report_is_answered_once(store: AnyStore, records: Records) -> N
     async with store.snapshot() as transaction:
         found = await transaction.reports.find(account_id, [answer.report_id])
     assert found == {answer.report_id: answer}
-
-
-async def test_old_reports_are_forgotten(store: AnyStore, records: Records) -> None:
-    account_id, now = records.id(), records.clock.now()
-    old, young = records.answer(), records.answer()
-    async with store.transaction() as transaction:
-        await transaction.reports.add(account_id, [old], now - MILLISECOND)
-        await transaction.reports.add(account_id, [young], now)
-        await transaction.reports.forget_before(now)
-        asked = [old.report_id, young.report_id]
-        assert await transaction.reports.find(account_id, asked) == {young.report_id: young}
 
 
 async def claim(
@@ -121,16 +110,6 @@ async def test_a_claim_that_is_rolled_back_leaves_the_key_free(
     assert await claim(store, records, "key", b"b") is None
 
 
-async def test_old_idempotency_keys_are_forgotten(store: AnyStore, records: Records) -> None:
-    await claim(store, records, "old", b"a")
-    records.clock.advance(0.001)
-    await claim(store, records, "young", b"a")
-    async with store.transaction() as transaction:
-        await transaction.idempotency.forget_before(records.clock.now())
-    assert await row_counts(store) == {"idempotency_keys": 1}
-    assert await claim(store, records, "young", b"b") == RememberedAnswer(b"a", None)
-
-
 async def test_audit_entries_come_back_newest_first(store: AnyStore, records: Records) -> None:
     account_id = records.id()
     entries = [
@@ -145,15 +124,3 @@ async def test_audit_entries_come_back_newest_first(store: AnyStore, records: Re
         first = await transaction.audit.page(account_id, Page(3))
         rest = await transaction.audit.page(account_id, Page(100, first[-1].id))
     assert [*first, *rest] == entries[::-1]
-
-
-async def test_old_audit_entries_are_forgotten(store: AnyStore, records: Records) -> None:
-    account_id = records.id()
-    old = records.audit_entry(account_id)
-    records.clock.advance(0.001)
-    young = records.audit_entry(account_id)
-    async with store.transaction() as transaction:
-        await transaction.audit.add(old)
-        await transaction.audit.add(young)
-        await transaction.audit.forget_before(records.clock.now())
-        assert await transaction.audit.page(account_id, Page(10)) == [young]

@@ -9,7 +9,6 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.tables import metadata
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports import history as history_ports
@@ -19,7 +18,7 @@ from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 from tests.support.records import Records
 from tests.support.store_population import Populated, populate
-from tests.support.store_rows import AnyStore, rows
+from tests.support.store_rows import OWNED_TABLES, AnyStore, rows
 
 ALL = Page(100)
 
@@ -141,7 +140,7 @@ ADDITIONS: dict[str, tuple[Call, object]] = {
 
 async def dump(store: AnyStore, account_id: UUID) -> dict[str, list[tuple[Any, ...]]]:
     found = {}
-    for table in metadata.sorted_tables:
+    for table in OWNED_TABLES:
         owner = table.c.account_id if "account_id" in table.c else table.c.id
         statement = sa.select(table).where(owner == account_id)
         in_order = statement.order_by(*table.primary_key.columns)

@@ -40,6 +40,10 @@ class HastyClock:
         self.waited += seconds
         await anyio.lowlevel.checkpoint()
 
+    async def wait_for(self, event: asyncio.Event, seconds: float) -> bool:
+        await self.wait(seconds)
+        return event.is_set()
+
 
 async def add(store: SqliteStore, account: Account) -> None:
     async with store.transaction() as transaction:

@@ -6,12 +6,14 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
 from tests.e2e.story import WELL, Visitor, health, keys_in, request
 from tests.support.postgres import fresh_database_sync
+from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import (
     PATIENCE_SECONDS,
     Ended,
@@ -20,14 +22,26 @@ from tests.support.service_process import (
     run,
 )
 
-URL = "https://hooks.example.com/cuepost"
+HOOK = "/cuepost"
 LONELY_KEY = "give all of them the same CUEPOST_MASTER_KEY\n"
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> dict[str, str]:
-    """An empty data folder and a port that is free now."""
-    return {"DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port())}
+def receiver() -> Iterator[RecordingReceiver]:
+    with RecordingReceiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def settings(tmp_path: Path, receiver: RecordingReceiver) -> dict[str, str]:
+    """An empty data folder, a port that is free now, and a receiver that may be called."""
+    return {
+        "DATA_DIR": str(tmp_path / "data"),
+        "PORT": str(free_port()),
+        "RECEIVER_HTTP": "true",
+        "RECEIVER_NETWORKS": "127.0.0.0/8",
+        "RECEIVER_PORTS": f"443,{receiver.port}",
+    }
 
 
 @pytest.fixture
@@ -47,13 +61,14 @@ def visitor_of(service: ServiceProcess, settings: dict[str, str]) -> Visitor:
     return Visitor(base_url(settings), keys)
 
 
-def walk_through(visitor: Visitor) -> None:
-    """Endpoint, project, milestones, and a delivery that waits to be sent."""
-    endpoint = visitor.post("/v1/webhooks", {"url": URL})
+def walk_through(visitor: Visitor, receiver: RecordingReceiver) -> None:
+    """Endpoint, project, milestones, and a delivery."""
+    endpoint = visitor.post("/v1/webhooks", {"url": receiver.url(HOOK)})
     project_id = visitor.finish_a_project()
 
-    [delivery] = visitor.get("/v1/deliveries")["data"]
-    assert delivery | {"eventType": "project.completed", "status": "pending"} == delivery
+    delivery = ended_delivery(visitor)
+    assert delivery | {"eventType": "project.completed", "status": "delivered"} == delivery
+    assert [each.event_id for each in receiver.seen()] == [delivery["eventId"]]
     assert (delivery["webhookId"], delivery["projectId"]) == (endpoint["id"], project_id)
     shown = visitor.get(f"/v1/webhooks/{endpoint['id']}/deliveries/{delivery['id']}")
     assert shown["event"]["data"] == {
@@ -64,18 +79,28 @@ def walk_through(visitor: Visitor) -> None:
     }
 
 
+def ended_delivery(visitor: Visitor) -> Any:
+    """The only one there is, once nothing is to be done for it any more."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        [delivery] = visitor.get("/v1/deliveries")["data"]
+        if delivery["status"] not in {"pending", "delivering"}:
+            return delivery
+        assert time.monotonic() < deadline
+
+
 def everything(visitor: Visitor) -> list[object]:
     paths = ("/v1/webhooks", "/v1/projects", "/v1/events", "/v1/deliveries")
     return [visitor.get(path) for path in paths]
 
 
 def test_the_first_start_hands_over_keys_and_a_restart_keeps_everything(
-    settings: dict[str, str],
+    settings: dict[str, str], receiver: RecordingReceiver
 ) -> None:
     with ServiceProcess(settings) as first:
         assert health(base_url(settings)) == WELL
         visitor = visitor_of(first, settings)
-        walk_through(visitor)
+        walk_through(visitor, receiver)
         before = everything(visitor)
         assert first.stop() == Ended(0, "")
     with ServiceProcess(settings) as second:
@@ -108,10 +133,12 @@ def test_answers_do_not_say_which_server_gives_them(settings: dict[str, str]) ->
     assert "date" in headers
 
 
-def test_after_a_kill_all_that_was_acknowledged_is_there(settings: dict[str, str]) -> None:
+def test_after_a_kill_all_that_was_acknowledged_is_there(
+    settings: dict[str, str], receiver: RecordingReceiver
+) -> None:
     with ServiceProcess(settings) as first:
         visitor = visitor_of(first, settings)
-        walk_through(visitor)
+        walk_through(visitor, receiver)
         before = everything(visitor)
         first.kill()
     with ServiceProcess(settings) as second:
@@ -141,10 +168,12 @@ def test_a_port_that_is_taken_is_said_in_one_line(settings: dict[str, str]) -> N
     assert not Path(settings["DATA_DIR"]).exists()
 
 
-def test_a_bulk_retry_is_done_by_the_running_service(settings: dict[str, str]) -> None:
+def test_a_bulk_retry_is_done_by_the_running_service(
+    settings: dict[str, str], receiver: RecordingReceiver
+) -> None:
     with ServiceProcess(settings) as service:
         visitor = visitor_of(service, settings)
-        endpoint = visitor.post("/v1/webhooks", {"url": URL})
+        endpoint = visitor.post("/v1/webhooks", {"url": receiver.url(HOOK)})
         address = f"/v1/webhooks/{endpoint['id']}"
         visitor.patch(address, {"enabled": False})
         visitor.finish_a_project()
@@ -158,8 +187,8 @@ def test_a_bulk_retry_is_done_by_the_running_service(settings: dict[str, str]) -
         while visitor.get(f"{address}/retries/{job['id']}")["status"] == "running":
             assert time.monotonic() < deadline
 
-        [again] = visitor.get("/v1/deliveries")["data"]
-        assert (again["status"], again["budget"]) == ("pending", 2)
+        again = ended_delivery(visitor)
+        assert (again["status"], again["budget"]) == ("delivered", 2)
 
 
 def test_a_key_that_an_operator_revokes_is_soon_refused(settings: dict[str, str]) -> None:
@@ -175,11 +204,13 @@ def test_a_key_that_an_operator_revokes_is_soon_refused(settings: dict[str, str]
         assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
 
 
-def test_another_master_key_is_found_at_the_start(settings: dict[str, str]) -> None:
+def test_another_master_key_is_found_at_the_start(
+    settings: dict[str, str], receiver: RecordingReceiver
+) -> None:
     old, new = (b64encode(bytes([number]) * 32).decode() for number in (1, 2))
     with ServiceProcess(settings | {"MASTER_KEY": old}) as service:
         visitor = visitor_of(service, settings)
-        visitor.post("/v1/webhooks", {"url": URL})
+        visitor.post("/v1/webhooks", {"url": receiver.url(HOOK)})
         service.stop()
 
     ended = run(settings | {"MASTER_KEY": new}, "serve")
@@ -191,7 +222,9 @@ def test_another_master_key_is_found_at_the_start(settings: dict[str, str]) -> N
         assert len(visitor.get("/v1/webhooks")["data"]) == 1
 
 
-def test_postgres_is_served_once_it_was_migrated(postgres_settings: dict[str, str]) -> None:
+def test_postgres_is_served_once_it_was_migrated(
+    postgres_settings: dict[str, str], receiver: RecordingReceiver
+) -> None:
     ended = run(postgres_settings, "api")
     assert (ended.returncode, ended.stderr) == (
         1,
@@ -205,7 +238,7 @@ def test_postgres_is_served_once_it_was_migrated(postgres_settings: dict[str, st
         assert api.stop() == Ended(0, "")
     with ServiceProcess(postgres_settings) as whole:
         visitor = visitor_of(whole, postgres_settings)
-        walk_through(visitor)
+        walk_through(visitor, receiver)
         before = everything(visitor)
         whole.kill()
     with ServiceProcess(postgres_settings, "api") as api:

@@ -33,6 +33,9 @@ class RestingClock:
         finally:
             self._due.remove(due)
 
+    async def wait_for(self, event: asyncio.Event, seconds: float) -> bool:
+        return await self._clock.wait_for(event, seconds)
+
     async def wait_for_rest(self, chores: int) -> None:
         with anyio.fail_after(PATIENCE_SECONDS):
             while len(self._due) < chores or min(self._due) <= self.now():

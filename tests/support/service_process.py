@@ -5,6 +5,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ PATIENCE_SECONDS = 30.0
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """The environment of this process, with these settings of cuepost and no others."""
+    """The environment of this process, with these settings of cuepost; it tells only of trouble."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CUEPOST_")}
-    return kept | {f"CUEPOST_{name}": value for name, value in settings.items()}
+    chosen = {"LOG_LEVEL": "warning", **settings}
+    return kept | {f"CUEPOST_{name}": value for name, value in chosen.items()}
 
 
 def command(*arguments: str) -> list[str]:
@@ -50,20 +52,24 @@ class Ended:
 
 
 class ServiceProcess:
-    """`cuepost serve` or `cuepost api`, from its greeting to its end."""
+    """`cuepost serve`, `api` or `worker`, from its greeting to its end."""
 
     def __init__(self, settings: Mapping[str, str], half: str = "serve") -> None:
+        self.half = half
+        # Not a pipe: one that nobody reads would hold up a process that has much to say.
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as this object
         self._process = subprocess.Popen(
             command(half),
             env=environment(settings),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._stderr,
         )
         try:
             self.greeting = self._read_greeting()
         except BaseException:
             self.kill()
+            self._stderr.close()
             raise
 
     def stop(self) -> Ended:
@@ -72,8 +78,8 @@ class ServiceProcess:
         return self.wait()
 
     def wait(self) -> Ended:
-        _, said = self._process.communicate(timeout=PATIENCE_SECONDS)
-        return Ended(self._process.returncode, said.decode())
+        self._process.communicate(timeout=PATIENCE_SECONDS)
+        return Ended(self._process.returncode, self.said)
 
     def kill(self) -> None:
         self._process.kill()
@@ -82,12 +88,26 @@ class ServiceProcess:
     def send_signal(self, number: int) -> None:
         self._process.send_signal(number)
 
+    @property
+    def said(self) -> str:
+        """On standard error, up to now."""
+        size = os.fstat(self._stderr.fileno()).st_size
+        return os.pread(self._stderr.fileno(), size, 0).decode()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._process.poll() is None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.is_running:
             self.kill()
+        if kind is not None:
+            # pytest shows it beside the failure.
+            sys.stderr.write(f"--- {self.half} ended with {self._process.returncode}\n{self.said}")
+        self._stderr.close()
 
     def _read_greeting(self) -> str:
         """It is written in one piece, as soon as connections are taken."""
@@ -100,6 +120,6 @@ class ServiceProcess:
             piece = os.read(self._process.stdout.fileno(), 65_536) if ready else b""
             if not piece:
                 self.kill()
-                raise AssertionError(f"no greeting, but {text!r}")
+                raise AssertionError(f"no greeting, but {text!r}; {self.said}")
             text += piece
         return text.decode()

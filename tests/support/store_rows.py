@@ -11,6 +11,12 @@ from cuepost.adapters.storage.tables import deliveries, endpoints, metadata, que
 from cuepost.adapters.storage.transaction import RecordsTransaction
 
 AnyStore: TypeAlias = SqliteStore | PostgresStore
+# The others are about the processes at work, and say nothing of any account.
+OWNED_TABLES = [
+    table
+    for table in metadata.sorted_tables
+    if "account_id" in table.c or table.name in {"accounts", "api_keys"}
+]
 
 
 async def rows(store: AnyStore, statement: sa.Executable) -> Sequence[sa.Row[Any]]:

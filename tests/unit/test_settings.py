@@ -54,6 +54,8 @@ def test_without_any_variable_every_setting_has_the_default_of_the_contract() ->
         extra_ca_file=None,
         rate_limit=6000,
         service_rate_limit=600_000,
+        worker_port=None,
+        log_level="INFO",
     )
 
 
@@ -82,6 +84,8 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         EXTRA_CA_FILE="",
         RATE_LIMIT="60",
         SERVICE_RATE_LIMIT="600",
+        WORKER_PORT="9100",
+        LOG_LEVEL="debug",
     ) == Settings(
         data_dir=tmp_path,
         database_url=DatabaseUrl(url="postgresql://user:word@db:5433/cuepost?sslmode=require"),
@@ -105,6 +109,8 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         extra_ca_file=None,
         rate_limit=60,
         service_rate_limit=600,
+        worker_port=9100,
+        log_level="DEBUG",
     )
 
 

@@ -1,6 +1,7 @@
 """The real clock, real ids and real chance: the only place that asks the outside world."""
 
 import asyncio
+import random
 import secrets
 import time
 from datetime import datetime
@@ -19,6 +20,13 @@ class SystemClock:
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    async def wait_for(self, event: asyncio.Event, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                return await event.wait()
+        except TimeoutError:
+            return False
 
 
 class SystemIds:
@@ -41,3 +49,8 @@ class SystemIds:
 
 def system_entropy(count: int) -> bytes:
     return secrets.token_bytes(count)
+
+
+def system_jitter() -> float:
+    """A number in [0, 1)."""
+    return random.random()

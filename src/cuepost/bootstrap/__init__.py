@@ -22,8 +22,11 @@ class HouseOnDemand:
     def migrate(self) -> None:
         self._house.migrate()
 
-    def serve(self, greet: Work[None]) -> None:
-        self._house.serve(greet)
+    def serve(self, greet: Work[None], *, sending: bool) -> None:
+        self._house.serve(greet, sending=sending)
+
+    def work(self, greet: Work[None]) -> None:
+        self._house.work(greet)
 
 
 def main() -> None:

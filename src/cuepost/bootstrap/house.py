@@ -13,13 +13,26 @@ from cuepost.adapters.master_key_file import BadKeyFile
 from cuepost.adapters.secret_box import CannotOpen
 from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.system_clock import SystemClock
+from cuepost.bootstrap.delivery import AlreadyServed
 from cuepost.bootstrap.parts import NoStore, opened_store, running
-from cuepost.bootstrap.server import CannotListen, serve
+from cuepost.bootstrap.server import CannotListen, OneProcessOnly, serve, work
 from cuepost.doors.cli.house import CannotRun, Opened, Unusable, Work
 from cuepost.ports.store import Contention, StoreUnavailable
-from cuepost.settings import BadSettings, load
+from cuepost.settings import BadSettings, Settings, load
 
 T = TypeVar("T")
+
+
+OPERATORS_MATTERS = (
+    AlreadyServed,
+    BadKeyFile,
+    CannotListen,
+    CannotOpen,
+    NoStore,
+    OneProcessOnly,
+    StoreUnavailable,
+    WrongSchema,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +55,24 @@ class RealHouse:
 
         _run(do())
 
-    def serve(self, greet: Work[None]) -> None:
+    def serve(self, greet: Work[None], *, sending: bool) -> None:
         async def do() -> None:
-            await serve(load(self.environ), greet)
+            await serve(_logging(load(self.environ)), greet, sending=sending)
 
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         _run(do())
+
+    def work(self, greet: Work[None]) -> None:
+        async def do() -> None:
+            await work(_logging(load(self.environ)), greet)
+
+        _run(do())
+
+
+def _logging(settings: Settings) -> Settings:
+    """Ours from the level that is set; of libraries only what somebody has to know."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("cuepost").setLevel(settings.log_level)
+    return settings
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
@@ -62,7 +87,7 @@ def _in_one_line() -> Iterator[None]:
         yield
     except BadSettings as error:
         raise Unusable(str(error)) from error
-    except (BadKeyFile, CannotListen, CannotOpen, NoStore, StoreUnavailable, WrongSchema) as error:
+    except OPERATORS_MATTERS as error:
         raise CannotRun(" ".join(str(error).split())) from error
     except Contention as error:
         raise CannotRun("Others changed the same things at the same time; try again.") from error

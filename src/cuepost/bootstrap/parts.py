@@ -31,6 +31,7 @@ class Parts:
     settings: Settings
     store: Store
     ambient: Ambient
+    rules: Rules
     service: Service
 
 
@@ -40,7 +41,8 @@ async def running(settings: Settings, *, migrating: bool = False) -> AsyncIterat
     box = AesGcmBox(_master_keys(settings), system_entropy)
     ambient = Ambient(clock, SystemIds(), system_entropy, box)
     async with opened_store(settings, clock, migrating=migrating) as store:
-        yield Parts(settings, store, ambient, assemble(store, ambient, _rules(settings)))
+        rules = _rules(settings)
+        yield Parts(settings, store, ambient, rules, assemble(store, ambient, rules))
 
 
 @asynccontextmanager

@@ -5,16 +5,20 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 
 import uvicorn
+from starlette.types import ASGIApp
 
+from cuepost.bootstrap.delivery import announcing, delivering
+from cuepost.bootstrap.metrics import Metrics
 from cuepost.bootstrap.parts import Parts, running
 from cuepost.doors.cli.house import Opened, Work
-from cuepost.doors.rest.app import create_app
+from cuepost.doors.rest.app import create_app, create_vital_signs
 from cuepost.doors.rest.open_pages import HealthChecks
+from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.housekeeping import Housekeeper, house_chores
 from cuepost.ports.records import Page
 from cuepost.ports.runtime import SecretBox
@@ -32,6 +36,13 @@ class CannotListen(Exception):
     """The address to listen on is not to be had."""
 
 
+class OneProcessOnly(Exception):
+    """An embedded store has one process that sends, 'cuepost serve'; workers need PostgreSQL."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)
+
+
 class GracefulServer(uvicorn.Server):
     """Leaves signals to the event loop; uvicorn would end by the signal in the end, not with 0."""
 
@@ -44,29 +55,106 @@ class GracefulServer(uvicorn.Server):
         self.force_exit, self.should_exit = self.should_exit, True
 
 
-async def serve(settings: Settings, greet: Work[None]) -> None:
-    with _listening(settings) as listener:
-        async with running(settings) as parts:
-            _warn_of_lonely_key(settings)
-            await _require_fitting_key(parts.store, parts.ambient.box)
-            server = _server(parts)
-            with _stopped_by_signals(server):
+async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None:
+    """The API, and with `sending` the delivery as well."""
+    with _plain_faults(), _listening(settings.host, settings.port, "CUEPOST_PORT") as listener:
+        async with (
+            _ready(settings) as (parts, metrics),
+            _halves(parts, metrics, sending=sending) as dispatcher,
+        ):
+            server = _server(_api(parts, metrics, _health(parts, dispatcher)), metrics)
+            with _stopped_by_signals(server.stop):
                 await greet(Opened(parts.service, settings))
-                await _serve_and_keep_house(server, listener, parts)
+                async with _kept_house(parts):
+                    await server.serve(sockets=[listener])
+
+
+async def work(settings: Settings, greet: Work[None]) -> None:
+    """The delivery alone."""
+    if settings.database_url.path is not None:
+        raise OneProcessOnly
+    with _plain_faults(), _listening_of_worker(settings) as listener:
+        async with (
+            _ready(settings) as (parts, metrics),
+            delivering(parts, metrics.engine) as dispatcher,
+            _kept_house(parts),
+        ):
+            stop = asyncio.Event()
+            with _stopped_by_signals(stop.set):
+                await greet(Opened(parts.service, settings))
+                async with _shown(parts, metrics, dispatcher, listener):
+                    await stop.wait()
+
+
+@asynccontextmanager
+async def _shown(
+    parts: Parts, metrics: Metrics, dispatcher: Dispatcher, listener: socket.socket | None
+) -> AsyncIterator[None]:
+    """A worker's health and metrics, where somebody wants to see them."""
+    if listener is None:
+        yield
+        return
+    app = create_vital_signs(_health(parts, dispatcher), metrics.registry)
+    server = _server(app, metrics)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listener]))
+        yield
+        server.stop()
 
 
 @contextmanager
-def _listening(settings: Settings) -> Iterator[socket.socket]:
-    """Connections are taken from here on, and answered once the server runs."""
-    where = f"{settings.host} port {settings.port}"
+def _plain_faults() -> Iterator[None]:
+    """One fault in groups of tasks comes out as itself, so that it can be told in a line."""
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+        yield
+    except ExceptionGroup as group:
+        fault: Exception = group
+        while isinstance(fault, ExceptionGroup) and len(fault.exceptions) == 1:
+            [fault] = fault.exceptions
+        raise fault from None
+
+
+@asynccontextmanager
+async def _ready(settings: Settings) -> AsyncIterator[tuple[Parts, Metrics]]:
+    async with running(settings) as parts:
+        _warn_of_lonely_key(settings)
+        await _require_fitting_key(parts.store, parts.ambient.box)
+        yield parts, Metrics.of(parts)
+
+
+@asynccontextmanager
+async def _halves(
+    parts: Parts, metrics: Metrics, *, sending: bool
+) -> AsyncIterator[Dispatcher | None]:
+    if sending:
+        async with delivering(parts, metrics.engine) as dispatcher:
+            yield dispatcher
+    else:
+        async with announcing(parts):
+            yield None
+
+
+@contextmanager
+def _listening_of_worker(settings: Settings) -> Iterator[socket.socket | None]:
+    if settings.worker_port is None:
+        yield None
+    else:
+        with _listening(settings.host, settings.worker_port, "CUEPOST_WORKER_PORT") as listener:
+            yield listener
+
+
+@contextmanager
+def _listening(host: str, port: int, setting: str) -> Iterator[socket.socket]:
+    """Connections are taken from here on, and answered once the server runs."""
+    where = f"{host} port {port}"
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]
         listener = socket.create_server((address[0], address[1]), family=family, backlog=BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise CannotListen(
-                f"Something listens on {where} already; stop it, or set CUEPOST_PORT."
+                f"Something listens on {where} already; stop it, or set {setting}."
             ) from error
         raise CannotListen(f"Cannot listen on {where}: {error.strerror or error}.") from error
     with listener:
@@ -92,15 +180,24 @@ async def _require_fitting_key(store: Store, box: SecretBox) -> None:
                 return
 
 
-def _server(parts: Parts) -> GracefulServer:
-    app = create_app(
+def _api(parts: Parts, metrics: Metrics, health: HealthChecks) -> ASGIApp:
+    return create_app(
         parts.service,
         base_url=parts.settings.base_url,
-        health=HealthChecks(parts.store.check),
+        health=health,
+        registry=metrics.registry,
     )
+
+
+def _health(parts: Parts, dispatcher: Dispatcher | None) -> HealthChecks:
+    running = (lambda: dispatcher.running) if dispatcher else None
+    return HealthChecks(parts.store.check, running)
+
+
+def _server(app: ASGIApp, metrics: Metrics) -> GracefulServer:
     return GracefulServer(
         uvicorn.Config(
-            app,
+            metrics.refreshed_in(app),
             loop="uvloop",
             http="httptools",
             ws="none",
@@ -117,10 +214,10 @@ def _server(parts: Parts) -> GracefulServer:
 
 
 @contextmanager
-def _stopped_by_signals(server: GracefulServer) -> Iterator[None]:
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
     for each in signals:
-        loop.add_signal_handler(each, server.stop)
+        loop.add_signal_handler(each, stop)
     try:
         yield
     finally:
@@ -128,13 +225,12 @@ def _stopped_by_signals(server: GracefulServer) -> Iterator[None]:
             loop.remove_signal_handler(each)
 
 
-async def _serve_and_keep_house(
-    server: GracefulServer, listener: socket.socket, parts: Parts
-) -> None:
+@asynccontextmanager
+async def _kept_house(parts: Parts) -> AsyncIterator[None]:
     clock = parts.ambient.clock
     retention = timedelta(days=parts.settings.retention_days)
     chores = house_chores(parts.store, parts.service, clock, retention)
     async with asyncio.TaskGroup() as group:
         housekeeping = group.create_task(Housekeeper(clock, chores).run())
-        await server.serve(sockets=[listener])
+        yield
         housekeeping.cancel()

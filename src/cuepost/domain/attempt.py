@@ -21,6 +21,15 @@ class Outcome(StrEnum):
     PROTOCOL_ERROR = "protocol_error"
 
 
+def outcome_of(status: int | None) -> Outcome:
+    """What the status line of an answer means; only 2xx is an acknowledgement."""
+    if status is None:
+        return Outcome.PROTOCOL_ERROR
+    if 200 <= status < 300:
+        return Outcome.DELIVERED
+    return Outcome.REDIRECT if 300 <= status < 400 else Outcome.HTTP_ERROR
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     sentence: str
@@ -48,8 +57,8 @@ EXPLANATIONS: Mapping[Outcome, Explanation] = {
         "Check the host name and its DNS records.",
     ),
     Outcome.CONNECT_ERROR: Explanation(
-        "No connection to the receiver could be made.",
-        "Check that the receiver runs and that its firewall lets port 443 in.",
+        "The connection to the receiver could not be made, or broke before an answer came.",
+        "Check that the receiver runs, that its firewall lets the port in, and what its log says.",
     ),
     Outcome.TLS_ERROR: Explanation(
         "The receiver's certificate or TLS set-up was not accepted.",

@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from cuepost.application.service import Service
 from cuepost.domain import audit
 from cuepost.domain.bulk_retry import BulkRetry
+from cuepost.engine.retention import Forgetting
+from cuepost.ports.retention import Passing
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Contention, Store, StoreUnavailable, Transaction
+from cuepost.ports.store import Contention, Store, StoreUnavailable
 
 BULK_RETRY_JOBS = 50
 BULK_RETRY_DELIVERIES = 500
@@ -61,7 +64,6 @@ async def _tried(chore: Chore) -> bool:
 def house_chores(
     store: Store, service: Service, clock: Clock, retention: timedelta
 ) -> tuple[Chore, ...]:
-    forgetting = Forgetting(service, clock, retention)
     tidying = Tidying(store, service, clock)
     minute, hour = timedelta(minutes=1), timedelta(hours=1)
     return (
@@ -69,10 +71,22 @@ def house_chores(
         Chore("stop expired projects", timedelta(seconds=1), tidying.stop_expired_projects),
         Chore("purge deleted endpoints", minute, tidying.purge_deleted_endpoints),
         Chore("prepare days", hour, tidying.prepare_days),
-        Chore("forget idempotency keys", minute, forgetting.idempotency_keys),
-        Chore("forget reports", minute, forgetting.reports),
-        Chore("forget the audit trail", hour, forgetting.audit_trail),
+        *_retention_chores(Forgetting(store, clock), retention),
     )
+
+
+def _retention_chores(forgetting: Forgetting, retention: timedelta) -> Iterator[Chore]:
+    minute, hour = timedelta(minutes=1), timedelta(hours=1)
+    for what, life, every in (
+        (Passing.HISTORY, retention, 10 * minute),
+        (Passing.BULK_RETRIES, retention, hour),
+        (Passing.REPORTS, retention, hour),
+        (Passing.AUDIT_TRAIL, timedelta(days=audit.RETENTION_DAYS), hour),
+        (Passing.IDEMPOTENCY_KEYS, IDEMPOTENCY_LIFE, 10 * minute),
+        (Passing.SECRETS, timedelta(0), 10 * minute),
+    ):
+        yield Chore(f"forget {what}", every, partial(forgetting.step, what, life))
+    yield Chore("give room back", 10 * minute, forgetting.give_room_back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +96,9 @@ class Tidying:
     clock: Clock
 
     async def prepare_days(self) -> bool:
-        await self.store.prepare_days(self.clock.now())
+        now = self.clock.now()
+        if await self.service.perform.read(lambda look: look.retention.lacks_days(now)):
+            await self.store.prepare_days(now)
         return False
 
     async def step_bulk_retries(self) -> bool:
@@ -104,29 +120,10 @@ class Tidying:
         return await self.service.expiry.step(EXPIRED_PROJECTS)
 
     async def purge_deleted_endpoints(self) -> bool:
+        if not await self.service.perform.read(
+            lambda transaction: transaction.retention.has_deleted_endpoints()
+        ):
+            return False
         return await self.service.perform.change(
             lambda transaction: transaction.endpoints.purge_deleted(PURGED_ROWS)
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Forgetting:
-    service: Service
-    clock: Clock
-    retention: timedelta
-
-    async def idempotency_keys(self) -> bool:
-        before = self.clock.now() - IDEMPOTENCY_LIFE
-        return await self._forget(lambda transaction: transaction.idempotency.forget_before(before))
-
-    async def reports(self) -> bool:
-        before = self.clock.now() - self.retention
-        return await self._forget(lambda transaction: transaction.reports.forget_before(before))
-
-    async def audit_trail(self) -> bool:
-        before = self.clock.now() - timedelta(days=audit.RETENTION_DAYS)
-        return await self._forget(lambda transaction: transaction.audit.forget_before(before))
-
-    async def _forget(self, action: Callable[[Transaction], Awaitable[None]]) -> bool:
-        await self.service.perform.change(action)
-        return False

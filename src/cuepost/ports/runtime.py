@@ -1,5 +1,6 @@
 """Time, ids, chance and sealed secrets: everything ambient is a port."""
 
+import asyncio
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -11,6 +12,10 @@ class Clock(Protocol):
         ...
 
     async def wait(self, seconds: float) -> None: ...
+
+    async def wait_for(self, event: asyncio.Event, seconds: float) -> bool:
+        """Until the event is set, but no longer than that; whether it was set."""
+        ...
 
 
 class IdSource(Protocol):

@@ -4,6 +4,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Protocol
 
+from cuepost.ports.dispatch import DeliveryQueue, Outcomes
 from cuepost.ports.history import Attempts, BulkRetries, Deliveries, Events
 from cuepost.ports.records import (
     Accounts,
@@ -14,6 +15,8 @@ from cuepost.ports.records import (
     Projects,
     Reports,
 )
+from cuepost.ports.retention import Retention
+from cuepost.ports.telemetry import Backlog
 
 
 class StoreUnavailable(Exception):
@@ -44,11 +47,19 @@ class Transaction(Protocol):
     @property
     def attempts(self) -> Attempts: ...
     @property
+    def queue(self) -> DeliveryQueue: ...
+    @property
+    def outcomes(self) -> Outcomes: ...
+    @property
     def bulk_retries(self) -> BulkRetries: ...
     @property
     def idempotency(self) -> Idempotency: ...
     @property
     def audit(self) -> Audit: ...
+    @property
+    def retention(self) -> Retention: ...
+    @property
+    def backlog(self) -> Backlog: ...
 
 
 class Store(Protocol):

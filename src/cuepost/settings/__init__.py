@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 
 from cuepost.domain.egress_policy import Network, PortRange
 from cuepost.settings import kinds
-from cuepost.settings.kinds import DatabaseUrl, Kind, decimal, whole
+from cuepost.settings.kinds import DatabaseUrl, Kind, decimal, optional, whole
 
 PREFIX = "CUEPOST_"
 RESERVED_FOR_TESTS = "CUEPOST_TEST_"
@@ -162,6 +162,22 @@ class Settings:
     service_rate_limit: Annotated[
         int,
         Setting(whole(1, 100_000_000), "600000", "Requests a minute of one service key."),
+    ]
+    worker_port: Annotated[
+        int | None,
+        Setting(
+            optional(whole(1, 65_535)),
+            "",
+            "Where `cuepost worker` shows `/healthz`, `/readyz` and `/metrics`; nowhere if empty.",
+        ),
+    ]
+    log_level: Annotated[
+        str,
+        Setting(
+            kinds.LOG_LEVEL,
+            "info",
+            "The least that is logged; at `info` there is a line for each attempt.",
+        ),
     ]
 
 

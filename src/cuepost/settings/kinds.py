@@ -60,8 +60,12 @@ def decimal(lowest: float, highest: float, unit: str) -> Kind:
     )
 
 
-def choice(meanings: Mapping[str, bool]) -> Kind:
-    def read(text: str) -> bool:
+def optional(kind: Kind) -> Kind:
+    return Kind(f"{kind.expected}, or nothing", lambda text: kind.read(text) if text else None)
+
+
+def choice(meanings: Mapping[str, Any]) -> Kind:
+    def read(text: str) -> Any:
         if text not in meanings:
             raise ValueError
         return meanings[text]
@@ -166,6 +170,7 @@ DELAYS = Kind(
 )
 FOLDER = Kind("a folder", _path)
 HOST = Kind("an address or a host name", _host)
+LOG_LEVEL = choice({name: name.upper() for name in ("debug", "info", "warning", "error")})
 MASTER_KEY = Kind(
     "32 bytes as base64, or several such keys with commas between", master_keys, secret=True
 )

@@ -31,6 +31,8 @@ def test_the_commands_of_the_contract_are_there() -> None:
     assert ALL == [
         ("serve",),
         ("api",),
+        ("worker",),
+        ("demo",),
         ("setup",),
         ("accounts",),
         ("accounts", "create"),

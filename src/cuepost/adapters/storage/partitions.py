@@ -1,14 +1,18 @@
 """One partition a day for the history tables, by the day that their version 7 ids carry."""
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import PARTITIONED
+from cuepost.adapters.storage.types import Texts
 from cuepost.domain.ids import lowest_at
 
-__all__ = ["AHEAD", "EXISTING", "LOCK", "PARTITIONED", "missing"]
+__all__ = ["AHEAD", "DAY", "EXISTING", "LOCK", "PARTITIONED", "STANDING", "dropping", "missing"]
 
 AHEAD = timedelta(days=14)
+DAY = timedelta(days=1)
 # Any constant will do, as long as every process takes the same one.
 LOCK = 0x6375_6570
 EXISTING = (
@@ -16,18 +20,44 @@ EXISTING = (
     "JOIN pg_class p ON p.oid = i.inhparent "
     "WHERE p.relname = ANY($1) AND p.relnamespace = current_schema()::regnamespace"
 )
-_DAY = timedelta(days=1)
+STANDING = sa.text(EXISTING.replace("$1", ":names")).bindparams(
+    sa.bindparam("names", [table.name for table in PARTITIONED], type_=Texts())
+)
+# Everybody who writes history stands in line behind a drop that waits; better to try again later.
+PATIENCE = "200ms"
+_NAMED_BY_DAY = "%Y%m%d"
 
 
 def missing(existing: frozenset[str], now: datetime) -> Iterator[str]:
     """The statements that make yesterday's, today's and the coming days' partitions."""
-    day = now.replace(hour=0, minute=0, second=0, microsecond=0) - _DAY
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0) - DAY
     while day <= now + AHEAD:
         for table in PARTITIONED:
-            name = f"{table.name}_{day:%Y%m%d}"
+            name = f"{table.name}_{day:{_NAMED_BY_DAY}}"
             if name not in existing:
                 yield from _new(name, table.name, day)
-        day += _DAY
+        day += DAY
+
+
+def ended_before(existing: Iterable[str], instant: datetime) -> list[datetime]:
+    """The days with partitions of which no moment is at that instant or later, oldest first."""
+    days = {
+        datetime.strptime(name.rpartition("_")[2], _NAMED_BY_DAY).replace(tzinfo=UTC)
+        for name in existing
+    }
+    return sorted(day for day in days if day + DAY <= instant)
+
+
+def locking() -> Iterator[str]:
+    """The tables come before their partitions, as in every other statement: nobody deadlocks."""
+    yield f"SET LOCAL lock_timeout = '{PATIENCE}'"
+    names = ", ".join(f"ONLY {table.name}" for table in PARTITIONED)
+    yield f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE"
+
+
+def dropping(day: datetime) -> str:
+    names = ", ".join(f"{table.name}_{day:{_NAMED_BY_DAY}}" for table in PARTITIONED)
+    return f"DROP TABLE IF EXISTS {names}"
 
 
 def _new(name: str, table: str, day: datetime) -> Iterator[str]:
@@ -35,5 +65,5 @@ def _new(name: str, table: str, day: datetime) -> Iterator[str]:
     yield f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"
     yield (
         f"ALTER TABLE {table} ATTACH PARTITION {name} "
-        f"FOR VALUES FROM ('{lowest_at(day)}') TO ('{lowest_at(day + _DAY)}')"
+        f"FOR VALUES FROM ('{lowest_at(day)}') TO ('{lowest_at(day + DAY)}')"
     )

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from cuepost.adapters.storage import partitions, schema
 from cuepost.adapters.storage.completion import to_the_end
+from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
 from cuepost.adapters.storage.postgres_session import (
     DRIVER_ERRORS,
     Driver,
@@ -22,6 +23,7 @@ from cuepost.adapters.storage.postgres_session import (
     translated,
 )
 from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.ports.dispatch import Handover
 from cuepost.ports.store import StoreUnavailable, Transaction
 
 POOL_SIZE = 10
@@ -47,7 +49,9 @@ _READ = (
 
 class PostgresStore:
     def __init__(self, url: str) -> None:
+        self.handover: Handover = NoHandover()
         self._url = sa.make_url(url).set(drivername="postgresql+asyncpg")
+        self.driver_url = _driver_url(self._url)
         self._engine = create_async_engine(
             self._url,
             hide_parameters=True,
@@ -81,13 +85,17 @@ class PostgresStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        async with self._begin(_CHANGE) as (connection, driver):
-            yield RecordsTransaction(PostgresSession(connection, driver))
+        async with (
+            sending(self.handover) as outbox,
+            self._begin(_CHANGE) as (connection, driver),
+        ):
+            yield RecordsTransaction(PostgresSession(connection, driver), outbox)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
         async with self._begin(_READ) as (connection, driver):
-            yield RecordsTransaction(PostgresSession(connection, driver))
+            outbox = Outbox(self.handover)
+            yield RecordsTransaction(PostgresSession(connection, driver), outbox)
 
     async def check(self) -> None:
         try:
@@ -119,11 +127,21 @@ class PostgresStore:
                 yield connection, driver
                 with translated():
                     await _commit(driver)
+            except StoreUnavailable:
+                # In whatever state the connection is, nobody else should get it.
+                driver.terminate()
+                raise
             finally:
                 if driver.is_closed() or not await _is_rolled_back(driver):
                     await connection.invalidate()
         finally:
             await to_the_end(connection.close())
+
+
+def _driver_url(url: sa.URL) -> str:
+    """For the driver itself, which calls the option for TLS as everybody else does."""
+    options = {"sslmode" if name == "ssl" else name: value for name, value in url.query.items()}
+    return url.set(drivername="postgresql", query=options).render_as_string(False)
 
 
 async def _begun(connection: AsyncConnection, how: str) -> Driver:

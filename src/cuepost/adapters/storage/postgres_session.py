@@ -15,6 +15,8 @@ from cuepost.adapters.storage.session import Rows
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.ports.store import Contention, StoreUnavailable
 
+# The driver calls it its own mistake when it is asked for something on a connection that the
+# server is just ending.
 CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 DRIVER_ERRORS = (asyncpg.PostgresError, *CONNECTION_ERRORS)
 Driver: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -62,6 +64,12 @@ class PostgresSession:
             with translated():
                 await self._driver.execute(sql, *_arrays(columns, rows))
 
+    async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
+        if rows:
+            sql = _delete_sql(table, tuple(key))
+            with translated():
+                await self._driver.execute(sql, *_arrays(key, rows))
+
     async def _execute(self, statement: sa.Executable) -> sa.CursorResult[Any]:
         # SQLAlchemy gives up a connection whose statement was cancelled, and takes its time to.
         return await cancelled_once(self._connection.execute(statement))
@@ -107,6 +115,14 @@ def _update_sql(table: sa.Table, key: tuple[str, ...], columns: tuple[str, ...])
     match = " AND ".join(f'{table.name}."{name}" = new."{name}"' for name in key)
     source = f"unnest({_typed(table, columns)}) AS new({names})"
     return f"UPDATE {table.name} SET {changes} FROM {source} WHERE {match}"
+
+
+@cache
+def _delete_sql(table: sa.Table, key: tuple[str, ...]) -> str:
+    names = ", ".join(f'"{name}"' for name in key)
+    match = " AND ".join(f'{table.name}."{name}" = gone."{name}"' for name in key)
+    source = f"unnest({_typed(table, key)}) AS gone({names})"
+    return f"DELETE FROM {table.name} USING {source} WHERE {match}"
 
 
 def _typed(table: sa.Table, columns: Sequence[str]) -> str:

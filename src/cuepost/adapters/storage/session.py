@@ -38,6 +38,10 @@ class Session(Protocol):
         """Many rows in one go: each names its key and the columns that change."""
         ...
 
+    async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
+        """Many rows in one go, each by its key."""
+        ...
+
 
 async def first(session: Session, statement: sa.Executable) -> sa.Row[Any] | None:
     rows = await session.all(statement)

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage import schema, sqlite_statistics
 from cuepost.adapters.storage.completion import to_the_end
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
+from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
 from cuepost.adapters.storage.sqlite_session import (
     SqliteSession,
     ThreadedSession,
@@ -27,12 +28,14 @@ from cuepost.adapters.storage.sqlite_session import (
     translated,
 )
 from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.ports.dispatch import Handover
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import StoreUnavailable, Transaction
 
 READERS = 4
 BUSY_SECONDS = 5.0
-_WRITER = ("journal_mode=WAL", "synchronous=FULL", "cache_size=-65536")
+# The first must be known before the first table is made: it lets deleted history give room back.
+_WRITER = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL", "cache_size=-65536")
 # From then on a foreign program's lock must not hold up the event loop; `_begin` waits instead.
 _WRITER_READY = ("busy_timeout=0",)
 _READER = ("query_only=ON",)
@@ -40,6 +43,7 @@ _READER = ("query_only=ON",)
 
 class SqliteStore:
     def __init__(self, path: Path, clock: Clock) -> None:
+        self.handover: Handover = NoHandover()
         self._path = path
         self._clock = clock
         self._threads = ThreadPoolExecutor(READERS + 1, thread_name_prefix="sqlite")
@@ -79,17 +83,19 @@ class SqliteStore:
             driver = driver_of(connection)
             async with self._machine_lock:
                 await self._begin(driver)
-                try:
-                    yield RecordsTransaction(SqliteSession(connection, self._threads))
-                    await self._commit(driver)
-                finally:
-                    if driver.in_transaction:
-                        driver.execute("ROLLBACK")
+                async with sending(self.handover) as outbox:
+                    try:
+                        session = SqliteSession(connection, self._threads)
+                        yield RecordsTransaction(session, outbox)
+                        await self._commit(driver)
+                    finally:
+                        if driver.in_transaction:
+                            driver.execute("ROLLBACK")
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
         async with self._reading() as session:
-            yield RecordsTransaction(session)
+            yield RecordsTransaction(session, Outbox(self.handover))
 
     async def check(self) -> None:
         async with self._reading() as session:

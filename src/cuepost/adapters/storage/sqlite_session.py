@@ -76,6 +76,12 @@ class SqliteSession:
             encoded = _encoded(table, (*changed, *key), rows)
             await self._do(lambda: self._driver.executemany(sql, encoded))
 
+    async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
+        if rows:
+            sql = _delete_sql(table, tuple(key))
+            encoded = _encoded(table, key, rows)
+            await self._do(lambda: self._driver.executemany(sql, encoded))
+
     async def in_thread(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
         with translated():
@@ -141,6 +147,12 @@ def _update_sql(table: sa.Table, changed: tuple[str, ...], key: tuple[str, ...])
     changes = ", ".join(f'"{column}" = ?' for column in changed)
     match = " AND ".join(f'"{column}" = ?' for column in key)
     return f"UPDATE {table.name} SET {changes} WHERE {match}"
+
+
+@cache
+def _delete_sql(table: sa.Table, key: tuple[str, ...]) -> str:
+    match = " AND ".join(f'"{column}" = ?' for column in key)
+    return f"DELETE FROM {table.name} WHERE {match}"
 
 
 def _encoded(table: sa.Table, columns: Sequence[str], rows: Rows) -> list[tuple[Any, ...]]:

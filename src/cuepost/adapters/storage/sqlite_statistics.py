@@ -28,8 +28,11 @@ BELIEVED = {
     ("projects", "projects_by_access_expires_at"): "10000 1",
     ("projects", "projects_by_id"): "100000 1",
     ("queue", "queue"): f"{_QUEUE} 1",
-    ("queue", "queue_by_account_id_state_delivery_id"): f"{_QUEUE} 3000 1",
-    ("queue", "queue_by_account_id_webhook_id_state_delivery_id"): f"{_QUEUE} 1000 300 1",
+    ("queue", "queue_by_due_at"): "100000 2",
+    ("queue", "queue_by_lane"): "100000 1000 300 1",
+    ("queue", "queue_by_status"): f"{_QUEUE} 3000 1",
+    ("queue", "queue_by_webhook_status"): f"{_QUEUE} 1000 300 1",
+    ("queue", "queue_in_flight"): "1000 1000",
     ("reports", "reports_by_created_at"): "1000000 10",
     ("reports", "sqlite_autoindex_reports_1"): "1000000 100000 1",
 }

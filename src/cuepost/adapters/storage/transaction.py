@@ -2,8 +2,10 @@
 
 from functools import cached_property
 
+from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
 from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.records.backlog import BacklogRecords
 from cuepost.adapters.storage.records.bulk_retries import BulkRetryRecords
 from cuepost.adapters.storage.records.deliveries import DeliveryRecords
 from cuepost.adapters.storage.records.endpoints import EndpointRecords
@@ -13,13 +15,17 @@ from cuepost.adapters.storage.records.guards import (
     IdempotencyRecords,
     ReportRecords,
 )
+from cuepost.adapters.storage.records.outcomes import OutcomeRecords
 from cuepost.adapters.storage.records.projects import ProjectRecords
+from cuepost.adapters.storage.records.queue import QueueRecords
+from cuepost.adapters.storage.records.retention import RetentionRecords
 from cuepost.adapters.storage.session import Session
 
 
 class RecordsTransaction:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, outbox: Outbox) -> None:
         self._session = session
+        self._outbox = outbox
 
     @cached_property
     def accounts(self) -> AccountRecords:
@@ -43,15 +49,23 @@ class RecordsTransaction:
 
     @cached_property
     def events(self) -> EventRecords:
-        return EventRecords(self._session)
+        return EventRecords(self._session, self._outbox)
 
     @cached_property
     def deliveries(self) -> DeliveryRecords:
-        return DeliveryRecords(self._session)
+        return DeliveryRecords(self._session, self._outbox)
 
     @cached_property
     def attempts(self) -> AttemptRecords:
         return AttemptRecords(self._session)
+
+    @cached_property
+    def queue(self) -> QueueRecords:
+        return QueueRecords(self._session)
+
+    @cached_property
+    def outcomes(self) -> OutcomeRecords:
+        return OutcomeRecords(self._session)
 
     @cached_property
     def bulk_retries(self) -> BulkRetryRecords:
@@ -64,3 +78,11 @@ class RecordsTransaction:
     @cached_property
     def audit(self) -> AuditRecords:
         return AuditRecords(self._session)
+
+    @cached_property
+    def retention(self) -> RetentionRecords:
+        return RetentionRecords(self._session)
+
+    @cached_property
+    def backlog(self) -> BacklogRecords:
+        return BacklogRecords(self._session)

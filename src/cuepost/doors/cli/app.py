@@ -6,9 +6,10 @@ import click
 
 import cuepost
 from cuepost.doors.cli.accounts import accounts
+from cuepost.doors.cli.demo import demo
 from cuepost.doors.cli.groups import InOrder
 from cuepost.doors.cli.keys import keys
-from cuepost.doors.cli.serve import api, serve
+from cuepost.doors.cli.serve import api, serve, worker
 from cuepost.doors.cli.upkeep import erase_account, migrate, setup
 
 
@@ -20,6 +21,7 @@ def cli(ctx: click.Context) -> None:
 
     \b
     Start here:
+      cuepost demo             see everything happen, in about ten seconds
       cuepost serve            the whole service; the first start prints your keys
       cuepost COMMAND --help   what a command does, with examples
 
@@ -36,5 +38,5 @@ def cli(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for command in (serve, api, setup, accounts, keys, migrate, erase_account):
+for command in (serve, api, worker, demo, setup, accounts, keys, migrate, erase_account):
     cli.add_command(command)

@@ -36,8 +36,12 @@ class House(Protocol):
 
     def migrate(self) -> None: ...
 
-    def serve(self, greet: Work[None]) -> None:
+    def serve(self, greet: Work[None], *, sending: bool) -> None:
         """Serve until a signal says stop; `greet` is called once connections are accepted."""
+        ...
+
+    def work(self, greet: Work[None]) -> None:
+        """Deliver until a signal says stop."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""`cuepost serve` and `cuepost api`: start the service, and say where it is."""
+"""`cuepost serve`, `cuepost api` and `cuepost worker`: start, and say where."""
 
 import click
 
@@ -37,7 +37,7 @@ def serve(house: House) -> None:
       CUEPOST_PORT=9000 cuepost serve
       CUEPOST_DATABASE_URL=postgresql://user:password@host/name cuepost serve
     """
-    house.serve(_greet_and_set_up)
+    house.serve(_greet_and_set_up, sending=True)
 
 
 @click.command(cls=Configured)
@@ -48,7 +48,23 @@ def api(house: House) -> None:
     Any number of them can share a PostgreSQL; make its schema and the first account beforehand
     with 'cuepost setup'.
     """
-    house.serve(_greet)
+    house.serve(_greet, sending=False)
+
+
+@click.command(cls=Configured)
+@click.pass_obj
+def worker(house: House) -> None:
+    """Start the delivery half alone.
+
+    Any number of them can share a PostgreSQL, on any number of machines. Ctrl-C or SIGTERM ends
+    it after the attempts that are in flight; what waits is left to the others.
+    """
+    house.work(_greet_worker)
+
+
+async def _greet_worker(opened: Opened) -> None:
+    known = {"Store": opened.settings.database_url.shown}
+    click.echo(f"{_running('is delivering')}\n\n{facts(known)}\n")
 
 
 async def _greet(opened: Opened) -> None:
@@ -62,13 +78,16 @@ async def _greet_and_set_up(opened: Opened) -> None:
 
 
 def _where(settings: Settings) -> str:
-    running = click.style(f"cuepost {cuepost.__version__} is running; Ctrl-C stops it.", bold=True)
     known = {
         "API": settings.base_url,
         "Docs": f"{settings.base_url}/docs",
         "Store": settings.database_url.shown,
     }
-    return f"{running}\n\n{facts(known)}\n"
+    return f"{_running('is running')}\n\n{facts(known)}\n"
+
+
+def _running(what_it_does: str) -> str:
+    return click.style(f"cuepost {cuepost.__version__} {what_it_does}; Ctrl-C stops it.", bold=True)
 
 
 def _first_steps(first: FirstAccount, base_url: str) -> str:

@@ -18,7 +18,7 @@ from cuepost.application.service import Service
 from cuepost.doors.rest.answers import STANDING_HEADERS, transmit
 from cuepost.doors.rest.gate import PathGate
 from cuepost.doors.rest.observing import Observed, RequestMetrics
-from cuepost.doors.rest.open_pages import HealthChecks, OpenPages
+from cuepost.doors.rest.open_pages import HealthChecks, ReferencePages, VitalSigns
 from cuepost.doors.rest.openapi.document import openapi_document
 from cuepost.doors.rest.operation import Operation
 from cuepost.doors.rest.problems import NoSuchAddress, Rejected, problem_of
@@ -40,12 +40,26 @@ def create_app(
     app = Starlette(
         routes=[
             *_call_routes(service, base_url),
-            *OpenPages(document, health, registry).routes(),
+            *VitalSigns(health, registry).routes(),
+            *ReferencePages(document).routes(),
             *further_routes,
         ],
         middleware=[Middleware(Observed, metrics=RequestMetrics(registry))],
         exception_handlers={HTTPException: _refused_by_router},
     )
+    return _answering_everything(app)
+
+
+def create_vital_signs(health: HealthChecks, registry: CollectorRegistry) -> Starlette:
+    """For a process that takes no calls: health and metrics alone."""
+    app = Starlette(
+        routes=VitalSigns(health, registry).routes(),
+        exception_handlers={HTTPException: _refused_by_router},
+    )
+    return _answering_everything(app)
+
+
+def _answering_everything(app: Starlette) -> Starlette:
     # A redirect would be written from the request's own Host header.
     app.router.redirect_slashes = False
     app.router.default = _nothing_here

@@ -1,4 +1,4 @@
-"""Addresses that need no key: health, metrics, the OpenAPI document and its page."""
+"""Addresses that need no key: health and metrics, the OpenAPI document and its page."""
 
 import asyncio
 import logging
@@ -35,14 +35,10 @@ class HealthChecks:
     dispatcher_running: Callable[[], bool] | None = None
 
 
-class OpenPages:
-    def __init__(
-        self,
-        document: Callable[[], dict[str, Any]],
-        health: HealthChecks,
-        registry: CollectorRegistry,
-    ) -> None:
-        self._make_document = document
+class VitalSigns:
+    """What an operator's machines look at, of every process that serves or sends."""
+
+    def __init__(self, health: HealthChecks, registry: CollectorRegistry) -> None:
         self._health = health
         self._registry = registry
 
@@ -51,6 +47,42 @@ class OpenPages:
             Route("/healthz", self.alive),
             Route("/readyz", self.ready),
             Route("/metrics", self.metrics),
+        ]
+
+    async def alive(self, request: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        checks = {"store": "ok" if await self._store_is_well() else "unavailable"}
+        running = self._health.dispatcher_running
+        if running is not None:
+            checks["dispatcher"] = "ok" if running() else "stopped"
+        well = all(state == "ok" for state in checks.values())
+        status = {"status": "ready" if well else "not_ready", "checks": checks}
+        return _json(status, 200 if well else 503)
+
+    async def metrics(self, request: Request) -> Response:
+        return _plain(generate_latest(self._registry), CONTENT_TYPE_LATEST)
+
+    async def _store_is_well(self) -> bool:
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                await self._health.check_store()
+        except (StoreUnavailable, TimeoutError) as error:
+            logger.warning("event=not_ready cause=%s", type(error).__name__)
+            return False
+        except Exception:
+            logger.exception("event=not_ready")
+            return False
+        return True
+
+
+class ReferencePages:
+    def __init__(self, document: Callable[[], dict[str, Any]]) -> None:
+        self._make_document = document
+
+    def routes(self) -> list[Route]:
+        return [
             Route("/openapi.json", self.openapi),
             Route("/docs", self.docs),
             Route("/docs.css", self.style),
@@ -68,21 +100,6 @@ class OpenPages:
     def _page(self) -> str:
         return render_page(self.document)
 
-    async def alive(self, request: Request) -> Response:
-        return _json({"status": "ok"})
-
-    async def ready(self, request: Request) -> Response:
-        checks = {"store": "ok" if await self._store_is_well() else "unavailable"}
-        running = self._health.dispatcher_running
-        if running is not None:
-            checks["dispatcher"] = "ok" if running() else "stopped"
-        well = all(state == "ok" for state in checks.values())
-        status = {"status": "ready" if well else "not_ready", "checks": checks}
-        return _json(status, 200 if well else 503)
-
-    async def metrics(self, request: Request) -> Response:
-        return _plain(generate_latest(self._registry), CONTENT_TYPE_LATEST)
-
     async def openapi(self, request: Request) -> Response:
         return _plain(self._document_text, "application/json")
 
@@ -92,18 +109,6 @@ class OpenPages:
     async def style(self, request: Request) -> Response:
         style = files(__package__).joinpath("pages/docs.css").read_bytes()
         return _plain(style, "text/css; charset=utf-8")
-
-    async def _store_is_well(self) -> bool:
-        try:
-            async with asyncio.timeout(CHECK_SECONDS):
-                await self._health.check_store()
-        except (StoreUnavailable, TimeoutError) as error:
-            logger.warning("event=not_ready cause=%s", type(error).__name__)
-            return False
-        except Exception:
-            logger.exception("event=not_ready")
-            return False
-        return True
 
 
 def _json(content: object, status: int = 200) -> Response:

@@ -9,15 +9,18 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.delivery_pages import (
+    in_state,
     not_before,
     page_of,
     queued_page,
     visible,
 )
+from cuepost.adapters.storage.records.queue import load_targets
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import deliveries, projects, queue
+from cuepost.adapters.storage.tables import IN_FLIGHT, WAITING, deliveries, projects, queue
 from cuepost.adapters.storage.types import Instant
 from cuepost.domain.delivery import (
     LIVE,
@@ -48,14 +51,20 @@ _UNQUEUE = Prepared(
 
 
 class DeliveryRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, outbox: Outbox) -> None:
         self._session = session
+        self._outbox = outbox
 
     async def add(self, made: Sequence[Delivery]) -> None:
         await self._session.insert(deliveries, [_row_of(delivery) for delivery in made])
+        live = [each for each in made if each.finished_at is None]
         await self._session.insert(
-            queue, [_queue_row(each) for each in made if each.finished_at is None]
+            queue, [_queue_row(each, self._outbox.lease(each)) for each in live]
         )
+        reserved = {(each.account_id, each.webhook_id) for each in self._outbox.reserved}
+        if reserved:
+            now = self._outbox.reserved[0].created_at
+            self._outbox.assign(await load_targets(self._session, reserved, now))
 
     async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
         found = await self._complete(
@@ -96,7 +105,7 @@ class DeliveryRecords:
             .where(
                 queue.c.account_id == account_id,
                 queue.c.webhook_id.in_(webhook_ids),
-                queue.c.state == DeliveryStatus.RETRYING,
+                in_state(DeliveryStatus.RETRYING),
             )
             .group_by(queue.c.webhook_id)
         )
@@ -140,6 +149,8 @@ class DeliveryRecords:
             .returning(*deliveries.c)
         )
         await self._session.insert(queue, [_queue_row(_reopened(row, now)) for row in rows])
+        for row in rows:
+            self._outbox.wait(row.webhook_id)
         return len(rows)
 
     async def _access_ended(self, account_id: UUID, project_id: UUID, now: datetime) -> bool:
@@ -166,19 +177,16 @@ class DeliveryRecords:
         now: datetime,
     ) -> None:
         session = self._session.unhurried
-        of_them = sa.and_(queue.c.account_id == account_id, chosen)
-        mine = sa.select(queue.c.delivery_id).where(of_them)
+        waiting = sa.and_(WAITING, queue.c.account_id == account_id, chosen)
+        in_flight = sa.and_(IN_FLIGHT, queue.c.account_id == account_id, chosen)
         if session.dialect == "postgresql":
             # All are locked first, in the order of ids: no worker may claim one of them meanwhile.
-            locked = mine.order_by(queue.c.delivery_id).with_for_update().subquery()
+            both = sa.select(queue.c.delivery_id).where(sa.or_(waiting, in_flight))
+            locked = both.order_by(queue.c.delivery_id).with_for_update().subquery()
             await session.all(sa.select(sa.func.count()).select_from(locked))
-        await session.run(
-            sa.update(queue)
-            .where(of_them, queue.c.state == DeliveryStatus.DELIVERING)
-            .values(stop_reason=reason)
-        )
-        waiting = mine.where(queue.c.state != DeliveryStatus.DELIVERING).limit(STOPPED_AT_ONCE)
-        while ids := [row.delivery_id for row in await session.all(waiting)]:
+        await session.run(sa.update(queue).where(in_flight).values(stop_reason=reason))
+        some = sa.select(queue.c.delivery_id).where(waiting).limit(STOPPED_AT_ONCE)
+        while ids := [row.delivery_id for row in await session.all(some)]:
             await session.fetch(_CANCEL, account=account_id, ids=ids, why=reason, at=now)
             await session.fetch(_UNQUEUE, account=account_id, ids=ids)
 
@@ -227,15 +235,19 @@ def _row_of(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def _queue_row(delivery: Delivery) -> dict[str, Any]:
+def _queue_row(delivery: Delivery, lease: UUID | None = None) -> dict[str, Any]:
     return {
         "account_id": delivery.account_id,
         "delivery_id": delivery.id,
         "webhook_id": delivery.webhook_id,
         "event_id": delivery.event_id,
-        "state": delivery.status,
+        "state": delivery.status if lease is None else DeliveryStatus.DELIVERING,
+        "lease_token": lease,
         "due_at": delivery.next_attempt_at,
+        "trigger": delivery.trigger,
+        "budget": delivery.budget,
         "attempts_made": 0,
+        "attempt_count": delivery.attempt_count,
     }
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
-from cuepost.adapters.storage.tables import deliveries, endpoints, queue
+from cuepost.adapters.storage.tables import IN_FLIGHT, WAITING, deliveries, endpoints, queue
 from cuepost.domain.delivery import LIVE, DeliveryStatus
 from cuepost.domain.ids import instant_of, lowest_at
 from cuepost.ports.history import DeliveryFilter
@@ -45,14 +45,18 @@ def page_of(account_id: UUID, chosen: DeliveryFilter, page: Page) -> sa.Select[A
 
 def queued_page(account_id: UUID, chosen: DeliveryFilter, page: Page) -> sa.Select[Any]:
     """The queue leads: it is small, and has what it needs in the right order."""
-    statement = sa.select(queue).where(
-        queue.c.account_id == account_id, queue.c.state == chosen.status
-    )
+    assert chosen.status is not None
+    statement = sa.select(queue).where(queue.c.account_id == account_id, in_state(chosen.status))
     if chosen.webhook_id is not None:
         statement = statement.where(queue.c.webhook_id == chosen.webhook_id)
     if chosen.event_id is not None:
         statement = statement.where(queue.c.event_id == chosen.event_id)
     return newest_first(statement, queue.c.delivery_id, page, chosen.since, chosen.until)
+
+
+def in_state(state: DeliveryStatus) -> sa.ColumnElement[bool]:
+    which = IN_FLIGHT if state is DeliveryStatus.DELIVERING else WAITING
+    return sa.and_(which, queue.c.state == state)
 
 
 def _waits(state: DeliveryStatus) -> sa.ColumnElement[bool]:

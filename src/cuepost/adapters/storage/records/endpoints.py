@@ -12,6 +12,7 @@ from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session, first, upsert
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import (
+    HALVES,
     accounts,
     attempts,
     bulk_retries,
@@ -84,12 +85,11 @@ class EndpointRecords:
             .where(endpoints.c.account_id == account_id, endpoints.c.id == webhook_id)
             .values(deleted_at=now, enabled=False, url="")
         )
-        for table in (signing_secrets, queue, bulk_retries):
-            await self._session.run(
-                sa.delete(table).where(
-                    table.c.account_id == account_id, table.c.webhook_id == webhook_id
-                )
-            )
+        for table in (signing_secrets, bulk_retries):
+            await self._session.run(sa.delete(table).where(_of(table, account_id, webhook_id)))
+        # One statement: between two of them a delivery could go from one half to the other.
+        halves = (sa.and_(half, _of(queue, account_id, webhook_id)) for half in HALVES)
+        await self._session.run(sa.delete(queue).where(sa.or_(*halves)))
         await self._purge(account_id, webhook_id, HISTORY_CLEARED_AT_ONCE)
 
     async def purge_deleted(self, rows: int) -> bool:
@@ -186,6 +186,10 @@ def _present(account_id: UUID) -> sa.Select[Any]:
     return sa.select(endpoints).where(
         endpoints.c.account_id == account_id, endpoints.c.deleted_at.is_(None)
     )
+
+
+def _of(table: sa.Table, account_id: UUID, webhook_id: UUID) -> sa.ColumnElement[bool]:
+    return sa.and_(table.c.account_id == account_id, table.c.webhook_id == webhook_id)
 
 
 def _mutable(endpoint: Endpoint) -> dict[str, Any]:

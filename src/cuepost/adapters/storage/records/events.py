@@ -6,6 +6,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session, first
 from cuepost.adapters.storage.tables import events
@@ -16,10 +17,12 @@ from cuepost.ports.records import Page
 
 
 class EventRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, outbox: Outbox) -> None:
         self._session = session
+        self._outbox = outbox
 
     async def add(self, happened: Sequence[Event]) -> None:
+        self._outbox.bodies.update((event.id, event.body) for event in happened)
         await self._session.insert(
             events,
             [

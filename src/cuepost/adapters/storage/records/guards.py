@@ -12,7 +12,7 @@ from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import audit_entries, idempotency_keys, reports
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
-from cuepost.domain.ids import instant_of, lowest_at
+from cuepost.domain.ids import instant_of
 from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
@@ -53,9 +53,6 @@ class ReportRecords:
             ],
         )
 
-    async def forget_before(self, instant: datetime) -> None:
-        await self._session.unhurried.run(sa.delete(reports).where(reports.c.created_at < instant))
-
 
 class IdempotencyRecords:
     def __init__(self, session: Session) -> None:
@@ -84,11 +81,6 @@ class IdempotencyRecords:
             sa.update(idempotency_keys)
             .where(_same(account_id, key))
             .values(sealed_answer=sealed_answer)
-        )
-
-    async def forget_before(self, instant: datetime) -> None:
-        await self._session.unhurried.run(
-            sa.delete(idempotency_keys).where(idempotency_keys.c.created_at < instant)
         )
 
 
@@ -127,11 +119,6 @@ class AuditRecords:
             )
             for row in rows
         ]
-
-    async def forget_before(self, instant: datetime) -> None:
-        await self._session.unhurried.run(
-            sa.delete(audit_entries).where(audit_entries.c.id < lowest_at(instant))
-        )
 
 
 def _same(account_id: UUID, key: str) -> sa.ColumnElement[bool]:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import artifacts, deliveries, projects, queue
+from cuepost.adapters.storage.tables import artifacts, projects
 from cuepost.domain.project import (
     Artifact,
     Origin,
@@ -86,19 +86,12 @@ class ProjectRecords:
         )
 
     async def expired(self, now: datetime, limit: int) -> list[Project]:
-        waiting = sa.exists().where(
-            deliveries.c.account_id == projects.c.account_id,
-            deliveries.c.project_id == projects.c.id,
-            queue.c.account_id == deliveries.c.account_id,
-            queue.c.delivery_id == deliveries.c.id,
-        )
         rows = await self._session.all(
             sa.select(*_COLUMNS)
             .where(
                 projects.c.access_expires_at <= now,
                 projects.c.access_ended_at.is_(None),
                 projects.c.deleted_at.is_(None),
-                waiting,
             )
             .order_by(projects.c.access_expires_at)
             .limit(limit)

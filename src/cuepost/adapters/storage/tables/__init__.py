@@ -6,12 +6,17 @@ A delivery that is not ended has a row in `queue`, a small table with only what 
 
 from cuepost.adapters.storage.tables.guards import audit_entries, idempotency_keys, reports
 from cuepost.adapters.storage.tables.history import (
+    HALVES,
+    IN_FLIGHT,
     PARTITIONED,
+    WAITING,
     attempts,
     bulk_retries,
     deliveries,
     events,
+    lanes,
     queue,
+    workers,
 )
 from cuepost.adapters.storage.tables.metadata import metadata
 from cuepost.adapters.storage.tables.owned import (
@@ -24,7 +29,10 @@ from cuepost.adapters.storage.tables.owned import (
 )
 
 __all__ = [
+    "HALVES",
+    "IN_FLIGHT",
     "PARTITIONED",
+    "WAITING",
     "accounts",
     "api_keys",
     "artifacts",
@@ -35,9 +43,11 @@ __all__ = [
     "endpoints",
     "events",
     "idempotency_keys",
+    "lanes",
     "metadata",
     "projects",
     "queue",
     "reports",
     "signing_secrets",
+    "workers",
 ]

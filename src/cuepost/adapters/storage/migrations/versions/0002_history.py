@@ -16,7 +16,9 @@ def upgrade() -> None:
     _bulk_retries()
     _deliveries()
     _events()
+    _lanes()
     _queue()
+    _workers()
 
 
 def _attempts() -> None:
@@ -192,6 +194,17 @@ def _events() -> None:
     )
 
 
+def _lanes() -> None:
+    op.create_table(
+        "lanes",
+        sa.Column("webhook_id", Id(), nullable=False),
+        sa.Column("worker_id", Id(), nullable=False),
+        sa.PrimaryKeyConstraint("webhook_id", name=op.f("lanes_pkey")),
+        sqlite_with_rowid=False,
+    )
+    op.create_index(op.f("lanes_by_worker_id"), "lanes", ["worker_id"], unique=False)
+
+
 def _queue() -> None:
     op.create_table(
         "queue",
@@ -201,9 +214,11 @@ def _queue() -> None:
         sa.Column("event_id", Id(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("due_at", Instant(), nullable=False),
+        sa.Column("trigger", sa.Text(), nullable=False),
+        sa.Column("budget", sa.Integer(), nullable=False),
         sa.Column("attempts_made", sa.Integer(), nullable=False),
+        sa.Column("attempt_count", sa.Integer(), nullable=False),
         sa.Column("lease_token", Id(), nullable=True),
-        sa.Column("lease_expires_at", Instant(), nullable=True),
         sa.Column("stop_reason", sa.Text(), nullable=True),
         sa.CheckConstraint(
             "(state = 'delivering') = (lease_token IS NOT NULL)", name=op.f("queue_leased")
@@ -223,14 +238,52 @@ def _queue() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index(
-        op.f("queue_by_account_id_state_delivery_id"),
+        "queue_by_due_at",
+        "queue",
+        ["due_at"],
+        unique=False,
+        sqlite_where=sa.text("state != 'delivering'"),
+        postgresql_where=sa.text("state != 'delivering'"),
+    )
+    op.create_index(
+        "queue_by_lane",
+        "queue",
+        ["webhook_id", "state", "due_at"],
+        unique=False,
+        sqlite_where=sa.text("state != 'delivering'"),
+        postgresql_where=sa.text("state != 'delivering'"),
+    )
+    op.create_index(
+        "queue_by_status",
         "queue",
         ["account_id", "state", "delivery_id"],
         unique=False,
+        sqlite_where=sa.text("state != 'delivering'"),
+        postgresql_where=sa.text("state != 'delivering'"),
     )
     op.create_index(
-        op.f("queue_by_account_id_webhook_id_state_delivery_id"),
+        "queue_by_webhook_status",
         "queue",
         ["account_id", "webhook_id", "state", "delivery_id"],
         unique=False,
+        sqlite_where=sa.text("state != 'delivering'"),
+        postgresql_where=sa.text("state != 'delivering'"),
+    )
+    op.create_index(
+        "queue_in_flight",
+        "queue",
+        ["lease_token"],
+        unique=False,
+        sqlite_where=sa.text("lease_token IS NOT NULL"),
+        postgresql_where=sa.text("lease_token IS NOT NULL"),
+    )
+
+
+def _workers() -> None:
+    op.create_table(
+        "workers",
+        sa.Column("id", Id(), nullable=False),
+        sa.Column("alive_until", Instant(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("workers_pkey")),
+        sqlite_with_rowid=False,
     )

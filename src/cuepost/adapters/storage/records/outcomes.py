@@ -1,0 +1,94 @@
+"""Writing down what came of attempts, in groups, only where the lease still holds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.records.health import HealthRecords
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.tables import deliveries, queue
+from cuepost.domain.delivery import CancelReason, DeliveryStatus
+from cuepost.ports.dispatch import Result, Verdict
+
+_QUEUE_KEY = ("account_id", "delivery_id")
+_DELIVERY_KEY = ("account_id", "id")
+
+
+class OutcomeRecords:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
+        health = await HealthRecords(self._session, now).hold(results)
+        stops = await self._still_held(worker, results)
+        valid = [
+            replace(each, verdict=_heeding(stops[each.assignment.delivery_id], each.verdict))
+            for each in results
+            if each.assignment.delivery_id in stops
+        ]
+        again = [each for each in valid if each.verdict.due_at is not None]
+        ended = [each for each in valid if each.verdict.due_at is None]
+        await self._session.delete(queue, _QUEUE_KEY, [_queue_key(each) for each in ended])
+        await self._session.update(queue, _QUEUE_KEY, [_due_again(each) for each in again])
+        await self._session.update(deliveries, _DELIVERY_KEY, [_ended(each, now) for each in ended])
+        await self._session.update(deliveries, _DELIVERY_KEY, [_counted(each) for each in again])
+        await AttemptRecords(self._session).add([each.attempt for each in valid])
+        await health.note(valid)
+        return len(results) - len(valid)
+
+    async def _still_held(
+        self, worker: UUID, results: Sequence[Result]
+    ) -> dict[UUID, CancelReason | None]:
+        rows = await self._session.all(
+            sa.select(queue.c.delivery_id, queue.c.stop_reason)
+            .where(
+                queue.c.lease_token == worker,
+                queue.c.delivery_id.in_([each.assignment.delivery_id for each in results]),
+            )
+            # In the order in which whoever stops them locks them.
+            .order_by(queue.c.delivery_id)
+            .with_for_update()
+        )
+        return {row.delivery_id: row.stop_reason for row in rows}
+
+
+def _heeding(stop: CancelReason | None, verdict: Verdict) -> Verdict:
+    """A delivery that was stopped in flight gets no further attempt."""
+    if stop is None or verdict.due_at is None:
+        return verdict
+    return Verdict(DeliveryStatus.CANCELLED, reason=CancelReason(stop))
+
+
+def _queue_key(each: Result) -> dict[str, Any]:
+    return {"account_id": each.assignment.account_id, "delivery_id": each.assignment.delivery_id}
+
+
+def _due_again(each: Result) -> dict[str, Any]:
+    return _queue_key(each) | {
+        "state": each.verdict.status,
+        "due_at": each.verdict.due_at,
+        "attempts_made": each.assignment.number,
+        "attempt_count": each.assignment.attempt_count + 1,
+        "lease_token": None,
+    }
+
+
+def _counted(each: Result) -> dict[str, Any]:
+    return {
+        "account_id": each.assignment.account_id,
+        "id": each.assignment.delivery_id,
+        "attempt_count": each.assignment.attempt_count + 1,
+    }
+
+
+def _ended(each: Result, now: datetime) -> dict[str, Any]:
+    return _counted(each) | {
+        "final_status": each.verdict.status,
+        "reason": each.verdict.reason,
+        "finished_at": now,
+    }

@@ -1,0 +1,175 @@
+"""Tells operators how delivery goes: a log line for each attempt, and Prometheus metrics.
+
+Neither has a secret, a URL or anything of a body in it, and no metric names an account.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from cuepost.domain.attempt import Outcome
+from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
+from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import to_text
+from cuepost.ports.dispatch import Assignment, Result
+from cuepost.ports.runtime import Clock
+from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.telemetry import Waiting
+
+logger = logging.getLogger("cuepost.attempt")
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0)
+_DELAYS = (*_SECONDS, 60.0, 300.0, 1_800.0, 7_200.0)
+# A body is frozen with its type as the second key; no other part of it is looked at.
+_TYPE = re.compile(rb'\{"id":"[0-9a-f-]{36}","type":"([a-z_.]{1,100})"')
+_LINE = (
+    "account=%s webhook=%s delivery=%s event=%s type=%s budget=%d number=%d trigger=%s "
+    "outcome=%s status=%s ms=%.1f dns_ms=%s connect_ms=%s tls_ms=%s first_byte_ms=%s "
+    "verdict=%s due_again=%s"
+)
+
+
+class EngineTelemetry:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        attempts = Counter(
+            "cuepost_attempts",
+            "Attempts that have ended.",
+            ("outcome",),
+            registry=registry,
+        )
+        ended = Counter(
+            "cuepost_deliveries_ended",
+            "Deliveries that were ended by an attempt, as that attempt decided.",
+            ("status",),
+            registry=registry,
+        )
+        self._attempts = {each: attempts.labels(each.value) for each in Outcome}
+        self._ended = {
+            each: ended.labels(each.value)
+            for each in (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED)
+        }
+        self._duration = Histogram(
+            "cuepost_attempt_seconds",
+            "Time that an attempt takes, from DNS to the head of the answer.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._delay = Histogram(
+            "cuepost_first_attempt_delay_seconds",
+            "Time from the creation of an event to the start of the first attempt to send it.",
+            buckets=_DELAYS,
+            registry=registry,
+        )
+        self._late = Counter(
+            "cuepost_late_results",
+            "Results that were refused because their worker had lost its lease.",
+            registry=registry,
+        )
+        self._in_flight = Gauge(
+            "cuepost_attempts_in_flight", "Attempts that this process is making.", registry=registry
+        )
+        self._held = Gauge(
+            "cuepost_deliveries_held",
+            "Deliveries in this process' memory, those in flight among them.",
+            registry=registry,
+        )
+
+    def watch(self, *, in_flight: Callable[[], float], held: Callable[[], float]) -> None:
+        """Both are asked when the metrics are shown."""
+        self._in_flight.set_function(in_flight)
+        self._held.set_function(held)
+
+    def attempted(self, result: Result) -> None:
+        attempt, verdict = result.attempt, result.verdict
+        self._attempts[attempt.outcome].inc()
+        self._duration.observe(attempt.duration_ms / 1_000)
+        if _is_first(result.assignment):
+            delay = attempt.started_at - instant_of(result.assignment.event_id)
+            self._delay.observe(max(delay.total_seconds(), 0.0))
+        if verdict.status in self._ended:
+            self._ended[verdict.status].inc()
+        if logger.isEnabledFor(logging.INFO):
+            logger.info(_LINE, *_told(result))
+
+    def recorded(self, results: int, refused: int, at: datetime) -> None:
+        self._late.inc(refused)
+
+
+class BacklogMetrics(Collector):
+    """What waits in the store, read when somebody wants to know and kept for a moment."""
+
+    KEPT = timedelta(seconds=2)
+    PATIENCE_SECONDS = 2.0
+
+    def __init__(self, store: Store, clock: Clock, registry: CollectorRegistry) -> None:
+        self._store = store
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._read_at: datetime | None = None
+        self._waiting: Mapping[DeliveryStatus, Waiting] = {}
+        registry.register(self)
+
+    async def refresh(self) -> None:
+        """Where the store does not answer, its metrics are missing and the others are shown."""
+        async with self._turn:
+            now = self._clock.now()
+            if self._read_at is not None and now - self._read_at < self.KEPT:
+                return
+            self._waiting = {}
+            try:
+                async with asyncio.timeout(self.PATIENCE_SECONDS), self._store.snapshot() as look:
+                    self._waiting = await look.backlog.waiting(now)
+            except (Contention, StoreUnavailable, TimeoutError) as error:
+                logger.warning("the backlog could not be read: %s", error)
+            self._read_at = now
+
+    def collect(self) -> Iterator[Metric]:
+        count = GaugeMetricFamily(
+            "cuepost_deliveries_waiting",
+            "Deliveries in the queue of all processes; of the pending and retrying ones no more "
+            "than the 10,000 that are due first are counted.",
+            labels=("state",),
+        )
+        overdue = GaugeMetricFamily(
+            "cuepost_oldest_due_seconds",
+            "For how long the oldest delivery in that state has been due; 0 while none is.",
+            labels=("state",),
+        )
+        for state in LIVE:
+            if state in self._waiting:
+                count.add_metric([state.value], self._waiting[state].count)
+                overdue.add_metric([state.value], self._waiting[state].overdue.total_seconds())
+        yield count
+        yield overdue
+
+
+def _is_first(assignment: Assignment) -> bool:
+    return (
+        assignment.number == 1
+        and assignment.budget == 1
+        and assignment.trigger is Trigger.AUTOMATIC
+    )
+
+
+def _told(result: Result) -> Iterator[object]:
+    assignment, attempt, verdict = result.assignment, result.attempt, result.verdict
+    yield from (assignment.account_id, assignment.webhook_id, assignment.delivery_id)
+    yield from (assignment.event_id, _type_of(assignment.body))
+    yield from (assignment.budget, assignment.number, assignment.trigger)
+    yield from (attempt.outcome, attempt.response_status or "-", attempt.duration_ms)
+    timings = attempt.timings
+    for phase in (timings.dns_ms, timings.connect_ms, timings.tls_ms, timings.first_byte_ms):
+        yield "-" if phase is None else f"{phase:.1f}"
+    yield verdict.status
+    yield "-" if verdict.due_at is None else to_text(verdict.due_at)
+
+
+def _type_of(body: bytes) -> str:
+    found = _TYPE.match(body)
+    return found[1].decode() if found else "-"

@@ -1,0 +1,190 @@
+"""Puts the delivery engine together and keeps it running beside whatever else a process does."""
+
+import asyncio
+import fcntl
+import os
+import resource
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+from cuepost import __version__
+from cuepost.adapters.guarded_transport import GuardedTransport, tls_context
+from cuepost.adapters.storage.outbox import NoHandover
+from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.postgres_wakeup import PostgresWakeup
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.system_clock import system_jitter
+from cuepost.adapters.system_resolver import SystemResolver
+from cuepost.adapters.telemetry import EngineTelemetry
+from cuepost.bootstrap.parts import Parts
+from cuepost.domain.retry_schedule import RetrySchedule
+from cuepost.engine.attempt_pipeline import AttemptPipeline
+from cuepost.engine.dispatcher import Capacity, Dispatcher
+from cuepost.ports.dispatch import Assignment
+
+# With others at the same store, something may be due that nobody announced.
+POLL = timedelta(seconds=1)
+POLL_ALONE = timedelta(seconds=30)
+
+
+class AlreadyServed(Exception):
+    """Another process sends from this embedded store already; it takes one at a time."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)
+
+
+class Everywhere:
+    """A dispatcher of this process, and word of further work to those of others."""
+
+    def __init__(self, dispatcher: Dispatcher, wakeup: PostgresWakeup) -> None:
+        self._dispatcher = dispatcher
+        self._wakeup = wakeup
+
+    def reserve(self, webhook_id: UUID) -> UUID | None:
+        return self._dispatcher.reserve(webhook_id)
+
+    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
+        self._dispatcher.take(worker, assignments)
+
+    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
+        self._dispatcher.give_back(webhook_ids)
+
+    def work_for(self, webhook_ids: Collection[UUID]) -> None:
+        self._dispatcher.work_for(webhook_ids)
+        self._wakeup.announce(webhook_ids)
+
+
+class Announcing(NoHandover):
+    """Of a process that sends nothing itself, but tells those that do."""
+
+    def __init__(self, wakeup: PostgresWakeup) -> None:
+        self._wakeup = wakeup
+
+    def work_for(self, webhook_ids: Collection[UUID]) -> None:
+        self._wakeup.announce(webhook_ids)
+
+
+@asynccontextmanager
+async def announcing(parts: Parts) -> AsyncIterator[None]:
+    """For a process that only takes requests: those that send hear of new work at once."""
+    if not isinstance(parts.store, PostgresStore):
+        yield
+        return
+    wakeup = PostgresWakeup(parts.store.driver_url, parts.ambient.clock)
+    parts.store.handover = Announcing(wakeup)
+    async with asyncio.TaskGroup() as group:
+        talking = group.create_task(wakeup.run(lambda _: None))
+        yield
+        talking.cancel()
+
+
+@asynccontextmanager
+async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[Dispatcher]:
+    """A dispatcher that runs while the block does; leaving it waits for what is in flight."""
+    with _alone_on_this_machine(parts):
+        _allow_many_connections()
+        transport = _transport(parts)
+        dispatcher = _dispatcher(parts, transport, telemetry)
+        telemetry.watch(in_flight=lambda: dispatcher.in_flight, held=lambda: dispatcher.held)
+        await _take_over(parts)
+        try:
+            async with asyncio.TaskGroup() as group:
+                listening = _listen(parts, dispatcher, group)
+                sending = group.create_task(dispatcher.run())
+                yield dispatcher
+                dispatcher.stop()
+                await sending
+                if listening is not None:
+                    listening.cancel()
+        finally:
+            transport.close()
+
+
+def _listen(
+    parts: Parts, dispatcher: Dispatcher, group: asyncio.TaskGroup
+) -> "asyncio.Task[None] | None":
+    if isinstance(parts.store, SqliteStore):
+        parts.store.handover = dispatcher
+        return None
+    assert isinstance(parts.store, PostgresStore)
+    wakeup = PostgresWakeup(parts.store.driver_url, parts.ambient.clock)
+    parts.store.handover = Everywhere(dispatcher, wakeup)
+    return group.create_task(wakeup.run(dispatcher.work_for))
+
+
+async def _take_over(parts: Parts) -> None:
+    """What an embedded store's last process left in flight is due again at once."""
+    if isinstance(parts.store, SqliteStore):
+        async with parts.store.transaction() as transaction:
+            await transaction.queue.dismiss_all()
+
+
+def _dispatcher(
+    parts: Parts, transport: GuardedTransport, telemetry: EngineTelemetry
+) -> Dispatcher:
+    settings, ambient = parts.settings, parts.ambient
+    embedded = isinstance(parts.store, SqliteStore)
+    pipeline = AttemptPipeline(
+        clock=ambient.clock,
+        box=ambient.box,
+        policy=parts.rules.policy,
+        transport=transport,
+        schedule=RetrySchedule(tuple(timedelta(seconds=pause) for pause in settings.retry_delays)),
+        jitter=system_jitter,
+        timeout=timedelta(seconds=settings.attempt_timeout),
+        user_agent=f"cuepost/{__version__}",
+    )
+    return Dispatcher(
+        parts.store,
+        pipeline,
+        ambient.clock,
+        ambient.ids,
+        capacity=Capacity(settings.worker_concurrency, settings.endpoint_concurrency),
+        longest_sleep=POLL_ALONE if embedded else POLL,
+        alone=embedded,
+        telemetry=telemetry,
+    )
+
+
+def _transport(parts: Parts) -> GuardedTransport:
+    authorities = parts.settings.extra_ca_file
+    context = tls_context(str(authorities) if authorities else None)
+    return GuardedTransport(
+        parts.rules.policy,
+        SystemResolver(),
+        context,
+        most_resting=parts.settings.worker_concurrency,
+    )
+
+
+def _allow_many_connections() -> None:
+    """As many as the system lets this process have: each attempt needs one, each caller too."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@contextmanager
+def _alone_on_this_machine(parts: Parts) -> Iterator[None]:
+    """On an embedded store a second sender would send the first one's work once more."""
+    path = parts.settings.database_url.path
+    if path is None:
+        yield
+        return
+    with _locked(path.with_name(path.name + ".sender")):
+        yield
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise AlreadyServed from None
+    finally:
+        os.close(descriptor)

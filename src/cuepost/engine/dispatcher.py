@@ -1,0 +1,284 @@
+"""Finds what is due, keeps the lanes filled, and runs attempts until it is told to stop."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuepost.engine.attempt_pipeline import AttemptPipeline
+from cuepost.engine.intake import LONGEST_IN_MEMORY, Intake
+from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.outcome_recorder import (
+    PAUSE_AFTER_CONTENTION_SECONDS,
+    PAUSE_AFTER_FAILURE_SECONDS,
+    OutcomeRecorder,
+)
+from cuepost.engine.worker_lease import WorkerLease
+from cuepost.ports.dispatch import Assignment, Result
+from cuepost.ports.runtime import Clock, IdSource
+from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.telemetry import Telemetry
+
+log = logging.getLogger("cuepost.engine")
+
+LEASE = timedelta(seconds=10)
+HELD_PER_LANE = 64
+# From so many assignments on, results are written in groups.
+BUSY = 32
+PAUSE_AFTER_CRASH = timedelta(minutes=1)
+PARTING_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Attempts in flight in this process, and to one endpoint over all processes."""
+
+    attempts: int
+    per_endpoint: int
+
+    @property
+    def held(self) -> int:
+        return 2 * self.attempts
+
+    @property
+    def held_per_lane(self) -> int:
+        return max(HELD_PER_LANE, 2 * self.per_endpoint)
+
+
+class Dispatcher:
+    def __init__(
+        self,
+        store: Store,
+        pipeline: AttemptPipeline,
+        clock: Clock,
+        ids: IdSource,
+        *,
+        capacity: Capacity,
+        longest_sleep: timedelta,
+        alone: bool,
+        telemetry: Telemetry,
+        lease: timedelta = LEASE,
+    ) -> None:
+        """`alone` says that no other worker can be at this store, so that lanes need no asking."""
+        self._store = store
+        self._pipeline = pipeline
+        self._clock = clock
+        self._capacity = capacity
+        self._telemetry = telemetry
+        self._longest_sleep = longest_sleep
+        self._alone = alone
+        self._lease = WorkerLease(clock, ids, lease)
+        self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
+        self._intake = Intake(store, clock, self._lease, self._board, capacity.held)
+        self._recorder = OutcomeRecorder(
+            store,
+            clock,
+            telemetry,
+            most_unrecorded=4 * capacity.attempts,
+            is_busy=lambda: self._board.load >= BUSY,
+            written=self._written,
+            unwritable=lambda result: self._postpone(result.assignment),
+        )
+        self._wake = asyncio.Event()
+        self._quiet = asyncio.Event()
+        self._sleeps_until: datetime | None = None
+        self._stopping = False
+        self._runners = 0
+        self.running = False
+
+    def reserve(self, webhook_id: UUID) -> UUID | None:
+        if not self._may_take(webhook_id):
+            return None
+        self._board.reserve(webhook_id)
+        return self._lease.worker
+
+    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
+        self.give_back([each.webhook_id for each in assignments])
+        # Reserved under a lease that is gone, they are released with the rest of it.
+        if self.running and worker == self._lease.worker:
+            self._start(assignments)
+
+    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
+        self._board.give_back(webhook_ids)
+
+    def work_for(self, webhook_ids: Iterable[UUID]) -> None:
+        self._intake.hint(webhook_ids)
+        self._wake.set()
+
+    @property
+    def in_flight(self) -> int:
+        return self._runners
+
+    @property
+    def held(self) -> int:
+        """In memory, those in flight among them."""
+        return self._board.load
+
+    def stop(self) -> None:
+        """Finish what is in flight, give back the rest."""
+        self._stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Until `stop` is called; then in-flight attempts end within their own limit."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            recording = tasks.create_task(self._recorder.run())
+            heart = tasks.create_task(self._keep_alive())
+            self.running = True
+            try:
+                await self._claim_until_stopped()
+            finally:
+                self.running = False
+            self._board.drop_waiting()
+            self._recorder.hurry()
+            while self._runners:
+                self._quiet.clear()
+                await self._quiet.wait()
+            await self._recorder.finish(PARTING_SECONDS)
+            recording.cancel()
+            heart.cancel()
+        await self._part()
+
+    async def _part(self) -> None:
+        try:
+            async with self._store.transaction() as transaction:
+                await transaction.queue.dismiss(self._lease.worker, self._clock.now())
+        except (StoreUnavailable, Contention) as error:
+            log.warning("event=left_without_word error=%s", error)
+
+    async def _claim_until_stopped(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            try:
+                if not await self._claim():
+                    await self._sleep(await self._intake.next_due(self._longest_sleep))
+            except StoreUnavailable as error:
+                log.warning("event=claim_failed error=%s", error)
+                await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
+            except Contention as error:
+                log.info("event=claim_contended error=%s", error)
+                await self._clock.wait(PAUSE_AFTER_CONTENTION_SECONDS)
+
+    async def _sleep(self, seconds: float) -> None:
+        self._sleeps_until = self._clock.now() + timedelta(seconds=seconds)
+        await self._clock.wait_for(self._wake, seconds)
+        self._sleeps_until = None
+
+    async def _claim(self) -> bool:
+        """Fill up; True when it is worth asking again at once."""
+        assignments, goes_on = await self._intake.claim()
+        self._start(assignments)
+        return goes_on
+
+    def _may_take(self, webhook_id: UUID) -> bool:
+        """Only while lease, lane and memory allow it, and nothing older waits in the store."""
+        return (
+            self.running
+            and not self._stopping
+            and self._lease.is_held
+            and (self._alone or self._intake.holds(webhook_id))
+            and not self._intake.has_more(webhook_id)
+            and self._board.load < self._capacity.held
+            and self._board.room_of(webhook_id) > 0
+        )
+
+    def _start(self, assignments: Sequence[Assignment]) -> None:
+        self._lease.took(assignments)
+        self._board.add(assignments, self._clock.now())
+        self._start_runners()
+
+    def _start_runners(self) -> None:
+        """A runner goes from lane to lane and ends when none is ready."""
+        for _ in range(min(self._board.ready, self._capacity.attempts - self._runners)):
+            self._runners += 1
+            self._tasks.create_task(self._run_attempts())
+
+    async def _run_attempts(self) -> None:
+        try:
+            while (taken := self._board.take()) is not None:
+                since, assignment = taken
+                # The same lane may be ready for more than one at a time.
+                self._start_runners()
+                if self._board.is_blocked(assignment.webhook_id):
+                    self._wake_by(self._clock.now() + LONGEST_IN_MEMORY)
+                try:
+                    await self._attempt(assignment, since)
+                finally:
+                    self._board.done(assignment.webhook_id)
+                    self._ask_for_more(assignment.webhook_id)
+        finally:
+            self._runners -= 1
+            self._quiet.set()
+
+    async def _attempt(self, assignment: Assignment, since: datetime) -> None:
+        now, worker, until = self._clock.now(), self._lease.worker, assignment.access_until
+        # A worker that was suspended past its lease must not send: others do by now.
+        if not self._lease.is_held:
+            self._wake.set()
+            return
+        if now - since >= LONGEST_IN_MEMORY or (until is not None and until <= now):
+            self._lease.give_back([assignment])
+            self._wake.set()
+            return
+        try:
+            result = await self._pipeline.run(assignment)
+        except Exception:
+            log.exception("event=attempt_crashed delivery=%s", assignment.delivery_id)
+            self._postpone(assignment)
+            return
+        self._tell(result)
+        await self._recorder.put(worker, result)
+
+    def _tell(self, result: Result) -> None:
+        try:
+            self._telemetry.attempted(result)
+        except Exception:
+            log.exception("event=telemetry_crashed")
+
+    def _postpone(self, assignment: Assignment) -> None:
+        """Something is wrong here, not with the receiver: no attempt is counted."""
+        self._lease.give_back([assignment], self._clock.now() + PAUSE_AFTER_CRASH)
+        self._wake.set()
+
+    def _ask_for_more(self, webhook_id: UUID) -> None:
+        if self._intake.has_more(webhook_id) and self._board.waiting_in(webhook_id) == 0:
+            self.work_for([webhook_id])
+        half_empty = self._board.load <= self._capacity.attempts
+        if self._intake.is_full and (half_empty or not self._board.ready):
+            self._wake.set()
+
+    def _written(self, results: Sequence[Result]) -> None:
+        self._lease.recorded(result.assignment for result in results)
+        again = [each.verdict.due_at for each in results if each.verdict.due_at is not None]
+        if again:
+            self._wake_by(min(again))
+
+    def _wake_by(self, instant: datetime) -> None:
+        if self._sleeps_until is None or instant < self._sleeps_until:
+            self._wake.set()
+
+    async def _keep_alive(self) -> None:
+        """Says that this worker lives, and takes over from those that do not."""
+        while True:
+            await self._clock.wait(self._lease.heartbeat_seconds)
+            try:
+                gone = await self._beat()
+            except (StoreUnavailable, Contention) as error:
+                log.warning("event=heartbeat_failed error=%s", error)
+                continue
+            if gone or self._lease.has_unwanted or not self._lease.is_held:
+                self._wake.set()
+
+    async def _beat(self) -> int:
+        now, worker, had_lease = self._clock.now(), self._lease.worker, self._lease.is_held
+        async with self._store.transaction() as transaction:
+            is_mine = had_lease and await self._lease.renew(transaction.queue, now)
+            gone = await transaction.queue.dismiss_dead(now)
+            share = await transaction.queue.fair_share(now)
+        self._intake.keep_to(share)
+        if had_lease:
+            self._lease.renewed(worker, now, is_mine)
+        return gone

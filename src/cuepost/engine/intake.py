@@ -1,0 +1,132 @@
+"""What this worker asks the queue for: which endpoints are its own, and which have more."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from uuid import UUID
+
+from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.worker_lease import WorkerLease
+from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed
+from cuepost.ports.runtime import Clock
+from cuepost.ports.store import Store
+
+# What waits in memory for longer goes back: it may have been stopped, or its endpoint changed.
+LONGEST_IN_MEMORY = timedelta(seconds=1)
+
+
+class Intake:
+    def __init__(
+        self, store: Store, clock: Clock, lease: WorkerLease, board: LaneBoard, most_held: int
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._lease = lease
+        self._board = board
+        self._most_held = most_held
+        self._hints: set[UUID] = set()
+        self._behind = BEGINNING
+        self._held: set[UUID] = set()
+        self._idle: set[UUID] = set()
+        self._left: set[UUID] = set()
+        self._unfinished: set[UUID] = set()
+        self.is_full = False
+
+    def hint(self, webhook_ids: Iterable[UUID]) -> None:
+        self._hints.update(webhook_ids)
+
+    def holds(self, webhook_id: UUID) -> bool:
+        return webhook_id in self._held and webhook_id not in self._left
+
+    def keep_to(self, share: int) -> None:
+        """Lanes beyond that are left to other workers, until this is looked at again.
+
+        Those go that are empty first; what is in them is still sent from here.
+        """
+        busiest_first = sorted(self._held, key=self._board.load_of, reverse=True)
+        self._left = set(busiest_first[share:])
+
+    def has_more(self, webhook_id: UUID) -> bool:
+        """Something for this endpoint is left in the store."""
+        return webhook_id in self._unfinished
+
+    async def next_due(self, longest: timedelta) -> float:
+        """Seconds until something has to be done here, if nobody says so before."""
+        now = self._clock.now()
+        until = now + longest
+        if not self.is_full:
+            async with self._store.snapshot() as transaction:
+                until = min(until, await transaction.queue.next_due_after(now) or until)
+        oldest = self._board.oldest
+        if oldest is not None:
+            until = min(until, oldest + LONGEST_IN_MEMORY)
+        return max(0.0, (until - now).total_seconds())
+
+    async def claim(self) -> tuple[list[Assignment], bool]:
+        """What there is room for, and whether it is worth asking again at once."""
+        stale = self._board.drop_older(self._clock.now() - LONGEST_IN_MEMORY)
+        self._lease.give_back(stale)
+        room = max(0, self._most_held - self._board.load)
+        self.is_full = room == 0
+        if self.is_full and not self._lease.has_unwanted:
+            return [], False
+        hints, self._hints = self._hints, set()
+        try:
+            claimed = await self._claimed(room, hints)
+        except BaseException:
+            self._hints |= hints
+            raise
+        self._behind = claimed.behind
+        self._unfinished = (self._unfinished - claimed.looked_at) | claimed.more
+        self.is_full = len(claimed.assignments) >= room
+        goes_on = bool(claimed.assignments) or claimed.behind != BEGINNING
+        return list(claimed.assignments), goes_on
+
+    async def _claimed(self, room: int, hints: set[UUID]) -> Claimed:
+        now = self._clock.now()
+        old = None if self._lease.is_held else self._start_anew()
+        self._put_idle_lanes_aside()
+        idle = set(self._idle)
+        async with self._store.transaction() as transaction:
+            queue = transaction.queue
+            if old is not None:
+                await self._lease.begin(queue, now)
+                await queue.dismiss(old, now)
+                await queue.dismiss_dead(now)
+            returned = await self._lease.return_unwanted(queue, now)
+            await queue.free_lanes(self._lease.worker, idle)
+            claimed = await queue.claim(self._wanted(room, hints), now)
+        if old is not None:
+            self._lease.begun(now)
+        self._lease.returned(returned)
+        self._idle -= idle
+        self._held |= claimed.held
+        return claimed
+
+    def _wanted(self, room: int, hints: set[UUID]) -> Claim:
+        mine = {*self._held, *self._board.rooms(), *self._left}
+        return Claim(
+            worker=self._lease.worker,
+            room=room,
+            per_lane=self._board.most_per_lane,
+            room_of={lane: self._room_of(lane) for lane in mine},
+            hints=hints,
+            behind=self._behind,
+        )
+
+    def _room_of(self, lane: UUID) -> int:
+        return 0 if lane in self._left else self._board.room_of(lane)
+
+    def _put_idle_lanes_aside(self) -> None:
+        """From here on nothing can be reserved in them, so that they can be given up."""
+        idle = {lane for lane in self._held if not self._board.load_of(lane)}
+        self._held -= idle
+        self._idle |= idle
+
+    def _start_anew(self) -> UUID:
+        """What the old name held may be with others already."""
+        self._board.drop_waiting()
+        self._held.clear()
+        self._idle.clear()
+        self._left.clear()
+        self._unfinished.clear()
+        return self._lease.start_anew()

@@ -1,0 +1,150 @@
+"""The assignments that this worker holds, by endpoint; endpoints take turns.
+
+A lane is ready while it has something waiting and fewer attempts in flight than its cap. How much
+a lane may hold follows from what it got through: an endpoint that is slow leaves the memory to
+others, and what waits for it waits in the store.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from cuepost.ports.dispatch import Assignment
+
+
+@dataclass(slots=True)
+class _Lane:
+    waiting: deque[tuple[datetime, Assignment]] = field(default_factory=deque)
+    in_flight: int = 0
+    reserved: int = 0
+    is_ready: bool = False
+
+    @property
+    def load(self) -> int:
+        return len(self.waiting) + self.in_flight + self.reserved
+
+
+class LaneBoard:
+    def __init__(self, cap: int, most_per_lane: int) -> None:
+        self._cap = cap
+        self.most_per_lane = most_per_lane
+        self._lanes: dict[UUID, _Lane] = {}
+        self._ready: deque[UUID] = deque()
+        self._slow: dict[UUID, int] = {}
+        self.load = 0
+
+    def add(self, assignments: Iterable[Assignment], at: datetime) -> None:
+        """They are as the store knew them at that time."""
+        for assignment in assignments:
+            lane = self._lanes.setdefault(assignment.webhook_id, _Lane())
+            lane.waiting.append((at, assignment))
+            self.load += 1
+            self._note(assignment.webhook_id, lane)
+
+    def take(self) -> tuple[datetime, Assignment] | None:
+        """The next assignment, from the lane whose turn it is, and since when it was here."""
+        if not self._ready:
+            return None
+        webhook_id = self._ready.popleft()
+        lane = self._lanes[webhook_id]
+        lane.is_ready = False
+        taken = lane.waiting.popleft()
+        lane.in_flight += 1
+        if not lane.waiting and webhook_id in self._slow:
+            self._allow(webhook_id, 2 * self._slow[webhook_id])
+        self._note(webhook_id, lane)
+        return taken
+
+    def done(self, webhook_id: UUID) -> None:
+        lane = self._lanes[webhook_id]
+        lane.in_flight -= 1
+        self.load -= 1
+        self._note(webhook_id, lane)
+        self._drop_if_empty(webhook_id, lane)
+
+    def reserve(self, webhook_id: UUID) -> None:
+        self._lanes.setdefault(webhook_id, _Lane()).reserved += 1
+        self.load += 1
+
+    def give_back(self, webhook_ids: Iterable[UUID]) -> None:
+        for webhook_id in webhook_ids:
+            lane = self._lanes[webhook_id]
+            lane.reserved -= 1
+            self.load -= 1
+            self._drop_if_empty(webhook_id, lane)
+
+    def load_of(self, webhook_id: UUID) -> int:
+        lane = self._lanes.get(webhook_id)
+        return lane.load if lane else 0
+
+    def waiting_in(self, webhook_id: UUID) -> int:
+        lane = self._lanes.get(webhook_id)
+        return len(lane.waiting) if lane else 0
+
+    def is_blocked(self, webhook_id: UUID) -> bool:
+        """Something waits that cannot begin before something else has ended."""
+        lane = self._lanes.get(webhook_id)
+        return lane is not None and bool(lane.waiting) and not lane.is_ready
+
+    def room_of(self, webhook_id: UUID) -> int:
+        """How many more this lane may hold."""
+        allowed = self._slow.get(webhook_id, self.most_per_lane)
+        return allowed - self.load_of(webhook_id)
+
+    def rooms(self) -> dict[UUID, int]:
+        """Of every lane that is not empty, or may not hold as much as others."""
+        return {key: self.room_of(key) for key in (*self._lanes, *self._slow)}
+
+    @property
+    def ready(self) -> int:
+        return len(self._ready)
+
+    @property
+    def oldest(self) -> datetime | None:
+        """Since when the one waits that has waited longest."""
+        since = (lane.waiting[0][0] for lane in self._lanes.values() if lane.waiting)
+        return min(since, default=None)
+
+    def drop_older(self, than: datetime) -> list[Assignment]:
+        """Take out what has waited for too long: the store may know better by now."""
+        dropped: list[Assignment] = []
+        for webhook_id, lane in list(self._lanes.items()):
+            before = len(dropped)
+            while lane.waiting and lane.waiting[0][0] <= than:
+                dropped.append(lane.waiting.popleft()[1])
+            if len(dropped) > before:
+                self._allow(webhook_id, lane.load)
+                self._unready(webhook_id, lane)
+        self.load -= len(dropped)
+        return dropped
+
+    def drop_waiting(self) -> list[Assignment]:
+        dropped: list[Assignment] = []
+        for webhook_id, lane in list(self._lanes.items()):
+            dropped += [assignment for _, assignment in lane.waiting]
+            lane.waiting.clear()
+            self._unready(webhook_id, lane)
+        self.load -= len(dropped)
+        return dropped
+
+    def _allow(self, webhook_id: UUID, held: int) -> None:
+        self._slow[webhook_id] = max(self._cap, held)
+        if self._slow[webhook_id] >= self.most_per_lane:
+            del self._slow[webhook_id]
+
+    def _note(self, webhook_id: UUID, lane: _Lane) -> None:
+        if lane.waiting and lane.in_flight < self._cap and not lane.is_ready:
+            lane.is_ready = True
+            self._ready.append(webhook_id)
+
+    def _unready(self, webhook_id: UUID, lane: _Lane) -> None:
+        if lane.is_ready and not lane.waiting:
+            lane.is_ready = False
+            self._ready.remove(webhook_id)
+        self._drop_if_empty(webhook_id, lane)
+
+    def _drop_if_empty(self, webhook_id: UUID, lane: _Lane) -> None:
+        if not lane.load:
+            del self._lanes[webhook_id]

@@ -1,0 +1,97 @@
+"""The name under which this process holds work, and everything that it holds."""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from cuepost.ports.dispatch import Assignment, DeliveryQueue
+from cuepost.ports.runtime import Clock, IdSource
+
+HEARTBEATS_PER_LEASE = 3
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+class WorkerLease:
+    def __init__(self, clock: Clock, ids: IdSource, length: timedelta) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._length = length
+        self._until = LONG_AGO
+        self._known: dict[UUID, Assignment] = {}
+        self._strange: set[UUID] = set()
+        self._unwanted: dict[UUID, datetime | None] = {}
+        self.worker = ids(clock.now())
+
+    @property
+    def is_held(self) -> bool:
+        """Once it has run out it never comes back: others may have the work by now."""
+        if self._clock.now() >= self._until:
+            self._until = LONG_AGO
+        return self._until is not LONG_AGO
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        return self._length.total_seconds() / HEARTBEATS_PER_LEASE
+
+    @property
+    def has_unwanted(self) -> bool:
+        return bool(self._unwanted)
+
+    def took(self, assignments: Iterable[Assignment]) -> None:
+        self._known.update((each.delivery_id, each) for each in assignments)
+
+    def recorded(self, assignments: Iterable[Assignment]) -> None:
+        for each in assignments:
+            if self._known.get(each.delivery_id) is each:
+                del self._known[each.delivery_id]
+
+    def give_back(self, assignments: Iterable[Assignment], due_at: datetime | None = None) -> None:
+        """They are not going to be sent now; the store hears of it at the next occasion."""
+        for each in assignments:
+            if self._known.get(each.delivery_id) is each:
+                self._unwanted[each.delivery_id] = due_at
+
+    def start_anew(self) -> UUID:
+        """Under a new name, since the old one's work may be with others; that old name."""
+        old, self.worker = self.worker, self._ids(self._clock.now())
+        self._known.clear()
+        self._strange.clear()
+        self._unwanted.clear()
+        return old
+
+    async def begin(self, queue: DeliveryQueue, now: datetime) -> None:
+        await queue.enlist(self.worker, now + self._length)
+
+    def begun(self, now: datetime) -> None:
+        self._until = now + self._length
+
+    async def renew(self, queue: DeliveryQueue, now: datetime) -> bool:
+        """True when it still is this process's, and what is leased is known here as well."""
+        if not await queue.stay(self.worker, now + self._length):
+            return False
+        self._look_for_strays(await queue.leased(self.worker))
+        return True
+
+    def renewed(self, worker: UUID, now: datetime, is_mine: bool) -> None:
+        if worker == self.worker and self.is_held:
+            self._until = now + self._length if is_mine else LONG_AGO
+
+    async def return_unwanted(self, queue: DeliveryQueue, now: datetime) -> dict[UUID, None]:
+        by_time: dict[datetime | None, list[UUID]] = {}
+        for delivery_id, due_at in self._unwanted.items():
+            by_time.setdefault(due_at, []).append(delivery_id)
+        for due_at, delivery_ids in by_time.items():
+            await queue.put_back(self.worker, delivery_ids, now, due_at)
+        return dict.fromkeys(self._unwanted)
+
+    def returned(self, delivery_ids: Iterable[UUID]) -> None:
+        for delivery_id in delivery_ids:
+            self._known.pop(delivery_id, None)
+            self._unwanted.pop(delivery_id, None)
+
+    def _look_for_strays(self, leased: Collection[UUID]) -> None:
+        """Leased twice in a row, yet unknown here: a commit whose answer never came back."""
+        strange = {each for each in leased if each not in self._known}
+        for stray in strange & self._strange:
+            self._unwanted[stray] = None
+        self._strange = strange

@@ -1,0 +1,157 @@
+"""The queue as the engine sees it: leases, assignments, and what came of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from cuepost.domain.attempt import Attempt
+from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
+from cuepost.domain.endpoint import StoredSecret
+
+BEGINNING = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to, and the secrets that are live, the newest first."""
+
+    url: str
+    secrets: tuple[StoredSecret, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One attempt that this worker has to make; not after `access_until`, where that is known."""
+
+    account_id: UUID
+    delivery_id: UUID
+    webhook_id: UUID
+    event_id: UUID
+    trigger: Trigger
+    budget: int
+    number: int
+    attempt_count: int
+    body: bytes
+    target: Target
+    access_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an attempt means for its delivery: ended, or due again."""
+
+    status: DeliveryStatus
+    due_at: datetime | None = None
+    reason: CancelReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    assignment: Assignment
+    attempt: Attempt
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a worker asks for: at most `room` assignments, at most `per_lane` of one endpoint.
+
+    `room_of` says how many more an endpoint may get that the worker is busy with already. `hints`
+    are endpoints that are believed to have work; `behind` is where the look around among all
+    endpoints goes on.
+    """
+
+    worker: UUID
+    room: int
+    per_lane: int
+    room_of: Mapping[UUID, int] = field(default_factory=dict)
+    hints: Collection[UUID] = ()
+    behind: UUID = BEGINNING
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """`held` are lanes that are the worker's now; of those `looked_at`, `more` have work left."""
+
+    assignments: Sequence[Assignment]
+    held: frozenset[UUID]
+    looked_at: frozenset[UUID]
+    more: frozenset[UUID]
+    behind: UUID
+
+
+class DeliveryQueue(Protocol):
+    """One worker at a time sends to an endpoint: it holds the endpoint's lane."""
+
+    async def enlist(self, worker: UUID, until: datetime) -> None:
+        """Announce a new worker."""
+        ...
+
+    async def stay(self, worker: UUID, until: datetime) -> bool:
+        """Say that a worker still lives; False when it was dismissed meanwhile."""
+        ...
+
+    async def dismiss(self, worker: UUID, now: datetime) -> None:
+        """Give back every lane and every assignment of that worker."""
+        ...
+
+    async def dismiss_dead(self, now: datetime) -> int:
+        """Give back what workers hold that have not been heard of; how many they were."""
+        ...
+
+    async def dismiss_all(self) -> None:
+        """At the start of the only worker: whoever was here before counts as dead from now on."""
+        ...
+
+    async def leased(self, worker: UUID) -> Collection[UUID]:
+        """The deliveries that wait for a result of that worker."""
+        ...
+
+    async def put_back(
+        self, worker: UUID, delivery_ids: Collection[UUID], now: datetime, due_at: datetime | None
+    ) -> None:
+        """Give back some assignments, due at once or at that time; stopped ones end here."""
+        ...
+
+    async def claim(self, wanted: Claim, now: datetime) -> Claimed: ...
+
+    async def free_lanes(self, worker: UUID, webhook_ids: Collection[UUID]) -> None: ...
+
+    async def fair_share(self, now: datetime) -> int:
+        """How many of the lanes that are held now each living worker would have, if all had alike.
+
+        It is rounded up.
+        """
+        ...
+
+    async def next_due_after(self, now: datetime) -> datetime | None:
+        """When the next delivery that waits for its time is due."""
+        ...
+
+
+class Handover(Protocol):
+    """The straight way: what a process commits it may send itself, without asking the queue."""
+
+    def reserve(self, webhook_id: UUID) -> UUID | None:
+        """The worker under whose lease one delivery to this endpoint is to be queued, or None."""
+        ...
+
+    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
+        """They are committed, under the lease of that worker, which was reserved for them."""
+        ...
+
+    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
+        """One reservation each is not needed: the transaction was rolled back."""
+        ...
+
+    def work_for(self, webhook_ids: Collection[UUID]) -> None:
+        """These endpoints have something waiting in the queue."""
+        ...
+
+
+class Outcomes(Protocol):
+    async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
+        """Write attempts and moves of those that are still this worker's; how many were not."""
+        ...

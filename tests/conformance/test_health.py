@@ -1,0 +1,219 @@
+"""Endpoints carry how they are doing, written with the outcomes and seldom under load."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import anyio
+import pytest
+import sqlalchemy as sa
+
+from cuepost.adapters.storage import tables
+from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
+from cuepost.domain.endpoint import Endpoint
+from cuepost.ports.dispatch import Assignment, Result, Target, Verdict
+from cuepost.testing import START
+from tests.support.records import Records
+from tests.support.store_rows import AnyStore, rows, run
+
+SECOND = timedelta(seconds=1)
+DELIVERED, FAILED, RETRYING = (
+    DeliveryStatus.DELIVERED,
+    DeliveryStatus.FAILED,
+    DeliveryStatus.RETRYING,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """An endpoint in a store, and what came of attempts to reach it."""
+
+    store: AnyStore
+    records: Records
+    endpoint: Endpoint
+
+    async def answer(self, *statuses: DeliveryStatus, now: datetime, late: bool = False) -> None:
+        """A group of deliveries, each with one attempt that came out like this."""
+        records, worker, endpoint = self.records, self.records.id(), self.endpoint
+        made = [records.delivery(endpoint.account_id, webhook_id=endpoint.id) for _ in statuses]
+        async with self.store.transaction() as transaction:
+            await transaction.deliveries.add(made)
+        await run(
+            self.store,
+            sa.update(tables.queue).values(state=DeliveryStatus.DELIVERING, lease_token=worker),
+        )
+        results = [
+            Result(
+                assignment_of(endpoint, delivery.id),
+                records.attempt(delivery, number=3),
+                Verdict(status, due_at=now + SECOND if status is RETRYING else None),
+            )
+            for delivery, status in zip(made, statuses, strict=True)
+        ]
+        async with self.store.transaction() as transaction:
+            sender = records.id() if late else worker
+            refused = await transaction.outcomes.record(sender, results, now)
+        assert refused == (len(results) if late else 0)
+        await run(
+            self.store,
+            sa.update(tables.queue).values(state=DeliveryStatus.RETRYING, lease_token=None),
+        )
+        async with self.store.transaction() as transaction:
+            await transaction.deliveries.stop_endpoint(
+                endpoint.account_id, None, CancelReason.ENDPOINT_DISABLED, now
+            )
+
+    async def health(self) -> tuple[datetime | None, datetime | None]:
+        async with self.store.snapshot() as transaction:
+            found = await transaction.endpoints.get(self.endpoint.account_id, self.endpoint.id)
+        assert found is not None
+        return found.last_delivered_at, found.failing_since
+
+
+@pytest.fixture
+async def receiver(store: AnyStore, records: Records) -> Receiver:
+    account = records.account()
+    endpoint = records.endpoint(account.id, last_delivered_at=None, failing_since=None)
+    async with store.transaction() as transaction:
+        await transaction.accounts.add(account)
+        await transaction.endpoints.add(endpoint, records.secret())
+    return Receiver(store, records, endpoint)
+
+
+async def test_a_delivered_one_moves_the_last_delivery(receiver: Receiver) -> None:
+    await receiver.answer(DELIVERED, now=START)
+    assert await receiver.health() == (START, None)
+
+    await receiver.answer(DELIVERED, now=START + SECOND)
+    assert await receiver.health() == (START + SECOND, None)
+
+
+async def test_it_fails_since_the_first_spent_budget_until_the_next_delivered_one(
+    receiver: Receiver,
+) -> None:
+    await receiver.answer(DELIVERED, now=START)
+    await receiver.answer(RETRYING, now=START + SECOND)
+    assert await receiver.health() == (START, None)
+    await receiver.answer(FAILED, now=START + 2 * SECOND)
+    await receiver.answer(FAILED, now=START + 3 * SECOND)
+    assert await receiver.health() == (START, START + 2 * SECOND)
+
+    await receiver.answer(DELIVERED, now=START + 4 * SECOND)
+    assert await receiver.health() == (START + 4 * SECOND, None)
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        ((FAILED, DELIVERED), (START, None)),
+        ((DELIVERED, FAILED), (START, START)),
+        ((RETRYING, RETRYING), (None, None)),
+    ],
+)
+async def test_in_a_group_the_last_one_counts(
+    receiver: Receiver,
+    group: Sequence[DeliveryStatus],
+    expected: tuple[datetime | None, datetime | None],
+) -> None:
+    await receiver.answer(*group, now=START)
+
+    assert await receiver.health() == expected
+
+
+async def test_under_load_it_is_written_once_a_second(receiver: Receiver) -> None:
+    for milliseconds in (0, 1, 500, 999, 1000, 1400):
+        now = START + timedelta(milliseconds=milliseconds)
+        await receiver.answer(DELIVERED, DELIVERED, now=now)
+
+    assert await receiver.health() == (START + SECOND, None)
+
+
+async def test_a_failure_and_a_recovery_are_written_at_once(receiver: Receiver) -> None:
+    shortly = timedelta(milliseconds=1)
+    await receiver.answer(DELIVERED, now=START)
+    await receiver.answer(FAILED, now=START + shortly)
+    assert await receiver.health() == (START, START + shortly)
+
+    await receiver.answer(DELIVERED, now=START + 2 * shortly)
+    assert await receiver.health() == (START + 2 * shortly, None)
+
+
+async def test_a_late_result_says_nothing(receiver: Receiver) -> None:
+    await receiver.answer(DELIVERED, FAILED, now=START, late=True)
+
+    assert await receiver.health() == (None, None)
+
+
+async def test_other_endpoints_and_other_columns_are_left_alone(
+    receiver: Receiver, store: AnyStore, records: Records
+) -> None:
+    other = records.endpoint(receiver.endpoint.account_id)
+    async with store.transaction() as transaction:
+        await transaction.endpoints.add(other, records.secret())
+    await receiver.answer(FAILED, now=START)
+
+    async with store.snapshot() as transaction:
+        found = await transaction.endpoints.get(other.account_id, other.id)
+    assert found == other
+    [row] = await rows(
+        store,
+        sa.select(tables.endpoints.c.updated_at).where(
+            tables.endpoints.c.id == receiver.endpoint.id
+        ),
+    )
+    assert row.updated_at == receiver.endpoint.updated_at
+
+
+async def test_whoever_disables_and_whoever_records_lock_in_one_order(
+    postgres_store: PostgresStore, records: Records
+) -> None:
+    """The endpoint comes first; the other way round they would deadlock now and then."""
+    store, worker, account = postgres_store, records.id(), records.account()
+    endpoint = records.endpoint(account.id, failing_since=None)
+    delivery = records.delivery(account.id, webhook_id=endpoint.id)
+    async with store.transaction() as transaction:
+        await transaction.accounts.add(account)
+        await transaction.endpoints.add(endpoint, records.secret())
+        await transaction.deliveries.add([delivery])
+    leased = {"state": DeliveryStatus.DELIVERING, "lease_token": worker}
+    await run(store, sa.update(tables.queue).values(leased))
+    result = Result(
+        assignment_of(endpoint, delivery.id), records.attempt(delivery), Verdict(FAILED)
+    )
+
+    async def record() -> None:
+        async with store.transaction() as transaction:
+            assert await transaction.outcomes.record(worker, [result], START) == 0
+
+    with anyio.fail_after(20):
+        async with asyncio.TaskGroup() as group, store.transaction() as disabling:
+            await disabling.endpoints.lock(account.id, endpoint.id)
+            recording = group.create_task(record())
+            while not await somebody_waits(store):
+                assert not recording.done()
+            await disabling.deliveries.stop_endpoint(
+                account.id, endpoint.id, CancelReason.ENDPOINT_DISABLED, START
+            )
+
+
+async def somebody_waits(store: AnyStore) -> bool:
+    statement = "SELECT 1 FROM pg_locks WHERE NOT granted"
+    return bool(await rows(store, sa.text(statement)))
+
+
+def assignment_of(endpoint: Endpoint, identifier: UUID) -> Assignment:
+    return Assignment(
+        account_id=endpoint.account_id,
+        delivery_id=identifier,
+        webhook_id=endpoint.id,
+        event_id=identifier,
+        trigger=Trigger.AUTOMATIC,
+        budget=1,
+        number=3,
+        attempt_count=2,
+        body=b"{}",
+        target=Target(endpoint.url, ()),
+    )

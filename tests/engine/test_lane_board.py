@@ -1,0 +1,179 @@
+"""The board of lanes: caps hold, endpoints take turns, and the loads add up."""
+
+from collections import Counter
+from datetime import timedelta
+from uuid import UUID
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from cuepost.domain.delivery import Trigger
+from cuepost.engine.lane_board import LaneBoard
+from cuepost.ports.dispatch import Assignment, Target
+from cuepost.testing import START, SequentialIds
+
+CAP, MOST = 3, 10
+LANES = [UUID(int=number) for number in range(1, 5)]
+ids = SequentialIds()
+
+
+def assignment(lane: UUID) -> Assignment:
+    return Assignment(
+        account_id=UUID(int=0),
+        delivery_id=ids(START),
+        webhook_id=lane,
+        event_id=ids(START),
+        trigger=Trigger.AUTOMATIC,
+        budget=1,
+        number=1,
+        attempt_count=0,
+        body=b"{}",
+        target=Target("https://hooks.example.com/", ()),
+    )
+
+
+def filled(**lanes: int) -> LaneBoard:
+    board = LaneBoard(CAP, MOST)
+    for name, count in lanes.items():
+        board.add([assignment(LANES[int(name[1:])]) for _ in range(count)], START)
+    return board
+
+
+def taken(board: LaneBoard) -> list[UUID]:
+    found = []
+    while (each := board.take()) is not None:
+        found.append(each[1].webhook_id)
+    return found
+
+
+def test_lanes_take_turns_and_stop_at_their_cap() -> None:
+    board = filled(_0=5, _1=2)
+    assert taken(board) == [LANES[0], LANES[1], LANES[0], LANES[1], LANES[0]]
+    board.done(LANES[0])
+    assert taken(board) == [LANES[0]]
+
+
+def test_what_has_waited_too_long_is_taken_out_and_its_lane_may_hold_less() -> None:
+    board = filled(_0=8)
+    busy = [board.take() for _ in range(CAP)]
+    board.add([assignment(LANES[0])], START + timedelta(seconds=1))
+    assert board.oldest == START
+
+    dropped = board.drop_older(START)
+
+    assert len(dropped) == 8 - CAP
+    assert (board.load, board.waiting_in(LANES[0])) == (CAP + 1, 1)
+    assert board.oldest == START + timedelta(seconds=1)
+    assert board.room_of(LANES[0]) == 0
+    assert board.room_of(LANES[1]) == MOST
+    assert all(busy)
+
+
+def test_a_slow_lane_may_hold_more_again_once_it_gets_through_what_it_has() -> None:
+    board = filled(_0=8)
+    for _ in range(CAP):
+        board.take()
+    board.drop_older(START)
+    rooms = []
+    while board.room_of(LANES[0]) + board.load_of(LANES[0]) < MOST:
+        board.done(LANES[0])
+        board.add([assignment(LANES[0])], START)
+        board.take()
+        rooms.append(board.room_of(LANES[0]))
+    assert rooms == [3, 7]
+
+
+def test_an_empty_lane_leaves_nothing_behind() -> None:
+    board = filled(_0=1)
+    board.reserve(LANES[1])
+    board.take()
+    board.done(LANES[0])
+    board.give_back([LANES[1]])
+    assert (board.load, board.rooms(), board.ready, board.oldest) == (0, {}, 0, None)
+
+
+class Board(RuleBasedStateMachine):
+    """Whatever is done with it, in whatever order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.board = LaneBoard(CAP, MOST)
+        self.now = START
+        self.waiting: list[Assignment] = []
+        self.in_flight: Counter[UUID] = Counter()
+        self.reserved: Counter[UUID] = Counter()
+
+    @rule(lane=st.sampled_from(LANES), count=st.integers(1, 6))
+    def add(self, lane: UUID, count: int) -> None:
+        made = [assignment(lane) for _ in range(count)]
+        self.board.add(made, self.now)
+        self.waiting += made
+
+    @rule()
+    def take(self) -> None:
+        taken = self.board.take()
+        found = taken[1] if taken else None
+        startable = [each for each in self.waiting if self.in_flight[each.webhook_id] < CAP]
+        assert (found is None) == (not startable)
+        if found is not None:
+            of_lane = [each for each in self.waiting if each.webhook_id == found.webhook_id]
+            assert found is of_lane[0]
+            self.waiting.remove(found)
+            self.in_flight[found.webhook_id] += 1
+
+    @precondition(lambda self: any(self.in_flight.values()))
+    @rule(data=st.data())
+    def done(self, data: st.DataObject) -> None:
+        lane = data.draw(st.sampled_from([lane for lane in LANES if self.in_flight[lane]]))
+        self.board.done(lane)
+        self.in_flight[lane] -= 1
+
+    @rule(lane=st.sampled_from(LANES))
+    def reserve(self, lane: UUID) -> None:
+        self.board.reserve(lane)
+        self.reserved[lane] += 1
+
+    @precondition(lambda self: any(self.reserved.values()))
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        lane = data.draw(st.sampled_from([lane for lane in LANES if self.reserved[lane]]))
+        self.board.give_back([lane])
+        self.reserved[lane] -= 1
+
+    @rule()
+    def a_second_passes(self) -> None:
+        self.now += timedelta(seconds=1)
+
+    @rule(age=st.integers(0, 3))
+    def drop_older(self, age: int) -> None:
+        dropped = {id(each) for each in self.board.drop_older(self.now - timedelta(seconds=age))}
+        self.waiting = [each for each in self.waiting if id(each) not in dropped]
+        oldest = self.board.oldest
+        assert oldest is None or oldest > self.now - timedelta(seconds=age)
+
+    @rule()
+    def drop_waiting(self) -> None:
+        dropped = self.board.drop_waiting()
+        assert {id(each) for each in dropped} == {id(each) for each in self.waiting}
+        self.waiting = []
+
+    @invariant()
+    def the_cap_holds(self) -> None:
+        assert all(count <= CAP for count in self.in_flight.values())
+
+    @invariant()
+    def loads_add_up(self) -> None:
+        waiting = Counter(each.webhook_id for each in self.waiting)
+        loads = {lane: waiting[lane] + self.in_flight[lane] + self.reserved[lane] for lane in LANES}
+        assert {lane: self.board.load_of(lane) for lane in LANES} == loads
+        assert self.board.load == sum(loads.values())
+
+    @invariant()
+    def a_lane_is_ready_just_when_it_can_go_on(self) -> None:
+        can = {each.webhook_id for each in self.waiting if self.in_flight[each.webhook_id] < CAP}
+        assert self.board.ready == len(can)
+
+
+TestBoard = Board.TestCase
+TestBoard.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -1,0 +1,255 @@
+"""Workers come and go: what one leaves behind another one sends, and late results are refused."""
+
+import asyncio
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.tables import events, lanes, queue
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.ports.dispatch import Assignment, Result
+from cuepost.ports.store import StoreUnavailable
+from cuepost.testing import HANGS, Answer
+from tests.support.stage import HOUR, MINUTE, Play, Stage
+
+URL = "https://hooks.example.com/cue"
+LEASE = timedelta(seconds=10)
+SECOND = timedelta(seconds=1)
+
+
+class Told:
+    """Telemetry that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.recorded_groups: list[tuple[int, int]] = []
+
+    def attempted(self, result: Result) -> None: ...
+
+    def recorded(self, results: int, refused: int, at: object) -> None:
+        self.recorded_groups.append((results, refused))
+
+
+def test_a_result_that_comes_after_the_lease_is_refused(play_postgres: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.telemetry = told = Told()
+        await stage.world.endpoint()
+        stage.transport.will(URL, Answer(seconds=12))
+        slow, quick = stage.dispatcher(lease=LEASE), stage.dispatcher(lease=LEASE)
+        async with stage.delivering(slow):
+            await stage.world.complete()
+            await stage.later(MINUTE / 60)
+            async with stage.delivering(quick):
+                # Both wake up late; whoever is first takes over what the other one had.
+                stage.clock.advance(11)
+                await stage.later(MINUTE)
+        [delivery] = await stage.world.deliveries()
+        assert (delivery.status, delivery.attempt_count) == (DeliveryStatus.DELIVERED, 1)
+        assert len(stage.sent) == 2
+        assert (1, 1) in told.recorded_groups
+        [attempt] = await stage.attempts(delivery.id)
+        assert attempt.started_at == stage.sent[1].at
+
+    play_postgres(scenario)
+
+
+def test_what_a_dead_worker_held_is_sent_by_another_one_once_its_lease_has_ended(
+    play_postgres: Play,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        await stage.world.endpoint()
+        stage.transport.will(URL, HANGS)
+        async with stage.crashing(stage.dispatcher(lease=LEASE)):
+            await stage.world.complete()
+            await stage.later()
+        async with stage.delivering(stage.dispatcher(lease=LEASE)):
+            await stage.later(MINUTE)
+        [first, second] = stage.sent
+        assert LEASE <= second.at - first.at <= LEASE * 1.5
+        [delivery] = await stage.world.deliveries()
+        assert delivery.status is DeliveryStatus.DELIVERED
+
+    play_postgres(scenario)
+
+
+def test_the_only_worker_takes_over_at_once(play_embedded: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        await world.endpoint()
+        stage.transport.will(URL, 500, HANGS)
+        async with stage.crashing():
+            await world.complete()
+            await stage.later(MINUTE)
+            assert len(stage.sent) == 2
+        await world.do(lambda transaction: transaction.queue.dismiss_all())
+        async with stage.delivering():
+            await stage.later()
+        assert len(stage.sent) == 3
+        [delivery] = await world.deliveries()
+        numbers = [each.number for each in await stage.attempts(delivery.id)]
+        assert (delivery.status, numbers) == (DeliveryStatus.DELIVERED, [1, 2])
+
+    play_embedded(scenario)
+
+
+def test_two_workers_together_keep_to_the_cap_of_an_endpoint(play_postgres: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        urls = [f"https://hooks{number}.example.com/cue" for number in range(4)]
+        for url in urls:
+            await world.endpoint(url=url)
+            stage.transport.will(url, *[Answer(seconds=1)] * 60)
+        projects = [await world.project() for _ in range(30)]
+        one, other = stage.dispatcher(cap=2), stage.dispatcher(cap=2)
+        async with stage.delivering(one), stage.delivering(other):
+            for each in projects:
+                await world.report(world.milestone(each))
+                one.work_for(())
+                other.work_for(())
+            await stage.later(HOUR)
+        assert stage.transport.most_in_flight == dict.fromkeys(urls, 2)
+        assert len(stage.sent) == 120
+        statuses = {each.status for each in await world.deliveries()}
+        assert statuses == {DeliveryStatus.DELIVERED}
+
+    play_postgres(scenario)
+
+
+def test_a_worker_that_is_added_gets_its_share_of_busy_endpoints(play_postgres: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        for number in range(4):
+            url = f"https://hooks{number}.example.com/cue"
+            await world.endpoint(url=url)
+            stage.transport.will(url, *[Answer(seconds=1)] * 60)
+        for _ in range(60):
+            await world.report(world.milestone(await world.project()))
+        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=SECOND) for _ in range(2))
+        async with stage.delivering(one):
+            await stage.later(SECOND)
+            assert await lanes_held(stage) == [4]
+            async with stage.delivering(other):
+                await stage.later(LEASE)
+                assert await lanes_held(stage) == [2, 2]
+                await stage.later(MINUTE)
+        assert len(stage.sent) == 240
+        assert set(stage.transport.most_in_flight.values()) == {1}
+
+    play_postgres(scenario)
+
+
+async def lanes_held(stage: Stage) -> list[int]:
+    """By each worker."""
+    count = sa.func.count().label("total")
+    found = await stage.rows(sa.select(count).select_from(lanes).group_by(lanes.c.worker_id))
+    return [row.total for row in found]
+
+
+def test_a_commit_whose_answer_is_lost_is_found_again(play_embedded: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        await world.endpoint()
+        project, watch = await world.project(), stage.store.watch
+        async with stage.delivering(stage.dispatcher(lease=LEASE)):
+            await stage.later()
+            lost = watch.commits + 1
+            watch.loses = lambda number: number == lost
+            with pytest.raises(StoreUnavailable):
+                await world.report(world.milestone(project))
+            assert {row.state for row in (await world.dump())["queue"]} == {"delivering"}
+            await stage.later(MINUTE)
+        [delivery] = await world.deliveries()
+        assert (delivery.status, len(stage.sent)) == (DeliveryStatus.DELIVERED, 1)
+
+    play_embedded(scenario)
+
+
+def test_a_caller_that_goes_away_while_it_commits_loses_nothing(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        await world.endpoint()
+        project = await world.project()
+        milestone = world.milestone(project)
+        async with stage.delivering(stage.dispatcher(lease=LEASE)):
+            await stage.later()
+            for checkpoints in range(1, 60):
+                async with asyncio.TaskGroup() as tasks:
+                    calling = tasks.create_task(world.report(milestone))
+                    for _ in range(checkpoints):
+                        await asyncio.wait([calling], timeout=0)
+                    calling.cancel()
+            await world.report(milestone)
+            await stage.later(MINUTE)
+        [delivery] = await world.deliveries()
+        assert (delivery.status, len(stage.sent)) == (DeliveryStatus.DELIVERED, 1)
+
+    play(scenario)
+
+
+def test_a_delivery_whose_event_is_gone_ends_and_holds_up_nobody(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        await world.endpoint()
+        orphan = await world.complete()
+        await stage.sql(sa.delete(events))
+        sound = await world.complete()
+        async with stage.delivering():
+            await stage.later(MINUTE)
+            ended = {each.id: each.status for each in await world.deliveries()}
+        assert ended == {orphan.id: DeliveryStatus.FAILED, sound.id: DeliveryStatus.DELIVERED}
+        assert await world.queued() == set()
+
+    play(scenario)
+
+
+def test_a_bug_in_an_attempt_costs_a_minute_and_no_slot(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        await world.endpoint()
+        dispatcher = stage.dispatcher(attempts=1, cap=1)
+        run_attempt, poison = dispatcher._pipeline.run, set[UUID]()
+
+        async def crashing(assignment: Assignment) -> Result:
+            if assignment.delivery_id not in poison:
+                poison.add(assignment.delivery_id)
+                raise ZeroDivisionError
+            return await run_attempt(assignment)
+
+        dispatcher._pipeline = _Pipeline(crashing)  # type: ignore[assignment]  # a bug of ours
+        async with stage.delivering(dispatcher):
+            began = stage.clock.now()
+            made = [await world.complete() for _ in range(3)]
+            await stage.later(HOUR)
+        assert [each.at - began for each in stage.sent] == [MINUTE] * 3
+        ended = await world.deliveries()
+        assert {(each.status, each.attempt_count) for each in ended} == {("delivered", 1)}
+        assert len(made) == len([r for r in caplog.records if "attempt_crashed" in r.message])
+
+    play(scenario)
+
+
+class _Pipeline:
+    def __init__(self, run: object) -> None:
+        self.run = run
+
+
+def test_rows_that_nobody_holds_are_not_left_in_the_queue_of_leases(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        await stage.world.endpoint()
+        stage.transport.will(URL, HANGS, HANGS)
+        async with stage.delivering(stage.dispatcher(cap=1)):
+            for _ in range(4):
+                await stage.world.complete()
+            await stage.later()
+        rows = (await stage.world.dump())[queue.name]
+        assert {(row.state, row.lease_token) for row in rows} == {
+            ("pending", None),
+            ("retrying", None),
+        }
+        assert (await stage.world.dump())["lanes"] == []
+        assert (await stage.world.dump())["workers"] == []
+
+    play(scenario)

@@ -1,0 +1,137 @@
+"""The store fails at the N-th operation, for every N: nothing is lost, and little is sent twice."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+import pytest
+
+from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.application.milestone_book import Milestone
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.ports.store import StoreUnavailable
+from tests.support.stage import HOUR, MINUTE, Play, Scenario, Stage
+from tests.support.watched_store import Fault, never
+
+URLS = [f"https://hooks{number}.example.com/cue" for number in range(2)]
+LEASE = 2 * MINUTE
+AWAY = timedelta(seconds=4)
+
+
+async def eventful(stage: Stage, *, fails: Fault = never, loses: Fault = never) -> None:
+    """Two endpoints, one of which fails at first; a caller that repeats what was not answered."""
+    world, watch = stage.world, stage.store.watch
+    for url in URLS:
+        await world.endpoint(url=url)
+    milestones = [world.milestone(await world.project()) for _ in range(3)]
+    stage.transport.will(URLS[0], 500, 500)
+    async with stage.delivering(stage.dispatcher(lease=LEASE)):
+        await stage.later()
+        watch.operations = watch.commits = 0
+        watch.fails, watch.loses = fails, loses
+        for milestone in milestones:
+            await _reported(stage, milestone)
+            await stage.later(timedelta(seconds=2))
+        await stage.later(10 * MINUTE)
+    assert watch.failed
+    deliveries = await world.deliveries()
+    assert [each.status for each in deliveries] == [DeliveryStatus.DELIVERED] * 6
+    attempts = [len(await stage.attempts(each.id)) for each in deliveries]
+    assert sum(attempts) == 8
+    seen = {(each.request.url.text, each.header("webhook-id")) for each in stage.sent}
+    assert seen == {(url, str(each.event_id)) for url in URLS for each in deliveries}
+
+
+async def _reported(stage: Stage, milestone: Milestone) -> None:
+    while True:
+        try:
+            await stage.world.report(milestone)
+        except StoreUnavailable:
+            await stage.clock.wait(1)
+        else:
+            return
+
+
+def failing_once(place: int) -> Scenario:
+    async def scenario(stage: Stage) -> None:
+        await eventful(stage, fails=lambda number: number == place)
+        # The store refuses before it does anything, so results are written later, and once.
+        assert len(stage.sent) == 8
+
+    return scenario
+
+
+def away_from(place: int) -> Scenario:
+    async def scenario(stage: Stage) -> None:
+        ends: list[datetime] = []
+
+        def fails(number: int) -> bool:
+            if number == place:
+                ends.append(stage.clock.now() + AWAY)
+            return bool(ends) and stage.clock.now() < ends[-1]
+
+        await eventful(stage, fails=fails)
+        assert len(stage.sent) == 8
+
+    return scenario
+
+
+def losing_the_answer(place: int) -> Scenario:
+    async def scenario(stage: Stage) -> None:
+        await eventful(stage, loses=lambda number: number == place)
+        assert len(stage.sent) <= 8 + 2
+
+    return scenario
+
+
+def test_an_error_at_the_nth_operation_loses_nothing_and_sends_nothing_twice(
+    play_embedded: Play,
+) -> None:
+    play_embedded(*[failing_once(place) for place in range(1, 51)])
+
+
+def test_a_store_that_is_away_for_seconds_from_the_nth_operation_on_loses_nothing(
+    play_embedded: Play,
+) -> None:
+    play_embedded(*[away_from(place) for place in range(1, 51, 2)])
+
+
+def test_an_answer_that_is_lost_after_the_nth_commit_loses_nothing(play_embedded: Play) -> None:
+    play_embedded(*[losing_the_answer(place) for place in range(1, 16)])
+
+
+@pytest.mark.parametrize("kind", [failing_once, away_from])
+def test_so_it_is_on_postgresql(play_postgres: Play, kind: object) -> None:
+    assert callable(kind)
+    play_postgres(*[kind(place) for place in range(3, 51, 12)])
+
+
+def test_one_result_that_cannot_be_written_holds_up_no_other(
+    play_embedded: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add, poison = AttemptRecords.add, set[object]()
+
+    async def refusing(self: AttemptRecords, made: object) -> None:
+        attempts = list(made)  # type: ignore[call-overload]  # attempts, as they came
+        if not poison:
+            poison.add(attempts[0].delivery_id)
+        if any(each.delivery_id in poison for each in attempts):
+            raise ZeroDivisionError
+        await add(self, attempts)
+
+    monkeypatch.setattr(AttemptRecords, "add", refusing)
+
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        await world.endpoint(url=URLS[0])
+        async with stage.delivering():
+            for _ in range(5):
+                await world.complete()
+            await stage.later(MINUTE / 2)
+            statuses = Counter(each.status for each in await world.deliveries())
+            assert statuses == {DeliveryStatus.DELIVERED: 4, DeliveryStatus.PENDING: 1}
+            monkeypatch.undo()
+            await stage.later(HOUR)
+            statuses = Counter(each.status for each in await world.deliveries())
+            assert statuses == {DeliveryStatus.DELIVERED: 5}
+
+    play_embedded(scenario)

@@ -1,0 +1,236 @@
+"""The delivery engine on a stage: production code, a real store, time that jumps, no network."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage import tables
+from cuepost.adapters.storage.outbox import NoHandover
+from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.sqlite_session import driver_of
+from cuepost.domain.attempt import Attempt
+from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.domain.retry_schedule import RetrySchedule
+from cuepost.engine.attempt_pipeline import AttemptPipeline, Jitter
+from cuepost.engine.dispatcher import Capacity, Dispatcher
+from cuepost.ports.store import Store
+from cuepost.ports.telemetry import Silent, Telemetry
+from cuepost.testing import START, ScriptedTransport, Sent, VirtualClock
+from tests.application.world import RULES, World, opened_world
+from tests.support.jumping_loop import AtOnce, run_jumping
+from tests.support.store_rows import AnyStore, contradictions, rows, run
+from tests.support.watched_store import Watch, WatchedStore
+
+T = TypeVar("T")
+
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+USER_AGENT = "cuepost/test"
+PAUSES = (timedelta(seconds=60), timedelta(seconds=300))
+ANY_LIMIT = replace(RULES, endpoint_limit=10_000)
+# Thousands of polls and heartbeats would take longer than everything else; who needs them says so.
+RARELY = timedelta(minutes=10)
+
+
+@dataclass(slots=True)
+class Stage:
+    world: World
+    store: WatchedStore
+    clock: VirtualClock
+    transport: ScriptedTransport
+    jitter: Jitter = field(default=lambda: 0.0)
+    policy: EgressPolicy = field(default_factory=EgressPolicy)
+    telemetry: Telemetry = field(default_factory=Silent)
+
+    @property
+    def sent(self) -> list[Sent]:
+        return self.transport.sent
+
+    @property
+    def is_embedded(self) -> bool:
+        return isinstance(self.store.inner, SqliteStore)
+
+    def pipeline(self) -> AttemptPipeline:
+        return AttemptPipeline(
+            clock=self.clock,
+            box=self.world.box,
+            policy=self.policy,
+            transport=self.transport,
+            schedule=RetrySchedule(PAUSES),
+            jitter=self.jitter,
+            timeout=timedelta(seconds=15),
+            user_agent=USER_AGENT,
+        )
+
+    def dispatcher(
+        self,
+        store: Store | None = None,
+        *,
+        attempts: int = 64,
+        cap: int = 8,
+        lease: timedelta = HOUR,
+        longest_sleep: timedelta = RARELY,
+    ) -> Dispatcher:
+        return Dispatcher(
+            store or self.store,
+            self.pipeline(),
+            self.clock,
+            self.world.ids,
+            capacity=Capacity(attempts, cap),
+            longest_sleep=longest_sleep,
+            alone=self.is_embedded,
+            telemetry=self.telemetry,
+            lease=lease,
+        )
+
+    @asynccontextmanager
+    async def delivering(
+        self, dispatcher: Dispatcher | None = None, *, straight: bool = True
+    ) -> AsyncIterator[Dispatcher]:
+        """A dispatcher at work; `straight` says that it gets what the service commits."""
+        dispatcher = dispatcher or self.dispatcher()
+        if straight:
+            self.store.handover = dispatcher
+        async with asyncio.TaskGroup() as tasks:
+            working = tasks.create_task(dispatcher.run())
+            try:
+                await self.clock.wait(0)
+                yield dispatcher
+            finally:
+                dispatcher.stop()
+                await asyncio.wait([working])
+                self.store.handover = NoHandover()
+
+    @asynccontextmanager
+    async def crashing(self, dispatcher: Dispatcher | None = None) -> AsyncIterator[Dispatcher]:
+        """A dispatcher that is gone from one moment to the next when the block ends."""
+        dispatcher = dispatcher or self.dispatcher()
+        self.store.handover = dispatcher
+        async with asyncio.TaskGroup() as tasks:
+            working = tasks.create_task(dispatcher.run())
+            await self.clock.wait(0)
+            yield dispatcher
+            working.cancel()
+        self.store.handover = NoHandover()
+
+    async def later(self, duration: timedelta = timedelta(0)) -> None:
+        """Let so much time pass, with everything that happens in it."""
+        await self.clock.wait(duration.total_seconds())
+        # Whoever acts at that very instant comes first.
+        await self.clock.wait(0)
+
+    async def sql(self, statement: sa.Executable) -> int:
+        """Past the records; how many rows it touched."""
+        return await _really(self.store, run(self.store.inner, statement))
+
+    async def rows(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
+        return await _really(self.store, rows(self.store.inner, statement))
+
+    def offsets(self) -> list[float]:
+        """When each request began, in seconds after the first one."""
+        return [(each.at - self.sent[0].at).total_seconds() for each in self.sent]
+
+    async def attempts(self, delivery_id: UUID) -> list[Attempt]:
+        account = self.world.account.id
+        return await self.world.see(lambda t: t.attempts.of_delivery(account, delivery_id))
+
+
+Scenario = Callable[[Stage], Awaitable[None]]
+Play = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class Theatre:
+    """Puts scenarios on stage, each with an empty store and a clock that stands at the start."""
+
+    migrated_file: Path
+    folder: Path
+    database_url: str | None = None
+    start: datetime = START
+
+    def play(self, *scenarios: Scenario) -> None:
+        clock = VirtualClock(self.start)
+        stores: list[WatchedStore] = []
+
+        def awaits_reality() -> bool:
+            return self.database_url is not None and any(each.watch.in_progress for each in stores)
+
+        async def performance() -> None:
+            store = WatchedStore(self._store(clock))
+            stores.append(store)
+            await _really(store, self._open(store.inner))
+            try:
+                for scenario in scenarios:
+                    await _really(store, _emptied(store.inner))
+                    clock.restart()
+                    store.watch = Watch()
+                    await _perform(scenario, store, clock)
+                    assert await _really(store, contradictions(store.inner)) == []
+            finally:
+                await _really(store, store.inner.close())
+
+        run_jumping(performance(), clock.jump, awaits_reality)
+
+    def _store(self, clock: VirtualClock) -> AnyStore:
+        if self.database_url is not None:
+            return PostgresStore(self.database_url)
+        path = self.folder / "cuepost.db"
+        shutil.copyfile(self.migrated_file, path)
+        store = SqliteStore(path, clock)
+        store._threads = AtOnce()  # type: ignore[assignment]  # no thread, so that it repeats
+        return store
+
+    async def _open(self, store: AnyStore) -> None:
+        if isinstance(store, PostgresStore):
+            await store.open(START)
+            return
+        await store.open()
+        assert store._writer is not None
+        driver_of(store._writer).execute("PRAGMA synchronous=OFF")
+
+
+async def _perform(scenario: Scenario, store: WatchedStore, clock: VirtualClock) -> None:
+    world = (await opened_world(store, clock)).reassembled(ANY_LIMIT)
+    await scenario(Stage(world, store, clock, ScriptedTransport(clock)))
+
+
+async def _really(store: WatchedStore, work: Awaitable[T]) -> T:
+    with store.watch.working():
+        return await work
+
+
+async def _emptied(store: AnyStore) -> None:
+    for table in tables.metadata.sorted_tables:
+        await run(store, sa.delete(table))
+
+
+def migrated_file(folder: Path) -> Path:
+    async def make() -> None:
+        store = SqliteStore(path, VirtualClock())
+        await store.open()
+        await store.close()
+
+    path = folder / "migrated.db"
+    asyncio.run(make())
+    return path
+
+
+def migrate_database(url: str) -> None:
+    async def make() -> None:
+        store = PostgresStore(url)
+        await store.migrate(START)
+        await store.close()
+
+    asyncio.run(make())
+
+
+def instants(sent: Sequence[Sent]) -> list[datetime]:
+    return [each.at for each in sent]

@@ -1,0 +1,147 @@
+"""A store that is watched while it works, and that fails when it is told to."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.ports.dispatch import Handover
+from cuepost.ports.store import StoreUnavailable, Transaction
+from tests.support.store_rows import AnyStore
+
+T = TypeVar("T")
+
+Fault = Callable[[int], bool]
+
+
+def never(_: int) -> bool:
+    return False
+
+
+@dataclass(slots=True)
+class Watch:
+    """Counts operations: each begin, statement and commit; `fails` says which of them do not work.
+
+    `loses` says after which commits the answer is lost on its way back.
+    """
+
+    fails: Fault = never
+    loses: Fault = never
+    operations: int = 0
+    commits: int = 0
+    in_progress: int = 0
+    transactions: int = 0
+    failed: int = 0
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        self.in_progress += 1
+        try:
+            yield
+        finally:
+            self.in_progress -= 1
+
+    def step(self) -> None:
+        self.operations += 1
+        if self.fails(self.operations):
+            self.failed += 1
+            raise StoreUnavailable(f"operation {self.operations} was made to fail")
+
+    def committed(self) -> None:
+        self.commits += 1
+        if self.loses(self.commits):
+            self.failed += 1
+            raise StoreUnavailable(f"the answer to commit {self.commits} was lost")
+
+
+@dataclass(slots=True)
+class WatchedSession:
+    """A session of either engine."""
+
+    inner: Any
+    watch: Watch
+
+    @property
+    def dialect(self) -> str:
+        return str(self.inner.dialect)
+
+    @property
+    def unhurried(self) -> "WatchedSession":
+        return WatchedSession(self.inner.unhurried, self.watch)
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(self.inner, name)
+
+        async def watched(*arguments: Any, **named: Any) -> Any:
+            with self.watch.working():
+                self.watch.step()
+                return await method(*arguments, **named)
+
+        return watched
+
+
+@dataclass(slots=True)
+class WatchedStore:
+    inner: AnyStore
+    watch: Watch = field(default_factory=Watch)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.inner, SqliteStore):
+            self._watch_commits(self.inner)
+
+    @property
+    def handover(self) -> Handover:
+        return self.inner.handover
+
+    @handover.setter
+    def handover(self, handover: Handover) -> None:
+        self.inner.handover = handover
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        self.watch.transactions += 1
+        async with self._watched(self.inner.transaction()) as transaction:
+            yield transaction
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Transaction]:
+        async with self._watched(self.inner.snapshot()) as transaction:
+            yield transaction
+
+    async def check(self) -> None:
+        with self.watch.working():
+            await self.inner.check()
+
+    async def prepare_days(self, now: datetime) -> None:
+        with self.watch.working():
+            await self.inner.prepare_days(now)
+
+    @asynccontextmanager
+    async def _watched(self, opening: Any) -> AsyncIterator[Transaction]:
+        with self.watch.working():
+            self.watch.step()
+            transaction = await opening.__aenter__()
+        assert isinstance(transaction, RecordsTransaction)
+        transaction._session = WatchedSession(transaction._session, self.watch)  # type: ignore[assignment]  # it has everything by name
+        try:
+            yield transaction
+            self.watch.step()
+        except BaseException as error:
+            with self.watch.working():
+                if not await opening.__aexit__(type(error), error, error.__traceback__):
+                    raise
+        else:
+            with self.watch.working():
+                await opening.__aexit__(None, None, None)
+
+    def _watch_commits(self, store: SqliteStore) -> None:
+        commit = store._commit
+
+        async def watched(driver: Any) -> None:
+            await commit(driver)
+            self.watch.committed()
+
+        store._commit = watched  # type: ignore[method-assign]  # the seam where an answer is lost

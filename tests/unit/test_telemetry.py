@@ -1,0 +1,242 @@
+"""A log line for each attempt, and metrics that name nobody."""
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry
+from cuepost.domain.attempt import Outcome, Timings
+from cuepost.domain.delivery import DeliveryStatus, Trigger
+from cuepost.domain.event import freeze
+from cuepost.domain.ids import compose
+from cuepost.domain.instants import to_millis
+from cuepost.ports.dispatch import Assignment, Result, Target, Verdict
+from cuepost.ports.store import StoreUnavailable
+from cuepost.ports.telemetry import Waiting
+from cuepost.testing import START, VirtualClock
+from tests.support.records import Records
+
+SECOND = timedelta(seconds=1)
+RECORDS = Records()
+EVENT_ID = compose(to_millis(START), 1)
+CANARY = "canary"
+
+
+def result(**changed: Any) -> Result:
+    """A first attempt, half a second after the event, that the receiver refused."""
+    delivery = RECORDS.delivery(RECORDS.id())
+    assignment = Assignment(
+        account_id=delivery.account_id,
+        delivery_id=delivery.id,
+        webhook_id=delivery.webhook_id,
+        event_id=EVENT_ID,
+        trigger=Trigger.AUTOMATIC,
+        budget=1,
+        number=1,
+        attempt_count=0,
+        body=freeze(EVENT_ID, "project.completed", START, {"type": CANARY, "note": CANARY}),
+        target=Target(f"https://{CANARY}.example.com/?token={CANARY}", (RECORDS.secret(),)),
+    )
+    attempt = RECORDS.attempt(
+        delivery,
+        started_at=START + SECOND / 2,
+        request_headers=(("webhook-signature", CANARY),),
+        response_headers=(("server", CANARY),),
+        response_body=CANARY.encode(),
+        signed_with=(CANARY,),
+    )
+    made = Result(assignment, attempt, Verdict(DeliveryStatus.RETRYING, START + 60 * SECOND))
+    for part in ("assignment", "attempt"):
+        made = replace(made, **{part: replace(getattr(made, part), **changed.pop(part, {}))})
+    return replace(made, **changed)
+
+
+DELIVERED = {
+    "attempt": {"outcome": Outcome.DELIVERED, "response_status": 200},
+    "verdict": Verdict(DeliveryStatus.DELIVERED),
+}
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def telemetry(registry: CollectorRegistry) -> EngineTelemetry:
+    return EngineTelemetry(registry)
+
+
+def line_of(
+    telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture, told: Result
+) -> logging.LogRecord:
+    caplog.set_level(logging.INFO, "cuepost.attempt")
+    telemetry.attempted(told)
+    [record] = caplog.records
+    return record
+
+
+def test_an_attempt_is_one_line(
+    telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = result()
+    record = line_of(telemetry, caplog, told)
+
+    assert (record.name, record.levelname) == ("cuepost.attempt", "INFO")
+    assert record.getMessage() == (
+        f"account={told.assignment.account_id} webhook={told.assignment.webhook_id} "
+        f"delivery={told.assignment.delivery_id} event={EVENT_ID} type=project.completed "
+        "budget=1 number=1 trigger=automatic outcome=http_error status=503 ms=12.8 "
+        "dns_ms=0.5 connect_ms=1.2 tls_ms=2.5 first_byte_ms=8.0 "
+        "verdict=retrying due_again=2026-01-02T03:05:05.678Z"
+    )
+
+
+def test_what_is_not_known_is_a_dash(
+    telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = result(
+        assignment={"body": b'{"something": "else"}', "trigger": Trigger.MANUAL},
+        attempt={"outcome": Outcome.TIMEOUT, "response_status": None, "timings": Timings()},
+        verdict=Verdict(DeliveryStatus.FAILED),
+    )
+    line = line_of(telemetry, caplog, told).getMessage()
+
+    assert " type=- budget=1 number=1 trigger=manual outcome=timeout status=- ms=12.8 " in line
+    assert line.endswith(
+        " dns_ms=- connect_ms=- tls_ms=- first_byte_ms=- verdict=failed due_again=-"
+    )
+
+
+def test_neither_lines_nor_metrics_show_urls_secrets_or_contents(
+    telemetry: EngineTelemetry, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = result()
+    line = line_of(telemetry, caplog, told).getMessage()
+    metrics = generate_latest(registry).decode()
+
+    assert CANARY not in line + metrics
+    assert str(told.assignment.account_id) not in metrics
+
+
+def test_attempts_are_counted_by_how_they_ended(
+    telemetry: EngineTelemetry, registry: CollectorRegistry
+) -> None:
+    for told in (result(), result(), result(**DELIVERED)):
+        telemetry.attempted(told)
+
+    def count(outcome: Outcome) -> float | None:
+        return registry.get_sample_value("cuepost_attempts_total", {"outcome": outcome})
+
+    assert [count(each) for each in Outcome] == [1, 2, 0, 0, 0, 0, 0, 0, 0]
+    assert registry.get_sample_value("cuepost_attempt_seconds_count") == 3
+    assert registry.get_sample_value("cuepost_attempt_seconds_sum") == pytest.approx(0.03825)
+
+
+def test_only_the_first_attempt_of_an_event_tells_how_late_it_was(
+    telemetry: EngineTelemetry, registry: CollectorRegistry
+) -> None:
+    for told in (
+        result(),
+        result(assignment={"number": 2}),
+        result(assignment={"budget": 2}),
+        result(assignment={"trigger": Trigger.TEST}),
+    ):
+        telemetry.attempted(told)
+
+    assert registry.get_sample_value("cuepost_first_attempt_delay_seconds_count") == 1
+    assert registry.get_sample_value("cuepost_first_attempt_delay_seconds_sum") == 0.5
+
+
+def test_ended_deliveries_and_refused_results_are_counted(
+    telemetry: EngineTelemetry, registry: CollectorRegistry
+) -> None:
+    telemetry.attempted(result())
+    telemetry.attempted(result(**DELIVERED))
+    telemetry.attempted(result(verdict=Verdict(DeliveryStatus.FAILED)))
+    telemetry.recorded(200, 0, START)
+    telemetry.recorded(5, 2, START)
+
+    def ended(status: str) -> float | None:
+        return registry.get_sample_value("cuepost_deliveries_ended_total", {"status": status})
+
+    assert (ended("delivered"), ended("failed"), ended("retrying")) == (1, 1, None)
+    assert registry.get_sample_value("cuepost_late_results_total") == 2
+
+
+def test_what_is_in_flight_and_held_is_asked_when_it_is_shown(
+    telemetry: EngineTelemetry, registry: CollectorRegistry
+) -> None:
+    busy = {"in_flight": 3, "held": 40}
+    telemetry.watch(in_flight=lambda: busy["in_flight"], held=lambda: busy["held"])
+    busy["held"] = 41
+
+    assert registry.get_sample_value("cuepost_attempts_in_flight") == 3
+    assert registry.get_sample_value("cuepost_deliveries_held") == 41
+
+
+class Queue:
+    """A store that knows nothing but its backlog."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.is_there = True
+        self.backlog = self
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator["Queue"]:
+        yield self
+
+    async def waiting(self, now: object) -> Mapping[DeliveryStatus, Waiting]:
+        self.reads += 1
+        if not self.is_there:
+            raise StoreUnavailable("gone for lunch")
+        return {
+            DeliveryStatus.PENDING: Waiting(self.reads, 90 * SECOND),
+            DeliveryStatus.DELIVERING: Waiting(),
+            DeliveryStatus.RETRYING: Waiting(),
+        }
+
+
+def backlog_of(queue: Queue, registry: CollectorRegistry, clock: VirtualClock) -> BacklogMetrics:
+    return BacklogMetrics(queue, clock, registry)  # type: ignore[arg-type]  # enough of a store
+
+
+def shown(registry: CollectorRegistry, name: str, state: str) -> float | None:
+    return registry.get_sample_value(name, {"state": state})
+
+
+async def test_the_backlog_is_read_at_most_every_two_seconds(registry: CollectorRegistry) -> None:
+    queue, clock = Queue(), VirtualClock()
+    backlog = backlog_of(queue, registry, clock)
+    for seconds in (0, 1.9, 0.1):
+        clock.advance(seconds)
+        await backlog.refresh()
+
+    assert queue.reads == 2
+    assert shown(registry, "cuepost_deliveries_waiting", "pending") == 2
+    assert shown(registry, "cuepost_oldest_due_seconds", "pending") == 90
+    assert shown(registry, "cuepost_oldest_due_seconds", "retrying") == 0
+
+
+async def test_without_the_store_its_metrics_are_missing_and_the_rest_is_shown(
+    registry: CollectorRegistry, telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue, clock = Queue(), VirtualClock()
+    backlog = backlog_of(queue, registry, clock)
+    await backlog.refresh()
+    queue.is_there = False
+    clock.advance(2)
+    await backlog.refresh()
+
+    assert shown(registry, "cuepost_deliveries_waiting", "pending") is None
+    assert b"cuepost_late_results_total 0.0" in generate_latest(registry)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the backlog could not be read: gone for lunch"
+    ]
