@@ -1,0 +1,73 @@
+"""Ordered ends, and processes that do not fit together."""
+
+from pathlib import Path
+
+import pytest
+
+from cuepost.bootstrap.house import RealHouse
+from cuepost.doors.cli.house import CannotRun, Opened
+from cuepost.ports.store import StoreUnavailable
+from tests.faults.world import queued, world
+from tests.support.service_process import Ended, ServiceProcess, environment, free_port, run
+
+
+def test_sigterm_under_load_ends_what_is_in_flight_and_leaves_the_rest(
+    sqlite_settings: dict[str, str],
+) -> None:
+    sqlite_settings |= {"ENDPOINT_CONCURRENCY": "2"}
+    with world(sqlite_settings, delay=0.2) as it:
+        service = ServiceProcess(it.settings)
+        with service, it.load(pace=0.0) as load:
+            load.wait_for(100)
+            it.receiver.wait_until(lambda now: now.under_way == 6, "nothing is in flight")
+            assert service.stop() == Ended(0, "")
+            load.stop()
+        assert it.receiver.under_way == 0
+        assert {each.status for each in it.receiver.seen()} == {200}
+        left = it.ask(queued)
+        assert left.waiting > 0
+        assert left.leased == 0
+
+        it.receiver.delay = 0.0
+        with ServiceProcess(it.settings):
+            it.wait_until_settled()
+        it.require_nothing_lost(load)
+
+
+def test_a_second_sender_on_an_embedded_store_is_refused(sqlite_settings: dict[str, str]) -> None:
+    first = sqlite_settings | {"PORT": str(free_port())}
+    with ServiceProcess(first) as service:
+        ended = run(sqlite_settings | {"PORT": str(free_port())}, "serve")
+        assert (ended.returncode, ended.stdout, ended.stderr) == (
+            1,
+            "",
+            (
+                "Error: Another process sends from this embedded store already; "
+                "it takes one at a time.\n"
+            ),
+        )
+        assert service.stop() == Ended(0, "")
+
+
+def test_a_worker_on_an_embedded_store_is_refused(sqlite_settings: dict[str, str]) -> None:
+    ended = run(sqlite_settings, "worker")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
+        1,
+        "",
+        (
+            "Error: An embedded store has one process that sends, 'cuepost serve'; "
+            "workers need PostgreSQL.\n"
+        ),
+    )
+    assert not Path(sqlite_settings["DATA_DIR"]).exists()
+
+
+def test_a_store_that_fails_during_the_start_is_said_in_one_line(
+    sqlite_settings: dict[str, str],
+) -> None:
+    async def greet(_: Opened) -> None:
+        raise StoreUnavailable("the disk is gone")
+
+    house = RealHouse(environment(sqlite_settings | {"PORT": str(free_port())}))
+    with pytest.raises(CannotRun, match=r"^the disk is gone$"):
+        house.serve(greet, sending=True)

@@ -1,0 +1,133 @@
+"""What the service has acknowledged, written down beside it: the history checker judges by this."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage import tables
+from cuepost.testing import Sent
+from tests.support.history_checker import (
+    History,
+    SecretLife,
+    Seen,
+    Stop,
+    StoredAttempt,
+    StoredDelivery,
+)
+from tests.support.stage import Stage
+from tests.support.store_rows import rows
+
+ENDLESS = float("inf")
+
+
+@dataclass(slots=True)
+class Ledger:
+    promised: set[tuple[str, str]] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
+    lives: dict[str, list[SecretLife]] = field(default_factory=lambda: defaultdict(list))
+    project_of: dict[str, str] = field(default_factory=dict)
+    webhook_of: dict[str, str] = field(default_factory=dict)
+    stops: list[Stop] = field(default_factory=list)
+    windows: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+
+    def created(self, webhook_id: UUID, url: str, secret: str, at: datetime) -> None:
+        self.webhook_of[url] = str(webhook_id)
+        self.lives[str(webhook_id)].append(SecretLife(secret, at.timestamp()))
+
+    def moved(self, webhook_id: UUID, url: str) -> None:
+        self.webhook_of[url] = str(webhook_id)
+
+    def rotated(self, webhook_id: UUID, secret: str, at: datetime, until: datetime) -> None:
+        lives = self.lives[str(webhook_id)]
+        lives[-1] = replace(lives[-1], until=until.timestamp())
+        lives.append(SecretLife(secret, at.timestamp()))
+
+    def overlap_ended(self, webhook_id: UUID, at: datetime) -> None:
+        lives = self.lives[str(webhook_id)]
+        lives[:-1] = [replace(life, cut=min(life.cut, at.timestamp())) for life in lives[:-1]]
+
+    def stopped(self, webhook_id: UUID, at: datetime) -> None:
+        self.stops.append(Stop(at.timestamp(), webhook_id=str(webhook_id)))
+
+    def started(self, webhook_id: UUID, at: datetime) -> None:
+        self.stops = [
+            replace(stop, until=at.timestamp())
+            if stop.webhook_id == str(webhook_id) and stop.until == ENDLESS
+            else stop
+            for stop in self.stops
+        ]
+
+    def deleted(self, webhook_id: UUID, at: datetime) -> None:
+        self.gone.add(str(webhook_id))
+        self.stopped(webhook_id, at)
+
+    def project_deleted(self, project_id: UUID, at: datetime) -> None:
+        self.stops.append(Stop(at.timestamp(), project_id=str(project_id)))
+
+    def access_set(self, project_id: UUID, until: datetime | None, at: datetime) -> None:
+        ends = ENDLESS if until is None else until.timestamp()
+        self.windows[str(project_id)].append((at.timestamp(), ends))
+
+    def happened(self, event_id: UUID, project_id: UUID, webhook_ids: set[UUID]) -> None:
+        self.project_of[str(event_id)] = str(project_id)
+        self.promised |= {(str(event_id), str(each)) for each in webhook_ids}
+
+    async def history(self, stage: Stage, cap: int | None) -> History:
+        return History(
+            seen=[self._seen(each) for each in stage.sent],
+            deliveries=await _stored(stage),
+            promised=self.promised,
+            gone=self.gone,
+            lives=self.lives,
+            stops=[*self.stops, *self._expiries()],
+            project_of=self.project_of,
+            cap=cap,
+        )
+
+    def _seen(self, sent: Sent) -> Seen:
+        return Seen(
+            at=sent.at.timestamp(),
+            webhook_id=self.webhook_of[sent.request.url.text],
+            headers=dict(sent.request.headers),
+            body=sent.request.body,
+            answered=sent.answer.status,
+            ended_at=sent.ended_at.timestamp() if sent.ended_at else None,
+        )
+
+    def _expiries(self) -> list[Stop]:
+        """Of each access window the time after its end, until another one was given."""
+        found = []
+        for project_id, windows in self.windows.items():
+            for (given, ends), (following, _) in pairwise([*windows, (ENDLESS, ENDLESS)]):
+                since = max(given, ends)
+                if since < following:
+                    found.append(Stop(since, following, project_id=project_id))
+        return found
+
+
+async def _stored(stage: Stage) -> list[StoredDelivery]:
+    chosen = (tables.attempts, tables.queue, tables.deliveries)
+    found = {each.name: await rows(stage.store.inner, sa.select(each)) for each in chosen}
+    attempts: dict[UUID, list[StoredAttempt]] = defaultdict(list)
+    for row in found["attempts"]:
+        attempts[row.delivery_id].append(
+            StoredAttempt(
+                row.budget, row.number, row.outcome, row.started_at.timestamp(), row.duration_ms
+            )
+        )
+    states = {row.delivery_id: row.state for row in found["queue"]}
+    return [
+        StoredDelivery(
+            str(row.id),
+            str(row.webhook_id),
+            str(row.event_id),
+            row.final_status or states.get(row.id, "lost"),
+            row.reason,
+            tuple(attempts[row.id]),
+        )
+        for row in found["deliveries"]
+    ]

@@ -1,0 +1,185 @@
+"""The checker sees each kind of broken promise, and finds nothing where all are kept."""
+
+from dataclasses import replace
+
+import pytest
+
+from cuepost.domain.signing import SigningSecret, signature
+from tests.support.history_checker import (
+    History,
+    SecretLife,
+    Seen,
+    Stop,
+    StoredAttempt,
+    StoredDelivery,
+)
+
+OLD, NEW = SigningSecret(b"o" * 32), SigningSecret(b"n" * 32)
+BODY = b"{}"
+NOON = 1_000_000.0
+ROTATED = NOON + 30.0
+
+
+def seen(at: float, *secrets: SigningSecret, **changed: object) -> Seen:
+    timestamp = int(at)
+    signatures = " ".join(signature(each, "event", timestamp, BODY) for each in secrets)
+    headers = {
+        "webhook-id": "event",
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signatures,
+    }
+    made = Seen(at, "hook", headers, BODY, answered=500, ended_at=at + 1)
+    return replace(made, **changed)  # type: ignore[arg-type]  # named by the test
+
+
+def attempt(number: int, started_at: float, outcome: str = "http_error") -> StoredAttempt:
+    return StoredAttempt(1, number, outcome, started_at, 1_000.0)
+
+
+ATTEMPTS = (
+    attempt(1, NOON),
+    attempt(2, NOON + 61),
+    attempt(3, NOON + 362, "delivered"),
+)
+DELIVERY = StoredDelivery("delivery", "hook", "event", "delivered", None, ATTEMPTS)
+SEEN = [
+    seen(NOON, OLD),
+    seen(NOON + 61, NEW, OLD),
+    seen(NOON + 362, NEW, answered=200),
+]
+
+
+def kept() -> History:
+    return History(
+        acknowledged={"event"},
+        seen=list(SEEN),
+        deliveries=[DELIVERY],
+        promised={("event", "hook")},
+        lives={
+            "hook": [
+                SecretLife(OLD.reveal(), NOON - 60, until=NOON + 300),
+                SecretLife(NEW.reveal(), ROTATED),
+            ]
+        },
+        stops=[Stop(NOON + 363, webhook_id="hook"), Stop(NOON + 363, project_id="project")],
+        project_of={"event": "project"},
+        cap=1,
+    )
+
+
+def broken(history: History) -> set[str]:
+    return {each.partition(" ")[0] for each in history.broken_promises()}
+
+
+def test_nothing_is_broken_where_everything_was_kept() -> None:
+    assert kept().broken_promises() == []
+    assert kept().duplicates() == 0
+
+
+def test_without_the_lives_of_secrets_any_known_one_will_do() -> None:
+    history = kept()
+    history.lives, history.secrets = {}, {"hook": [OLD.reveal(), NEW.reveal()]}
+    assert history.broken_promises() == []
+    history.secrets = {"hook": [OLD.reveal()]}
+    assert broken(history) == {"I2"}
+
+
+@pytest.mark.parametrize("status", ["pending", "delivering", "retrying", "lost", "cancelled"])
+def test_a_delivery_that_never_ended_is_lost(status: str) -> None:
+    history = kept()
+    history.deliveries = [replace(DELIVERY, status=status)]
+    assert broken(history) == {"I1"}
+
+
+def test_a_failure_before_the_budget_is_spent_is_a_loss() -> None:
+    history = kept()
+    history.deliveries = [replace(DELIVERY, status="failed", attempts=ATTEMPTS[:2])]
+    assert broken(history) == {"I1"}
+
+
+def test_an_acknowledged_event_without_a_delivery_is_lost() -> None:
+    history = kept()
+    history.acknowledged.add("other")
+    history.promised.add(("event", "other hook"))
+    assert len(history.broken_promises()) == 2
+    assert broken(history) == {"I1"}
+    history.gone.add("other hook")
+    assert len(history.broken_promises()) == 1
+
+
+def test_delivered_means_that_a_receiver_acknowledged_it() -> None:
+    history = kept()
+    history.seen[-1] = seen(NOON + 362, NEW, answered=500)
+    assert broken(history) == {"I2"}
+
+
+def test_one_other_byte_is_seen() -> None:
+    history = kept()
+    history.seen[1] = replace(SEEN[1], body=b"{ }")
+    assert broken(history) == {"I3", "I6"}
+
+
+@pytest.mark.parametrize(
+    "attempts",
+    [
+        pytest.param((*ATTEMPTS, attempt(4, NOON + 2_000)), id="four"),
+        pytest.param((ATTEMPTS[0], ATTEMPTS[2]), id="one is missing"),
+        pytest.param((*ATTEMPTS[:2], attempt(2, NOON + 362)), id="one twice"),
+        pytest.param((ATTEMPTS[0], attempt(2, NOON + 60.99), ATTEMPTS[2]), id="early"),
+        pytest.param((*ATTEMPTS[:2], attempt(3, NOON + 361.9)), id="the third one early"),
+    ],
+)
+def test_too_many_and_too_early_are_seen(attempts: tuple[StoredAttempt, ...]) -> None:
+    history = kept()
+    history.deliveries = [replace(DELIVERY, attempts=attempts)]
+    assert broken(history) == {"I4"}
+
+
+@pytest.mark.parametrize("of", [Stop(0, webhook_id="hook"), Stop(0, project_id="project")])
+def test_nothing_may_be_sent_after_a_stop(of: Stop) -> None:
+    history = kept()
+    history.stops = [replace(of, since=NOON + 360)]
+    assert broken(history) == {"I5"}
+    history.stops = [
+        replace(of, since=NOON + 361.5),
+        replace(of, since=NOON + 300, until=NOON + 362),
+    ]
+    assert history.broken_promises() == []
+
+
+@pytest.mark.parametrize(
+    ("place", "at", "secrets"),
+    [
+        pytest.param(0, NOON, (), id="unsigned"),
+        pytest.param(0, NOON, (NEW,), id="a secret that is not known yet"),
+        pytest.param(1, NOON + 61, (OLD, NEW), id="the old one first"),
+        pytest.param(1, NOON + 61, (NEW,), id="one signature during the overlap"),
+        pytest.param(2, NOON + 362, (NEW, OLD), id="two signatures after it"),
+    ],
+)
+def test_signatures_are_exact(place: int, at: float, secrets: tuple[SigningSecret, ...]) -> None:
+    history = kept()
+    history.seen[place] = seen(at, *secrets, answered=SEEN[place].answered)
+    assert broken(history) == {"I6"}
+
+
+def test_a_secret_that_was_cut_short_signs_no_more() -> None:
+    history = kept()
+    first = history.lives["hook"][0]
+    history.lives["hook"][0] = replace(first, cut=NOON + 59)
+    assert broken(history) == {"I6"}
+
+
+def test_more_at_once_than_the_cap_is_seen() -> None:
+    history = kept()
+    history.seen.append(seen(NOON + 0.5, OLD))
+    assert broken(history) == {"I7"}
+    history.cap = 2
+    assert history.broken_promises() == []
+
+
+def test_what_was_acknowledged_twice_is_counted() -> None:
+    history = kept()
+    history.seen.append(seen(NOON + 362.5, NEW, answered=204))
+    history.cap = None
+    assert (history.broken_promises(), history.duplicates()) == ([], 1)

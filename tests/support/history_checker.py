@@ -1,0 +1,243 @@
+"""Holds the promises against what really happened.
+
+It is fed every acknowledgement of the API, every request that a receiver saw, and the final store,
+and lists each broken promise by its number. The same checker serves the simulation, the kill loops
+and the benchmarks.
+"""
+
+import base64
+import hmac
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+ATTEMPTS_PER_BUDGET = 3
+# Instants are stored at millisecond precision.
+PRECISION = 0.002
+# For so long a worker may hold in memory what it is about to send.
+LEEWAY = 1.0 + PRECISION
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as a receiver got it; instants are in seconds since the epoch."""
+
+    at: float
+    webhook_id: str
+    headers: dict[str, str]
+    body: bytes
+    answered: int | None = 200
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAttempt:
+    budget: int
+    number: int
+    outcome: str
+    started_at: float
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDelivery:
+    id: str
+    webhook_id: str
+    event_id: str
+    status: str
+    reason: str | None
+    attempts: tuple[StoredAttempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SecretLife:
+    """From when a secret signs, and when it ends: by its time, or `cut` short by hand."""
+
+    secret: str
+    since: float
+    until: float = float("inf")
+    cut: float = float("inf")
+
+    def signs(self, at: float, known_at: float) -> bool:
+        return self.since <= known_at and self.until > at and self.cut > known_at
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Nothing goes to this endpoint, or about this project, while it holds."""
+
+    since: float
+    until: float = float("inf")
+    webhook_id: str | None = None
+    project_id: str | None = None
+
+    def forbids(self, at: float) -> bool:
+        return self.since + LEEWAY < at < self.until
+
+
+@dataclass(slots=True)
+class History:
+    """`promised` are (event, endpoint) pairs that must have a delivery while the endpoint stands.
+
+    `lives` makes signatures exact, `stops` and `project_of` are for what must not be sent, `cap`
+    for how much at once; without them those promises are not looked at.
+    """
+
+    acknowledged: set[str] = field(default_factory=set)
+    seen: list[Seen] = field(default_factory=list)
+    deliveries: list[StoredDelivery] = field(default_factory=list)
+    secrets: dict[str, list[str]] = field(default_factory=dict)
+    pauses: tuple[float, ...] = (60.0, 300.0)
+    promised: set[tuple[str, str]] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
+    lives: dict[str, list[SecretLife]] = field(default_factory=dict)
+    stops: list[Stop] = field(default_factory=list)
+    project_of: dict[str, str] = field(default_factory=dict)
+    cap: int | None = None
+
+    def broken_promises(self) -> list[str]:
+        return [
+            *self._lost(),
+            *self._unseen(),
+            *self._altered(),
+            *self._unsigned(),
+            *self._too_many_or_too_early(),
+            *self._sent_after_a_stop(),
+            *self._wrongly_signed(),
+            *self._crowded(),
+        ]
+
+    def duplicates(self) -> int:
+        """How often a receiver got an event again although it had acknowledged it before."""
+        counts = Counter(_key(seen) for seen in self.seen if _is_2xx(seen))
+        return sum(count - 1 for count in counts.values())
+
+    def _lost(self) -> Iterator[str]:
+        stored = {(each.event_id, each.webhook_id) for each in self.deliveries}
+        events = {event_id for event_id, _ in stored}
+        for event_id in sorted(self.acknowledged - events):
+            yield f"I1 event {event_id} was acknowledged and has no delivery"
+        for event_id, webhook_id in sorted(self.promised - stored):
+            if webhook_id not in self.gone:
+                yield f"I1 event {event_id} has no delivery to {webhook_id}"
+        for delivery in self.deliveries:
+            if not _has_ended_well(delivery):
+                yield f"I1 delivery {delivery.id} is {delivery.status} for no good reason"
+
+    def _unseen(self) -> Iterator[str]:
+        taken = {_key(seen) for seen in self.seen if _is_2xx(seen)}
+        for delivery in self.deliveries:
+            key = (delivery.webhook_id, delivery.event_id)
+            if delivery.status == "delivered" and key not in taken:
+                yield f"I2 delivery {delivery.id} is marked delivered, and nobody acknowledged it"
+
+    def _altered(self) -> Iterator[str]:
+        bodies: dict[str, set[bytes]] = defaultdict(set)
+        for seen in self.seen:
+            bodies[seen.headers["webhook-id"]].add(seen.body)
+        for event_id, different in bodies.items():
+            if len(different) > 1:
+                yield f"I3 event {event_id} was sent with {len(different)} different bodies"
+
+    def _unsigned(self) -> Iterator[str]:
+        for seen in self.seen:
+            known = self.secrets.get(seen.webhook_id, ())
+            if seen.webhook_id not in self.lives and not signature_fits(seen, known):
+                yield f"I2 event {seen.headers['webhook-id']} came without a valid signature"
+
+    def _too_many_or_too_early(self) -> Iterator[str]:
+        for delivery in self.deliveries:
+            budgets: dict[int, list[StoredAttempt]] = defaultdict(list)
+            for attempt in delivery.attempts:
+                budgets[attempt.budget].append(attempt)
+            for budget, made in budgets.items():
+                attempts = sorted(made, key=lambda each: each.number)
+                numbers = [each.number for each in attempts]
+                if len(numbers) > ATTEMPTS_PER_BUDGET or numbers != list(
+                    range(1, len(numbers) + 1)
+                ):
+                    yield f"I4 delivery {delivery.id} made the attempts {numbers} in {budget}"
+                yield from self._early(delivery.id, attempts)
+
+    def _early(self, delivery_id: str, attempts: Sequence[StoredAttempt]) -> Iterator[str]:
+        for before, after, pause in zip(attempts, attempts[1:], self.pauses, strict=False):
+            due = before.started_at + before.duration_ms / 1000 + pause
+            early = due - after.started_at
+            if early > PRECISION:
+                yield f"I4 attempt {after.number} of {delivery_id} was {early} s early"
+
+    def _sent_after_a_stop(self) -> Iterator[str]:
+        concerned: dict[str | None, list[Stop]] = defaultdict(list)
+        for stop in self.stops:
+            concerned[stop.webhook_id or stop.project_id].append(stop)
+        for seen in self.seen:
+            event_id = seen.headers["webhook-id"]
+            for subject in (seen.webhook_id, self.project_of.get(event_id)):
+                for stop in concerned[subject]:
+                    if not stop.forbids(seen.at):
+                        continue
+                    late = seen.at - stop.since
+                    yield f"I5 event {event_id} was sent {late} s after {stop}"
+
+    def _wrongly_signed(self) -> Iterator[str]:
+        for seen in self.seen:
+            lives = self.lives.get(seen.webhook_id)
+            if lives is None:
+                continue
+            sent = seen.headers["webhook-signature"]
+            expected = [_signatures(seen, lives, seen.at - old) for old in (0.0, LEEWAY)]
+            if sent not in expected:
+                count = len(sent.split(" "))
+                yield f"I6 event {seen.headers['webhook-id']} came with {count} signatures"
+
+    def _crowded(self) -> Iterator[str]:
+        if self.cap is None:
+            return
+        moves: dict[str, list[tuple[float, int]]] = defaultdict(list)
+        for seen in self.seen:
+            if seen.ended_at is not None and seen.ended_at > seen.at:
+                moves[seen.webhook_id] += [(seen.at, 1), (seen.ended_at, -1)]
+        for webhook_id, steps in moves.items():
+            in_flight = most = 0
+            for _, step in sorted(steps):
+                in_flight += step
+                most = max(most, in_flight)
+            if most > self.cap:
+                yield f"I7 endpoint {webhook_id} had {most} attempts in flight"
+
+
+def signature_fits(seen: Seen, secrets: Sequence[str]) -> bool:
+    """An independent verification, after the text of the convention."""
+    sent = seen.headers["webhook-signature"].split(" ")
+    return any(_signature(seen, secret) in sent for secret in secrets)
+
+
+def _signatures(seen: Seen, lives: Sequence[SecretLife], known_at: float) -> str:
+    newest_first = sorted(lives, key=lambda life: life.since, reverse=True)
+    live = [life for life in newest_first if life.signs(seen.at, known_at)]
+    return " ".join(_signature(seen, life.secret) for life in live)
+
+
+def _signature(seen: Seen, secret: str) -> str:
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    message = f"{seen.headers['webhook-id']}.{seen.headers['webhook-timestamp']}.".encode()
+    digest = hmac.new(key, message + seen.body, "sha256").digest()
+    return "v1," + base64.b64encode(digest).decode()
+
+
+def _key(seen: Seen) -> tuple[str, str]:
+    return seen.webhook_id, seen.headers["webhook-id"]
+
+
+def _is_2xx(seen: Seen) -> bool:
+    return seen.answered is not None and 200 <= seen.answered < 300
+
+
+def _has_ended_well(delivery: StoredDelivery) -> bool:
+    if delivery.status == "failed":
+        last = max((each.budget for each in delivery.attempts), default=0)
+        made = sum(each.budget == last for each in delivery.attempts)
+        return made == ATTEMPTS_PER_BUDGET
+    return delivery.status == "delivered" or (
+        delivery.status == "cancelled" and delivery.reason is not None
+    )
