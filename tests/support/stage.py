@@ -185,7 +185,8 @@ class Theatre:
         path = self.folder / "cuepost.db"
         shutil.copyfile(self.migrated_file, path)
         store = SqliteStore(path, clock)
-        store._threads = AtOnce()  # type: ignore[assignment]  # no thread, so that it repeats
+        # No thread, so that it repeats.
+        store._threads = store._changes.threads = AtOnce()  # type: ignore[assignment]
         return store
 
     async def _open(self, store: AnyStore) -> None:

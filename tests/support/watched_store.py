@@ -138,10 +138,10 @@ class WatchedStore:
                 await opening.__aexit__(None, None, None)
 
     def _watch_commits(self, store: SqliteStore) -> None:
-        commit = store._commit
+        commit = store._changes.commit
 
         async def watched(driver: Any) -> None:
             await commit(driver)
             self.watch.committed()
 
-        store._commit = watched  # type: ignore[method-assign]  # the seam where an answer is lost
+        store._changes.commit = watched  # type: ignore[method-assign]  # the seam where an answer is lost

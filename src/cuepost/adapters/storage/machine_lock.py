@@ -21,12 +21,18 @@ class MachineLock:
         self._descriptor: int | None = None
 
     async def __aenter__(self) -> None:
+        await self.take()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.let_go()
+
+    async def take(self) -> None:
         if self._descriptor is None:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         descriptor = self._descriptor
         await wait_for_turn(self._clock, lambda: _took(descriptor))
 
-    async def __aexit__(self, *_: object) -> None:
+    def let_go(self) -> None:
         assert self._descriptor is not None
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 

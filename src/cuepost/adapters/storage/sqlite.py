@@ -18,7 +18,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from cuepost.adapters.storage import schema, sqlite_statistics
-from cuepost.adapters.storage.completion import to_the_end
+from cuepost.adapters.storage.group_commit import GroupCommit
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
 from cuepost.adapters.storage.sqlite_session import (
@@ -47,8 +47,8 @@ class SqliteStore:
         self._path = path
         self._clock = clock
         self._threads = ThreadPoolExecutor(READERS + 1, thread_name_prefix="sqlite")
-        self._turn = asyncio.Lock()
         self._machine_lock = MachineLock(path.with_name(path.name + ".lock"), clock)
+        self._changes = GroupCommit(self._machine_lock, self._threads, self._begin)
         self._writer: sa.Connection | None = None
         self._readers: list[sa.Connection] = []
         # None tells whoever waits for a connection that the store was closed.
@@ -56,7 +56,7 @@ class SqliteStore:
 
     async def open(self) -> None:
         """Create or migrate the file as needed; refuse one that a newer cuepost has made."""
-        async with self._turn, self._machine_lock:
+        async with self._changes.pause():
             with translated():
                 self._writer = self._connect_writer()
                 self._readers = [self._connect("ro", *_READER) for _ in range(READERS)]
@@ -67,7 +67,7 @@ class SqliteStore:
         """Whoever still reads or writes may finish; who comes later is refused."""
         for _ in self._readers:
             await self._idle_readers.get()
-        async with self._turn, self._machine_lock:
+        async with self._changes.pause():
             for connection in (*self._readers, self._writer):
                 if connection is not None:
                     _disconnect(connection)
@@ -78,19 +78,9 @@ class SqliteStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        async with self._turn:
-            connection = self._require_open()
-            driver = driver_of(connection)
-            async with self._machine_lock:
-                await self._begin(driver)
-                async with sending(self.handover) as outbox:
-                    try:
-                        session = SqliteSession(connection, self._threads)
-                        yield RecordsTransaction(session, outbox)
-                        await self._commit(driver)
-                    finally:
-                        if driver.in_transaction:
-                            driver.execute("ROLLBACK")
+        connection = self._require_open()
+        async with sending(self.handover) as outbox, self._changes.change(driver_of(connection)):
+            yield RecordsTransaction(SqliteSession(connection, self._threads), outbox)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
@@ -136,11 +126,6 @@ class SqliteStore:
 
         with translated():
             await wait_for_turn(self._clock, took)
-
-    async def _commit(self, driver: sqlite3.Connection) -> None:
-        loop = asyncio.get_running_loop()
-        with translated():
-            await to_the_end(loop.run_in_executor(self._threads, driver.execute, "COMMIT"))
 
     def _connect_writer(self) -> sa.Connection:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
