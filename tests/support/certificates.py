@@ -36,6 +36,15 @@ class Authority:
 
     def server_context(self, *names: str, expired: bool = False) -> ssl.SSLContext:
         """For a server with these names or addresses in its certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        with TemporaryDirectory() as folder:
+            chain = Path(folder, "chain.pem")
+            chain.write_bytes(self.server_chain(*names, expired=expired))
+            context.load_cert_chain(chain)
+        return context
+
+    def server_chain(self, *names: str, expired: bool = False) -> bytes:
+        """Key and certificate of such a server, in PEM form."""
         key = ec.generate_private_key(ec.SECP256R1())
         until = _LONG_AGO + timedelta(days=1) if expired else _FAR_AWAY
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test server")])
@@ -50,12 +59,7 @@ class Authority:
             )
             .sign(self._key, hashes.SHA256())
         )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with TemporaryDirectory() as folder:
-            chain = Path(folder, "chain.pem")
-            chain.write_bytes(_pem_of(key) + certificate.public_bytes(serialization.Encoding.PEM))
-            context.load_cert_chain(chain)
-        return context
+        return _pem_of(key) + certificate.public_bytes(serialization.Encoding.PEM)
 
 
 def only_tls_1_1(context: ssl.SSLContext) -> ssl.SSLContext:

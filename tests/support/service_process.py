@@ -89,6 +89,10 @@ class ServiceProcess:
         self._process.send_signal(number)
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def said(self) -> str:
         """On standard error, up to now."""
         size = os.fstat(self._stderr.fileno()).st_size

@@ -24,7 +24,6 @@ from cuepost.ports.telemetry import Telemetry
 log = logging.getLogger("cuepost.engine")
 
 LEASE = timedelta(seconds=10)
-HELD_PER_LANE = 64
 # From so many assignments on, results are written in groups.
 BUSY = 32
 PAUSE_AFTER_CRASH = timedelta(minutes=1)
@@ -40,11 +39,12 @@ class Capacity:
 
     @property
     def held(self) -> int:
-        return 2 * self.attempts
+        """In memory, so that nothing has to be waited for between two attempts."""
+        return 8 * self.attempts
 
     @property
     def held_per_lane(self) -> int:
-        return max(HELD_PER_LANE, 2 * self.per_endpoint)
+        return max(self.attempts, 2 * self.per_endpoint)
 
 
 class Dispatcher:

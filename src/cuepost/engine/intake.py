@@ -12,6 +12,8 @@ from cuepost.ports.store import Store
 
 # What waits in memory for longer goes back: it may have been stopped, or its endpoint changed.
 LONGEST_IN_MEMORY = timedelta(seconds=1)
+# A larger claim would hold up everything else in this process.
+CLAIMED_AT_ONCE = 64
 
 
 class Intake:
@@ -65,7 +67,7 @@ class Intake:
         """What there is room for, and whether it is worth asking again at once."""
         stale = self._board.drop_older(self._clock.now() - LONGEST_IN_MEMORY)
         self._lease.give_back(stale)
-        room = max(0, self._most_held - self._board.load)
+        room = min(CLAIMED_AT_ONCE, max(0, self._most_held - self._board.load))
         self.is_full = room == 0
         if self.is_full and not self._lease.has_unwanted:
             return [], False

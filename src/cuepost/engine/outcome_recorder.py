@@ -13,7 +13,7 @@ from cuepost.ports.telemetry import Telemetry
 
 log = logging.getLogger("cuepost.engine")
 
-GROUP = 200
+GROUP = 100
 LONGEST_WAIT_SECONDS = 0.02
 PAUSE_AFTER_FAILURE_SECONDS = 0.5
 PAUSE_AFTER_CONTENTION_SECONDS = 0.02

@@ -52,17 +52,57 @@ def _(element: Among, compiler: SQLCompiler, **options: Any) -> str:
     )
 
 
+class Pairs(sa.ColumnElement[bool]):
+    """Two columns of ids are one of the pairs that are given as two lists, of one length."""
+
+    inherit_cache = False
+    type: sa.types.TypeEngine[Any] = sa.types.NullType()
+
+    def __init__(
+        self, columns: tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]], *parameters: str
+    ) -> None:
+        self.columns = columns
+        self.firsts, self.seconds = (sa.bindparam(name, type_=Ids()) for name in parameters)
+
+
+@compiles(Pairs, "postgresql")
+def _(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
+    first, second = (compiler.process(column, **options) for column in element.columns)
+    firsts = compiler.process(element.firsts, **options)
+    seconds = compiler.process(element.seconds, **options)
+    return f"({first}, {second}) IN (SELECT * FROM unnest({firsts}, {seconds}))"
+
+
+@compiles(Pairs, "sqlite")
+def _(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
+    first, second = (compiler.process(column, **options) for column in element.columns)
+    length = compiler.process(element.firsts, **options)
+    firsts = compiler.process(element.firsts, **options)
+    seconds = compiler.process(element.seconds, **options)
+    return (
+        f"({first}, {second}) IN (WITH RECURSIVE place(n) AS (VALUES (0) UNION ALL "
+        f"SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length({length})) "
+        f"SELECT substr({firsts}, n + 1, {ID_BYTES}), substr({seconds}, n + 1, {ID_BYTES}) "
+        "FROM place)"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The SQL text, how to write its parameters in their order, and the types of the answer."""
+    """The SQL text, how to write its parameters in their order, and the types of the answer.
+
+    `constants` are parameters that SQLAlchemy has made itself.
+    """
 
     sql: str
     parameters: tuple[tuple[str, Encode | None], ...]
+    constants: dict[str, Any]
     answer: tuple[sa.types.TypeEngine[Any], ...]
 
     def encoded(self, values: dict[str, Any]) -> list[Any]:
+        known = self.constants | values
         return [
-            values[name] if encode is None else encode(values[name])
+            known[name] if encode is None else encode(known[name])
             for name, encode in self.parameters
         ]
 
@@ -89,6 +129,7 @@ def _compiled(statement: Statement, dialect: sa.Dialect) -> Ready:
     return Ready(
         sql=compiled.string,
         parameters=tuple((name, _encode(compiled.binds[name].type, dialect)) for name in names),
+        constants={name: bind.value for name, bind in compiled.binds.items() if not bind.required},
         answer=tuple(column.type for column in columns),
     )
 

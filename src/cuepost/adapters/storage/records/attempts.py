@@ -1,10 +1,10 @@
 """Attempts: each lies in the partition of its delivery, and leaves with it."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session
@@ -60,9 +60,9 @@ def _row_of(attempt: Attempt) -> dict[str, Any]:
         "tls_ms": attempt.timings.tls_ms,
         "first_byte_ms": attempt.timings.first_byte_ms,
         "signed_with": " ".join(attempt.signed_with),
-        "request_headers": json.dumps(attempt.request_headers).encode(),
+        "request_headers": msgspec.json.encode(attempt.request_headers),
         "response_status": attempt.response_status,
-        "response_headers": json.dumps(attempt.response_headers).encode(),
+        "response_headers": msgspec.json.encode(attempt.response_headers),
         "response_body": attempt.response_body,
         "response_truncated": attempt.response_truncated,
         "outcome": attempt.outcome,
@@ -90,4 +90,4 @@ def _attempt(row: sa.Row[Any]) -> Attempt:
 
 
 def _headers(stored: bytes) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in json.loads(stored))
+    return tuple((name, value) for name, value in msgspec.json.decode(stored))

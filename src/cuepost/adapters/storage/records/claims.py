@@ -6,25 +6,44 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.records import claim_statements as sql
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session, upsert
-from cuepost.adapters.storage.tables import WAITING, deliveries, events, lanes, projects, queue
+from cuepost.adapters.storage.tables import deliveries, lanes, queue
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed
 
 log = logging.getLogger("cuepost.store")
 
-LANES_LOOKED_AT = 64
-EARLIEST_LOOKED_AT = 128
-
-_PENDING = queue.c.state == sa.literal_column("'pending'")
-_RETRYING = queue.c.state == sa.literal_column("'retrying'")
 _QUEUE_KEY = ("account_id", "delivery_id")
+
+
+class _Due(NamedTuple):
+    """A row of the queue, as `claim_statements.DUE` lists its columns."""
+
+    account_id: UUID
+    delivery_id: UUID
+    webhook_id: UUID
+    event_id: UUID
+    state: str
+    due_at: datetime
+    trigger: str
+    budget: int
+    attempts_made: int
+    attempt_count: int
+
+
+class _Fact(NamedTuple):
+    """Of an event its body, and how long its project may notify."""
+
+    body: bytes
+    access_expires_at: datetime | None
+    deleted_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +59,12 @@ class Claims:
         self._session = session
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
-        due = await self._session.all(_earliest(now))
+        due = [lane for (lane,) in await self._session.fetch(sql.EARLIEST, now=now)]
         # With few that are due all their lanes are known; with many everyone has to get a turn.
-        is_crowded = len(due) == EARLIEST_LOOKED_AT
-        around = await self._session.all(_lanes_behind(wanted.behind)) if is_crowded else ()
-        in_turn = [row.webhook_id for row in around]
-        chosen = {*wanted.hints, *in_turn, *(row.webhook_id for row in due)}
+        is_crowded = len(due) == sql.EARLIEST_LOOKED_AT
+        around = await self._session.fetch(sql.LANES, behind=wanted.behind) if is_crowded else ()
+        in_turn = [lane for (lane,) in around]
+        chosen = {*wanted.hints, *in_turn, *due}
         full = {lane for lane in chosen if wanted.room_of.get(lane, 1) <= 0}
         held = await self._hold(wanted.worker, sorted(chosen - full))
         picked, more = _shared_out(await self._due(held, wanted, now), wanted, in_turn)
@@ -85,16 +104,20 @@ class Claims:
                 sa.delete(lanes).where(lanes.c.worker_id == worker, lanes.c.webhook_id.in_(idle))
             )
 
-    async def _due(self, held: Sequence[UUID], wanted: Claim, now: datetime) -> list[sa.Row[Any]]:
+    async def _due(self, held: Sequence[UUID], wanted: Claim, now: datetime) -> list[_Due]:
         """Of each lane the longest due first attempts, and as many further ones."""
-        found: list[sa.Row[Any]] = []
-        limit = max(1, min(wanted.per_lane, wanted.room))
-        for state in (_PENDING, _RETRYING):
+        found: list[_Due] = []
+        most = max(1, min(wanted.per_lane, wanted.room))
+        for state in sql.STATES:
             if self._session.dialect == "postgresql":
-                found += await self._session.all(_due_in_all(held, state, limit, now))
-            else:
-                for lane in held:
-                    found += await self._session.all(_due_in(lane, state, limit, now))
+                statement = sql.DUE_IN_ALL[state]
+                rows = await self._session.fetch(statement, lanes=held, now=now, most=most)
+                found += [_Due(*row) for row in rows]
+                continue
+            for lane in held:
+                statement = sql.DUE_IN_ONE[state]
+                rows = await self._session.fetch(statement, lane=lane, now=now, most=most)
+                found += [_Due(*row) for row in rows]
         return found
 
     async def _lease(self, worker: UUID, picked: Sequence[Assignment]) -> None:
@@ -118,7 +141,7 @@ class Claims:
         keys = [{"account_id": row["account_id"], "delivery_id": row["id"]} for row in ended]
         await self._session.delete(queue, _QUEUE_KEY, keys)
 
-    async def _sorted(self, picked: Sequence[sa.Row[Any]], now: datetime) -> _Sorted:
+    async def _sorted(self, picked: Sequence[_Due], now: datetime) -> _Sorted:
         found = _Sorted()
         if not picked:
             return found
@@ -150,22 +173,13 @@ class Claims:
                 )
         return found
 
-    async def _facts(self, keys: Iterable[tuple[UUID, UUID]]) -> dict[UUID, sa.Row[Any]]:
-        """Of each event its body, and how long its project may notify."""
-        mine = sa.and_(
-            projects.c.account_id == events.c.account_id, projects.c.id == events.c.project_id
-        )
-        rows = await self._session.all(
-            sa.select(
-                events.c.id, events.c.body, projects.c.access_expires_at, projects.c.deleted_at
-            )
-            .select_from(events.outerjoin(projects, mine))
-            .where(sa.tuple_(events.c.account_id, events.c.id).in_(list(keys)))
-        )
-        return {row.id: row for row in rows}
+    async def _facts(self, keys: Iterable[tuple[UUID, UUID]]) -> dict[UUID, _Fact]:
+        accounts, events = zip(*keys, strict=True)
+        rows = await self._session.fetch(sql.FACTS, accounts=accounts, events=events)
+        return {event_id: _Fact(*facts) for event_id, *facts in rows}
 
 
-def _stopped(fact: sa.Row[Any], now: datetime) -> CancelReason | None:
+def _stopped(fact: _Fact, now: datetime) -> CancelReason | None:
     """An access window ends by itself, perhaps before anybody has noticed."""
     if fact.deleted_at is not None:
         return CancelReason.PROJECT_DELETED
@@ -174,7 +188,7 @@ def _stopped(fact: sa.Row[Any], now: datetime) -> CancelReason | None:
     return None
 
 
-def _ended(row: sa.Row[Any], status: DeliveryStatus, reason: CancelReason | None) -> dict[str, Any]:
+def _ended(row: _Due, status: DeliveryStatus, reason: CancelReason | None) -> dict[str, Any]:
     return {
         "account_id": row.account_id,
         "id": row.delivery_id,
@@ -183,67 +197,14 @@ def _ended(row: sa.Row[Any], status: DeliveryStatus, reason: CancelReason | None
     }
 
 
-def _earliest(now: datetime) -> sa.Select[Any]:
-    return (
-        sa.select(queue.c.webhook_id)
-        .where(WAITING, queue.c.due_at <= now)
-        .order_by(queue.c.due_at)
-        .limit(EARLIEST_LOOKED_AT)
-    )
-
-
-def _lanes_behind(behind: UUID) -> sa.Select[Any]:
-    """The next lanes that have something waiting: one step in the index for each lane."""
-    start = sa.select(
-        sa.select(queue.c.webhook_id)
-        .where(WAITING, queue.c.webhook_id > behind)
-        .order_by(queue.c.webhook_id)
-        .limit(1)
-        .scalar_subquery()
-        .label("webhook_id")
-    ).cte("lane", recursive=True)
-    following = (
-        sa.select(queue.c.webhook_id)
-        .where(WAITING, queue.c.webhook_id > start.c.webhook_id)
-        .order_by(queue.c.webhook_id)
-        .limit(1)
-        .correlate(start)
-        .scalar_subquery()
-    )
-    lane = start.union_all(sa.select(following).where(start.c.webhook_id.is_not(None)))
-    return sa.select(lane.c.webhook_id).where(lane.c.webhook_id.is_not(None)).limit(LANES_LOOKED_AT)
-
-
-def _due_in(lane: Any, state: sa.ColumnElement[bool], limit: int, now: datetime) -> sa.Select[Any]:
-    return (
-        sa.select(queue)
-        .where(queue.c.webhook_id == lane, state, queue.c.due_at <= now)
-        .order_by(queue.c.due_at)
-        .limit(limit)
-    )
-
-
-def _due_in_all(
-    held: Sequence[UUID], state: sa.ColumnElement[bool], limit: int, now: datetime
-) -> sa.Select[Any]:
-    due = _due_in(lanes.c.webhook_id, state, limit, now).correlate(lanes)
-    locked = due.with_for_update(skip_locked=True).lateral("due")
-    return (
-        sa.select(locked)
-        .select_from(lanes)
-        .join(locked, sa.true())
-        .where(lanes.c.webhook_id.in_(held))
-    )
-
-
 def _shared_out(
-    due: Sequence[sa.Row[Any]], wanted: Claim, in_turn: Sequence[UUID]
-) -> tuple[list[sa.Row[Any]], set[UUID]]:
+    due: Sequence[_Due], wanted: Claim, in_turn: Sequence[UUID]
+) -> tuple[list[_Due], set[UUID]]:
     """One of every lane and again, first attempts and further ones alike, until the room is full.
 
     Those whose turn it is begin, then those that have been due for longest.
     """
-    queues: dict[UUID, dict[str, list[sa.Row[Any]]]] = defaultdict(lambda: defaultdict(list))
+    queues: dict[UUID, dict[str, list[_Due]]] = defaultdict(lambda: defaultdict(list))
     for row in due:
         queues[row.webhook_id][row.state].append(row)
     mixed = {
@@ -266,4 +227,4 @@ def _reached(before: UUID, in_turn: Sequence[UUID], left_out: Collection[UUID]) 
     for place, lane in enumerate(in_turn):
         if lane in left_out:
             return in_turn[place - 1] if place else before
-    return in_turn[-1] if len(in_turn) == LANES_LOOKED_AT else BEGINNING
+    return in_turn[-1] if len(in_turn) == sql.LANES_LOOKED_AT else BEGINNING

@@ -3,17 +3,14 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
 
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Prepared
+from cuepost.adapters.storage.statements import Pairs, Prepared
 from cuepost.adapters.storage.tables import endpoints
-from cuepost.adapters.storage.types import ID_BYTES, Ids
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.ports.dispatch import Result
 
@@ -23,41 +20,12 @@ Health: TypeAlias = tuple[datetime | None, datetime | None]
 PRECISION = timedelta(seconds=1)
 
 
-class Named(sa.ColumnElement[bool]):
-    """The endpoint is one of those whose keys are given as two lists, of one length."""
-
-    inherit_cache = False
-    type: sa.types.TypeEngine[Any] = sa.types.NullType()
-    accounts = sa.bindparam("accounts", type_=Ids())
-    webhooks = sa.bindparam("webhooks", type_=Ids())
-
-
-@compiles(Named, "postgresql")
-def _(element: Named, compiler: SQLCompiler, **options: Any) -> str:
-    accounts = compiler.process(element.accounts, **options)
-    webhooks = compiler.process(element.webhooks, **options)
-    return f"(account_id, id) IN (SELECT * FROM unnest({accounts}, {webhooks}))"
-
-
-@compiles(Named, "sqlite")
-def _(element: Named, compiler: SQLCompiler, **options: Any) -> str:
-    length = compiler.process(element.accounts, **options)
-    accounts = compiler.process(element.accounts, **options)
-    webhooks = compiler.process(element.webhooks, **options)
-    return (
-        f"(account_id, id) IN (WITH RECURSIVE place(n) AS (VALUES (0) UNION ALL "
-        f"SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length({length})) "
-        f"SELECT substr({accounts}, n + 1, {ID_BYTES}), substr({webhooks}, n + 1, {ID_BYTES}) "
-        "FROM place)"
-    )
-
-
 _HEALTH = sa.select(
     endpoints.c.account_id,
     endpoints.c.id,
     endpoints.c.last_delivered_at,
     endpoints.c.failing_since,
-).where(Named())
+).where(Pairs((endpoints.c.account_id, endpoints.c.id), "accounts", "webhooks"))
 _SEEN = Prepared(_HEALTH)
 # In the order of ids, as for a fan-out: nobody deadlocks.
 _LOCKED = Prepared(_HEALTH.order_by(endpoints.c.id).with_for_update(key_share=True))

@@ -11,10 +11,21 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.records.attempts import AttemptRecords
 from cuepost.adapters.storage.records.health import HealthRecords
 from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.statements import Pairs, Prepared
 from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Result, Verdict
 
+_STILL_HELD = Prepared(
+    sa.select(queue.c.delivery_id, queue.c.stop_reason)
+    .where(
+        Pairs((queue.c.account_id, queue.c.delivery_id), "accounts", "deliveries"),
+        queue.c.lease_token == sa.bindparam("worker"),
+    )
+    # In the order in which whoever stops them locks them.
+    .order_by(queue.c.delivery_id)
+    .with_for_update()
+)
 _QUEUE_KEY = ("account_id", "delivery_id")
 _DELIVERY_KEY = ("account_id", "id")
 
@@ -27,7 +38,7 @@ class OutcomeRecords:
         health = await HealthRecords(self._session, now).hold(results)
         stops = await self._still_held(worker, results)
         valid = [
-            replace(each, verdict=_heeding(stops[each.assignment.delivery_id], each.verdict))
+            _heeding(each, stops[each.assignment.delivery_id])
             for each in results
             if each.assignment.delivery_id in stops
         ]
@@ -41,27 +52,22 @@ class OutcomeRecords:
         await health.note(valid)
         return len(results) - len(valid)
 
-    async def _still_held(
-        self, worker: UUID, results: Sequence[Result]
-    ) -> dict[UUID, CancelReason | None]:
-        rows = await self._session.all(
-            sa.select(queue.c.delivery_id, queue.c.stop_reason)
-            .where(
-                queue.c.lease_token == worker,
-                queue.c.delivery_id.in_([each.assignment.delivery_id for each in results]),
-            )
-            # In the order in which whoever stops them locks them.
-            .order_by(queue.c.delivery_id)
-            .with_for_update()
+    async def _still_held(self, worker: UUID, results: Sequence[Result]) -> dict[UUID, str | None]:
+        rows = await self._session.fetch(
+            _STILL_HELD,
+            accounts=[each.assignment.account_id for each in results],
+            deliveries=[each.assignment.delivery_id for each in results],
+            worker=worker,
         )
-        return {row.delivery_id: row.stop_reason for row in rows}
+        return dict(rows)
 
 
-def _heeding(stop: CancelReason | None, verdict: Verdict) -> Verdict:
+def _heeding(result: Result, stop: str | None) -> Result:
     """A delivery that was stopped in flight gets no further attempt."""
-    if stop is None or verdict.due_at is None:
-        return verdict
-    return Verdict(DeliveryStatus.CANCELLED, reason=CancelReason(stop))
+    if stop is None or result.verdict.due_at is None:
+        return result
+    verdict = Verdict(DeliveryStatus.CANCELLED, reason=CancelReason(stop))
+    return replace(result, verdict=verdict)
 
 
 def _queue_key(each: Result) -> dict[str, Any]:

@@ -8,31 +8,42 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.statements import Pairs, Prepared
 from cuepost.adapters.storage.tables import endpoints, signing_secrets
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.ports.dispatch import Target
+
+_URLS = Prepared(
+    sa.select(endpoints.c.id, endpoints.c.url).where(
+        Pairs((endpoints.c.account_id, endpoints.c.id), "accounts", "webhooks"),
+        endpoints.c.deleted_at.is_(None),
+    )
+)
+_SECRETS = Prepared(
+    sa.select(
+        signing_secrets.c.webhook_id,
+        signing_secrets.c.version,
+        signing_secrets.c.sealed,
+        signing_secrets.c.hint,
+        signing_secrets.c.created_at,
+        signing_secrets.c.expires_at,
+    )
+    .where(
+        Pairs((signing_secrets.c.account_id, signing_secrets.c.webhook_id), "accounts", "webhooks")
+    )
+    .order_by(signing_secrets.c.version.desc())
+)
 
 
 async def load_targets(
     session: Session, keys: Collection[tuple[UUID, UUID]], now: datetime
 ) -> dict[UUID, Target]:
     """URL and live secrets, by (account, endpoint); of deleted endpoints there are none."""
-    found = await session.all(
-        sa.select(endpoints.c.id, endpoints.c.url).where(
-            sa.tuple_(endpoints.c.account_id, endpoints.c.id).in_(list(keys)),
-            endpoints.c.deleted_at.is_(None),
-        )
-    )
-    rows = await session.all(
-        sa.select(signing_secrets)
-        .where(
-            sa.tuple_(signing_secrets.c.account_id, signing_secrets.c.webhook_id).in_(list(keys))
-        )
-        .order_by(signing_secrets.c.version.desc())
-    )
+    accounts, webhooks = zip(*keys, strict=True)
+    found = await session.fetch(_URLS, accounts=accounts, webhooks=webhooks)
     secrets: dict[UUID, list[StoredSecret]] = defaultdict(list)
-    for row in rows:
-        secret = StoredSecret(row.version, row.sealed, row.hint, row.created_at, row.expires_at)
+    for webhook_id, *facts in await session.fetch(_SECRETS, accounts=accounts, webhooks=webhooks):
+        secret = StoredSecret(*facts)
         if secret.is_live(now):
-            secrets[row.webhook_id].append(secret)
-    return {row.id: Target(row.url, tuple(secrets[row.id])) for row in found}
+            secrets[webhook_id].append(secret)
+    return {webhook_id: Target(url, tuple(secrets[webhook_id])) for webhook_id, url in found}
