@@ -5,13 +5,14 @@ import json
 import os
 import platform
 import sqlite3
-import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
+import click
 import uvloop
 
 import cuepost
-from benchmarks import ingest
+from benchmarks import delivery, fairness, ingest
 from benchmarks.figures import Comparison
 
 
@@ -25,30 +26,46 @@ def machine() -> dict[str, object]:
     }
 
 
-def table(comparisons: list[Comparison]) -> str:
-    rows = [("benchmark", "measured", "beside", "ratio")] + [
+def table(comparisons: Sequence[Comparison]) -> str:
+    rows = [("benchmark", "measured", "beside", "ratio", "")] + [
         (
             each.name,
-            f"{each.measured:,.0f} {each.unit}",
-            f"{each.beside:,.0f} {each.unit} ({each.beside_name})",
+            f"{each.measured:,.1f} {each.unit}",
+            f"{each.beside:,.1f} {each.unit} ({each.beside_name})",
             f"{each.ratio:.2f}",
+            each.notes,
         )
         for each in comparisons
     ]
-    widths = [max(len(row[place]) for row in rows) for place in range(4)]
+    widths = [max(len(row[place]) for row in rows) for place in range(5)]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     )
 
 
-def main() -> None:
+def _ingest() -> Iterator[Comparison]:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        comparisons = runner.run(ingest.compare())
-    print(table(comparisons))
-    if "--json" in sys.argv:
+        yield from runner.run(ingest.compare())
+
+
+SCENARIOS: dict[str, Callable[[], Iterator[Comparison]]] = {
+    "ingest": _ingest,
+    "delivery": lambda: delivery.compare(20_000),
+    "fairness": lambda: fairness.compare(fairness.Scale()),
+}
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(SCENARIOS)))
+@click.option("--json", "as_json", is_flag=True, help="The raw figures too, with the versions.")
+def main(names: Sequence[str], as_json: bool) -> None:
+    """Run these scenarios, or all of them."""
+    comparisons = [each for name in names or SCENARIOS for each in SCENARIOS[name]()]
+    click.echo(table(comparisons))
+    if as_json:
         figures = [asdict(each) | {"ratio": each.ratio} for each in comparisons]
-        print(json.dumps({"machine": machine(), "figures": figures}, indent=2))
+        click.echo(json.dumps({"machine": machine(), "figures": figures}, indent=2))
 
 
 main()
