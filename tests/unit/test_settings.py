@@ -55,6 +55,7 @@ def test_without_any_variable_every_setting_has_the_default_of_the_contract() ->
         rate_limit=6000,
         service_rate_limit=600_000,
         worker_port=None,
+        traces=False,
         log_level="INFO",
     )
 
@@ -85,6 +86,7 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         RATE_LIMIT="60",
         SERVICE_RATE_LIMIT="600",
         WORKER_PORT="9100",
+        TRACES="true",
         LOG_LEVEL="debug",
     ) == Settings(
         data_dir=tmp_path,
@@ -110,6 +112,7 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         rate_limit=60,
         service_rate_limit=600,
         worker_port=9100,
+        traces=True,
         log_level="DEBUG",
     )
 

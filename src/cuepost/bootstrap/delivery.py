@@ -5,8 +5,15 @@ import fcntl
 import os
 import resource
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from uuid import UUID
 
@@ -24,6 +31,7 @@ from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.dispatcher import Capacity, Dispatcher
 from cuepost.ports.dispatch import Assignment
+from cuepost.ports.telemetry import Telemetry
 
 # With others at the same store, something may be due that nobody announced.
 POLL = timedelta(seconds=1)
@@ -32,6 +40,13 @@ POLL_ALONE = timedelta(seconds=30)
 
 class AlreadyServed(Exception):
     """Another process sends from this embedded store already; it takes one at a time."""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)
+
+
+class NoOpenTelemetry(Exception):
+    """CUEPOST_TRACES is true, but OpenTelemetry is not installed; install 'cuepost[otel]'."""
 
     def __init__(self) -> None:
         super().__init__(type(self).__doc__)
@@ -85,10 +100,11 @@ async def announcing(parts: Parts) -> AsyncIterator[None]:
 @asynccontextmanager
 async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[Dispatcher]:
     """A dispatcher that runs while the block does; leaving it waits for what is in flight."""
-    with _alone_on_this_machine(parts):
+    with _alone_on_this_machine(parts), ExitStack() as running:
         _allow_many_connections()
         transport = _transport(parts)
-        dispatcher = _dispatcher(parts, transport, telemetry)
+        spans = running.enter_context(_traced(parts, telemetry))
+        dispatcher = _dispatcher(parts, transport, spans)
         telemetry.watch(in_flight=lambda: dispatcher.in_flight, held=lambda: dispatcher.held)
         await _take_over(parts)
         try:
@@ -102,6 +118,17 @@ async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[
                     listening.cancel()
         finally:
             transport.close()
+
+
+def _traced(parts: Parts, telemetry: Telemetry) -> AbstractContextManager[Telemetry]:
+    if not parts.settings.traces:
+        return nullcontext(telemetry)
+    try:
+        tracing = import_module("cuepost.adapters.tracing")
+    except ModuleNotFoundError:
+        raise NoOpenTelemetry from None
+    made: AbstractContextManager[Telemetry] = tracing.traced(telemetry)
+    return made
 
 
 def _listen(
@@ -123,9 +150,7 @@ async def _take_over(parts: Parts) -> None:
             await transaction.queue.dismiss_all()
 
 
-def _dispatcher(
-    parts: Parts, transport: GuardedTransport, telemetry: EngineTelemetry
-) -> Dispatcher:
+def _dispatcher(parts: Parts, transport: GuardedTransport, telemetry: Telemetry) -> Dispatcher:
     settings, ambient = parts.settings, parts.ambient
     embedded = isinstance(parts.store, SqliteStore)
     pipeline = AttemptPipeline(

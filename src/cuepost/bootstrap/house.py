@@ -13,7 +13,7 @@ from cuepost.adapters.master_key_file import BadKeyFile
 from cuepost.adapters.secret_box import CannotOpen
 from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.system_clock import SystemClock
-from cuepost.bootstrap.delivery import AlreadyServed
+from cuepost.bootstrap.delivery import AlreadyServed, NoOpenTelemetry
 from cuepost.bootstrap.parts import NoStore, opened_store, running
 from cuepost.bootstrap.server import CannotListen, OneProcessOnly, serve, work
 from cuepost.doors.cli.house import CannotRun, Opened, Unusable, Work
@@ -28,6 +28,7 @@ OPERATORS_MATTERS = (
     BadKeyFile,
     CannotListen,
     CannotOpen,
+    NoOpenTelemetry,
     NoStore,
     OneProcessOnly,
     StoreUnavailable,

@@ -171,6 +171,15 @@ class Settings:
             "Where `cuepost worker` shows `/healthz`, `/readyz` and `/metrics`; nowhere if empty.",
         ),
     ]
+    traces: Annotated[
+        bool,
+        Setting(
+            kinds.BOOLEAN,
+            "false",
+            "A span for each attempt, by OpenTelemetry, sent as its own `OTEL_…` variables say; "
+            "needs `cuepost[otel]`.",
+        ),
+    ]
     log_level: Annotated[
         str,
         Setting(
