@@ -22,8 +22,8 @@ from cuepost.adapters.storage.group_commit import GroupCommit
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
 from cuepost.adapters.storage.sqlite_session import (
+    ReaderSession,
     SqliteSession,
-    ThreadedSession,
     driver_of,
     translated,
 )
@@ -98,7 +98,7 @@ class SqliteStore:
         """Nothing to do: the tables of this engine are not partitioned."""
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[ThreadedSession]:
+    async def _reading(self) -> AsyncIterator[ReaderSession]:
         self._require_open()
         connection = await self._idle_readers.get()
         if connection is None:
@@ -108,7 +108,7 @@ class SqliteStore:
         try:
             with translated():
                 driver.execute("BEGIN")
-            yield ThreadedSession(connection, self._threads)
+            yield ReaderSession(connection, self._threads)
         finally:
             if driver.in_transaction:
                 driver.execute("ROLLBACK")

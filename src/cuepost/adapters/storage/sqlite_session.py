@@ -110,6 +110,13 @@ class ThreadedSession(SqliteSession):
         return await self.in_thread(work)
 
 
+class ReaderSession(ThreadedSession):
+    """Of a reading connection: what is prepared is a few steps in an index, and runs at once."""
+
+    async def fetch(self, statement: Prepared, **values: Any) -> Sequence[Any]:
+        return await SqliteSession(self.connection, self._threads).fetch(statement, **values)
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Driver errors become the port's own; everything else passes."""
