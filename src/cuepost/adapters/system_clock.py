@@ -7,7 +7,8 @@ import time
 from datetime import datetime
 from uuid import UUID
 
-from cuepost.domain.ids import compose
+from cuepost.adapters.quick_ids import ID_BYTES, id_from
+from cuepost.domain.ids import composed
 from cuepost.domain.instants import from_millis, to_millis
 
 _COUNTER_BITS = 18
@@ -44,7 +45,8 @@ class SystemIds:
             self._millis, self._counter = millis, 0
         # A millisecond of more than 2^18 ids wraps the counter; chance still keeps them apart.
         number = self._counter % (1 << _COUNTER_BITS)
-        return compose(millis, number << _CHANCE_BITS | secrets.randbits(_CHANCE_BITS))
+        made = composed(millis, number << _CHANCE_BITS | secrets.randbits(_CHANCE_BITS))
+        return id_from(made.to_bytes(ID_BYTES))
 
 
 def system_entropy(count: int) -> bytes:

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
-from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.quick_ids import id_from
 from cuepost.adapters.storage.completion import to_the_end
 from cuepost.adapters.storage.session import Rows
 from cuepost.adapters.storage.statements import Prepared
@@ -191,7 +191,7 @@ def _decoded(
 
 def _decoded_column(kind: sa.types.TypeEngine[Any], column: Sequence[Any]) -> Sequence[Any]:
     if isinstance(kind, Id):
-        return [None if value is None else UUID(bytes=value) for value in column]
+        return [None if value is None else id_from(value) for value in column]
     if isinstance(kind, Instant):
         return [None if value is None else from_millis(value) for value in column]
     if isinstance(kind, sa.Boolean):

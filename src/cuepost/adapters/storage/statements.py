@@ -11,7 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from cuepost.adapters.storage.types import ID_BYTES, Id, Ids, Texts
+from cuepost.adapters.quick_ids import ID_BYTES
+from cuepost.adapters.storage.types import Id, Ids, Texts
 
 Encode = Callable[[Any], Any]
 _DIALECTS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+asyncpg"}

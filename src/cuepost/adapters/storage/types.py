@@ -9,9 +9,8 @@ from uuid import UUID
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from cuepost.adapters.quick_ids import ID_BYTES, id_from
 from cuepost.domain.instants import from_millis, to_millis
-
-ID_BYTES = 16
 
 
 class Id(sa.types.TypeDecorator[UUID]):
@@ -33,7 +32,7 @@ class Id(sa.types.TypeDecorator[UUID]):
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> UUID | None:
         if value is None or dialect.name == "postgresql":
             return value  # type: ignore[no-any-return]  # asyncpg hands out UUIDs
-        return UUID(bytes=value)
+        return id_from(value)
 
 
 class Instant(sa.types.TypeDecorator[datetime]):
