@@ -12,7 +12,7 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.testing import START, VirtualClock
-from tests.application.world import World, opened_world
+from tests.application.world import World, local_media, opened_world
 from tests.support.postgres import fresh_database
 
 
@@ -32,7 +32,7 @@ async def sqlite_world(migrated_file: Path, tmp_path: Path) -> AsyncIterator[Wor
     clock = VirtualClock()
     store = SqliteStore(path, clock)
     await store.open()
-    yield await opened_world(store, clock)
+    yield await opened_world(store, clock, local_media(tmp_path / "media"))
     await store.close()
 
 
@@ -46,7 +46,7 @@ async def postgres_store(postgres_url: str) -> AsyncIterator[PostgresStore]:
 
 
 @pytest.fixture
-async def postgres_world(postgres_store: PostgresStore) -> World:
+async def postgres_world(postgres_store: PostgresStore, tmp_path: Path) -> World:
     """Rows are deleted, because a new database with its partitions takes ten times as long."""
     async with postgres_store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
@@ -54,7 +54,8 @@ async def postgres_world(postgres_store: PostgresStore) -> World:
             await transaction._session.run(sa.delete(table))
     # A test that lets a month pass leaves without the days that the next one begins with.
     await postgres_store.prepare_days(START)
-    return await opened_world(postgres_store, VirtualClock())
+    media = local_media(tmp_path / "media")
+    return await opened_world(postgres_store, VirtualClock(), media)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -8,11 +8,11 @@ import pytest
 
 from cuepost.application.manage_projects import ProjectChange
 from cuepost.domain.access import Caller, Scope
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.domain.errors import IllegalTransition, MissingScope, NotFound, ProjectDeleted
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import (
-    Artifact,
     Origin,
     Project,
     ProjectKind,

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import (
-    Artifact,
     Origin,
     ProcessingError,
     Project,

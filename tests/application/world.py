@@ -3,11 +3,13 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.media.local import LocalMedia
 from cuepost.adapters.secret_box import AesGcmBox
 from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.transaction import RecordsTransaction
@@ -21,6 +23,7 @@ from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.event import Event
 from cuepost.domain.project import Project, ProjectStatus
 from cuepost.ports.history import DeliveryFilter, EventFilter
+from cuepost.ports.media import NO_MEDIA, Media
 from cuepost.ports.records import Page, ReportAnswer
 from cuepost.ports.store import Store, Transaction
 from cuepost.testing import Factory, RepeatableEntropy, SequentialIds, VirtualClock
@@ -41,6 +44,7 @@ class World:
     clock: VirtualClock
     ids: SequentialIds
     box: AesGcmBox
+    media: Media
     service: Service
     account: Account
     owner: Caller
@@ -50,7 +54,7 @@ class World:
     def reassembled(self, rules: Rules) -> "World":
         """The same store behind a service with other rules, as after a restart."""
         ambient = Ambient(self.clock, self.ids, RepeatableEntropy("other"), self.box)
-        return replace(self, service=assemble(self.store, ambient, rules))
+        return replace(self, service=assemble(self.store, ambient, rules, self.media))
 
     async def do(
         self,
@@ -202,11 +206,16 @@ class World:
             return await work(transaction)
 
 
-async def opened_world(store: Store, clock: VirtualClock) -> World:
+def local_media(root: Path) -> Media:
+    local = LocalMedia(root, BASE_URL, [bytes(32)])
+    return Media(local, local, local)
+
+
+async def opened_world(store: Store, clock: VirtualClock, media: Media = NO_MEDIA) -> World:
     ids, entropy = SequentialIds(), RepeatableEntropy()
     box = AesGcmBox([bytes(32)], entropy)
-    service = assemble(store, Ambient(clock, ids, entropy, box), RULES)
+    service = assemble(store, Ambient(clock, ids, entropy, box), RULES, media)
     account = Factory(ids, clock).account()
     async with store.transaction() as transaction:
         await transaction.accounts.add(account)
-    return World(store, clock, ids, box, service, account, Factory.owner(account.id))
+    return World(store, clock, ids, box, media, service, account, Factory.owner(account.id))

@@ -7,13 +7,14 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from cuepost.domain.access import Account, ApiKey, Scope
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.attempt import Attempt, Outcome, Timings
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import FINAL, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.event import Event
-from cuepost.domain.project import Artifact, Origin, Project, ProjectKind, ProjectStatus, Stage
+from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.ports.records import ReportAnswer
 from cuepost.testing import SequentialIds, VirtualClock
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.eligibility import ineligibility
 from cuepost.domain.errors import IllegalTransition
 from cuepost.domain.event import Event, SilenceReason, freeze
 from cuepost.domain.event_catalog import BY_STATUS, EventType, MilestoneFacts
 from cuepost.domain.fanout import Subscriber, deliveries_of
-from cuepost.domain.project import Artifact, ProcessingError, Project, ProjectStatus, Stage
+from cuepost.domain.project import ProcessingError, Project, ProjectStatus, Stage
 from cuepost.ports.records import ReportAnswer
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction

@@ -1,18 +1,22 @@
 """The authenticated result address: what a finished export left, for those who may have it."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuepost.domain.access import Caller, Scope
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.errors import NotFound
 from cuepost.domain.project import Project
+from cuepost.ports.media import MediaLinks
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Transaction
 
 
 @dataclass(frozen=True, slots=True)
 class ResultLink:
+    """Whoever has the address has the file: it is not to be logged."""
+
     kind: str
     name: str
     url: str
@@ -30,13 +34,24 @@ class ProjectResult:
 @dataclass(frozen=True, slots=True)
 class FetchResult:
     clock: Clock
+    media: MediaLinks
+    link_ttl: timedelta
 
     async def get(
         self, transaction: Transaction, caller: Caller, project_id: UUID
     ) -> ProjectResult:
+        """Reads, and moves nothing: least of all the end of the access window."""
         caller.require(Scope.PROJECTS_READ)
         project = await transaction.projects.get(caller.account, project_id)
         if project is None:
             raise NotFound
-        project.require_result(self.clock.now())
-        return ProjectResult(project, links=())
+        now = self.clock.now()
+        project.require_result(now)
+        files = await transaction.projects.artifacts(project.account_id, project.id)
+        links = [await self._link(project, file, now) for file in files]
+        return ProjectResult(project, tuple(links))
+
+    async def _link(self, project: Project, file: Artifact, now: datetime) -> ResultLink:
+        expires_at = project.access_until(now + self.link_ttl)
+        url = await self.media.link(project, file, now, expires_at)
+        return ResultLink(file.kind, file.name, url, file.content_type, file.size_bytes, expires_at)

@@ -8,6 +8,7 @@ from uuid import UUID
 from cuepost.application.milestone_book import Bookkeeper, Milestone
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Caller, Scope
+from cuepost.domain.artifact import faults_of
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProjectStatus, Stage, stage_after
@@ -102,4 +103,9 @@ def _contradictions(milestone: Milestone) -> list[FieldError]:
                 "artifacts", "artifacts_not_expected", "Only a completed milestone has artifacts."
             )
         )
+    errors += [
+        FieldError(f"artifacts[{place}].{fault.field}", fault.code, fault.message)
+        for place, artifact in enumerate(milestone.artifacts)
+        for fault in faults_of(artifact.name, artifact.key)
+    ]
     return errors

@@ -7,6 +7,7 @@ from uuid import UUID
 from cuepost.application.access import Authenticate, ManageAccess
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.browse_history import BrowseHistory
+from cuepost.application.download import FollowLink
 from cuepost.application.manage_projects import ManageProjects, StopExpiredProjects
 from cuepost.application.manage_webhooks import ManageWebhooks
 from cuepost.application.milestone_book import Bookkeeper
@@ -15,7 +16,9 @@ from cuepost.application.project_result import FetchResult
 from cuepost.application.rate_limit import RateLimit
 from cuepost.application.redeliver import Redeliver
 from cuepost.application.report_milestones import ReportMilestones
+from cuepost.application.store_media import StoreMedia
 from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.ports.media import NO_MEDIA, Media
 from cuepost.ports.runtime import Clock, Entropy, IdSource, SecretBox
 from cuepost.ports.store import Store
 
@@ -30,6 +33,7 @@ class Rules:
     endpoint_limit: int = 20
     requests_per_minute: int = 6_000
     service_requests_per_minute: int = 600_000
+    link_ttl: timedelta = timedelta(minutes=15)
 
     def result_url(self, project_id: UUID) -> str:
         return f"{self.base_url}/v1/projects/{project_id}/result"
@@ -47,12 +51,16 @@ class Ambient:
 
 @dataclass(frozen=True, slots=True)
 class Service:
+    """`downloads` is None where somebody else answers to the links."""
+
     perform: Perform
     authenticate: Authenticate
     rate_limit: RateLimit
     access: ManageAccess
     projects: ManageProjects
     results: FetchResult
+    downloads: FollowLink | None
+    media: StoreMedia
     milestones: ReportMilestones
     webhooks: ManageWebhooks
     history: BrowseHistory
@@ -60,7 +68,7 @@ class Service:
     expiry: StopExpiredProjects
 
 
-def assemble(store: Store, ambient: Ambient, rules: Rules) -> Service:
+def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MEDIA) -> Service:
     clock, ids, entropy = ambient.clock, ambient.ids, ambient.entropy
     perform = Perform(store, clock, ambient.box)
     audit = AuditTrail(clock, ids)
@@ -71,7 +79,9 @@ def assemble(store: Store, ambient: Ambient, rules: Rules) -> Service:
         rate_limit=RateLimit(clock, rules.requests_per_minute, rules.service_requests_per_minute),
         access=ManageAccess(clock, ids, entropy, audit),
         projects=ManageProjects(clock, ids, bookkeeper, audit),
-        results=FetchResult(clock),
+        results=FetchResult(clock, media.links, rules.link_ttl),
+        downloads=FollowLink(perform, clock, media.folder) if media.folder else None,
+        media=StoreMedia(perform, clock, ids, media.shelf),
         milestones=ReportMilestones(perform, bookkeeper),
         webhooks=ManageWebhooks(
             clock,

@@ -1,20 +1,24 @@
 """Puts the parts of a service together, as the settings say."""
 
 import os
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from cuepost.adapters.master_key_file import read_or_make
+from cuepost.adapters.media.local import LocalMedia
+from cuepost.adapters.media.s3 import S3Media
 from cuepost.adapters.secret_box import AesGcmBox
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
 from cuepost.application.service import Ambient, Rules, Service, assemble
 from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.ports.media import Media
 from cuepost.ports.store import Store
 from cuepost.settings import Settings
 
@@ -38,11 +42,14 @@ class Parts:
 @asynccontextmanager
 async def running(settings: Settings, *, migrating: bool = False) -> AsyncIterator[Parts]:
     clock = SystemClock()
-    box = AesGcmBox(_master_keys(settings), system_entropy)
+    master_keys = _master_keys(settings)
+    box = AesGcmBox(master_keys, system_entropy)
     ambient = Ambient(clock, SystemIds(), system_entropy, box)
     async with opened_store(settings, clock, migrating=migrating) as store:
         rules = _rules(settings)
-        yield Parts(settings, store, ambient, rules, assemble(store, ambient, rules))
+        with _media(settings, master_keys) as media:
+            service = assemble(store, ambient, rules, media)
+            yield Parts(settings, store, ambient, rules, service)
 
 
 @asynccontextmanager
@@ -66,6 +73,26 @@ async def opened_store(
         await store.close()
 
 
+@contextmanager
+def _media(settings: Settings, master_keys: tuple[bytes, ...]) -> Iterator[Media]:
+    place = urlsplit(settings.media_url)
+    if place.scheme == "s3":
+        s3 = S3Media.of(
+            place.netloc,
+            place.path.strip("/"),
+            endpoint=settings.s3_endpoint,
+            region=settings.s3_region,
+            path_style=settings.s3_path_style,
+        )
+        yield Media(s3, s3)
+        return
+    local = LocalMedia(Path(unquote(place.path)), settings.base_url, master_keys)
+    try:
+        yield Media(local, local, local)
+    finally:
+        local.close()
+
+
 def _rules(settings: Settings) -> Rules:
     return Rules(
         base_url=settings.base_url,
@@ -78,6 +105,7 @@ def _rules(settings: Settings) -> Rules:
         endpoint_limit=settings.max_endpoints_per_account,
         requests_per_minute=settings.rate_limit,
         service_requests_per_minute=settings.service_rate_limit,
+        link_ttl=timedelta(seconds=settings.result_link_ttl),
     )
 
 

@@ -5,17 +5,19 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 
 import uvicorn
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from cuepost.bootstrap.delivery import announcing, delivering
 from cuepost.bootstrap.metrics import Metrics
 from cuepost.bootstrap.parts import Parts, running
 from cuepost.doors.cli.house import Opened, Work
+from cuepost.doors.media.app import media_routes
 from cuepost.doors.rest.app import create_app, create_vital_signs
 from cuepost.doors.rest.open_pages import HealthChecks
 from cuepost.engine.dispatcher import Dispatcher
@@ -186,7 +188,13 @@ def _api(parts: Parts, metrics: Metrics, health: HealthChecks) -> ASGIApp:
         base_url=parts.settings.base_url,
         health=health,
         registry=metrics.registry,
+        further_routes=_further_routes(parts),
     )
+
+
+def _further_routes(parts: Parts) -> Sequence[BaseRoute]:
+    downloads = parts.service.downloads
+    return media_routes(downloads) if downloads else ()
 
 
 def _health(parts: Parts, dispatcher: Dispatcher | None) -> HealthChecks:

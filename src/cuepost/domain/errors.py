@@ -6,7 +6,11 @@ Refused
 │   ├── MissingScope         missing_scope
 │   └── WebhooksNotEnabled   webhooks_not_enabled
 ├── NotFound                 not_found
+│   ├── LinkNotValid         link_not_valid
+│   └── MediaMissing         media_missing
 ├── Gone
+│   ├── LinkExpired          link_expired
+│   ├── FileReplaced         file_replaced
 │   ├── ProjectDeleted       project_deleted
 │   └── ProjectAccessExpired project_access_expired
 ├── Conflict
@@ -19,6 +23,7 @@ Refused
 │   └── ResultNotReady       result_not_ready
 ├── Invalid                  invalid_request, with a list of field errors
 │   └── IdempotencyKeyReused idempotency_key_reused
+├── MediaUnavailable         media_unavailable
 └── RateLimited              rate_limited
 """
 
@@ -64,8 +69,32 @@ class NotFound(Refused):
     code = "not_found"
 
 
+class LinkNotValid(NotFound):
+    """This is no valid download link; fetch the project's result again for a fresh one."""
+
+    code = "link_not_valid"
+
+
+class MediaMissing(NotFound):
+    """The link is valid, but its file is not in the media store; the service's log says which."""
+
+    code = "media_missing"
+
+
 class Gone(Refused):
     """It was here once, and is not any more."""
+
+
+class LinkExpired(Gone):
+    """This download link has expired; fetch the project's result again for a fresh one."""
+
+    code = "link_expired"
+
+
+class FileReplaced(Gone):
+    """A later export has replaced this file; fetch the project's result again."""
+
+    code = "file_replaced"
 
 
 class ProjectDeleted(Gone):
@@ -147,6 +176,12 @@ class IdempotencyKeyReused(Invalid):
     """This Idempotency-Key was used with another request."""
 
     code = "idempotency_key_reused"
+
+
+class MediaUnavailable(Refused):
+    """The media store cannot be reached now; try again in a moment."""
+
+    code = "media_unavailable"
 
 
 class RateLimited(Refused):

@@ -64,17 +64,6 @@ STAGE_OF: Mapping[ProjectStatus, Stage] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Artifact:
-    """A file that an export made, by its key in the media store."""
-
-    kind: str
-    name: str
-    key: str
-    content_type: str
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class ProcessingError:
     """Why a project failed, in words that carry no caption text."""
 
@@ -111,15 +100,23 @@ class Project:
     def has_expired(self, now: datetime) -> bool:
         return self.access_expires_at is not None and self.access_expires_at <= now
 
+    def access_until(self, latest: datetime) -> datetime:
+        """That instant, or the end of the access window where it comes before."""
+        end = self.access_expires_at
+        return latest if end is None else min(latest, end)
+
     def require_present(self) -> "Project":
         if self.deleted_at is not None:
             raise ProjectDeleted
         return self
 
-    def require_result(self, now: datetime) -> None:
+    def require_access(self, now: datetime) -> None:
         self.require_present()
         if self.has_expired(now):
             raise ProjectAccessExpired
+
+    def require_result(self, now: datetime) -> None:
+        self.require_access(now)
         if self.status is not ProjectStatus.COMPLETED:
             raise ResultNotReady(
                 f"The project is {self.status}; its result is ready once it is completed.",

@@ -7,11 +7,12 @@ from typing import Protocol
 from uuid import UUID
 
 from cuepost.domain.access import Account, ApiKey
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.fanout import Subscriber
-from cuepost.domain.project import Artifact, Project
+from cuepost.domain.project import Project
 
 
 @dataclass(frozen=True, slots=True)

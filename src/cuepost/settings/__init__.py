@@ -118,6 +118,32 @@ class Settings:
             kinds.MEDIA_URL, None, "Where the results of exports lie.", "`file://DATA_DIR/media`"
         ),
     ]
+    s3_endpoint: Annotated[
+        str | None,
+        Setting(
+            optional(kinds.BASE_URL),
+            "",
+            "Where S3 is, as those who follow links reach it. Empty: as `AWS_ENDPOINT_URL` says, "
+            "or AWS itself. Credentials come from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and "
+            "`AWS_SESSION_TOKEN`, or from the role of the machine or container.",
+        ),
+    ]
+    s3_region: Annotated[
+        str | None,
+        Setting(
+            optional(kinds.REGION),
+            "",
+            "The region of the bucket. Empty: as `AWS_REGION` says, or `us-east-1`.",
+        ),
+    ]
+    s3_path_style: Annotated[
+        bool,
+        Setting(
+            kinds.BOOLEAN,
+            "true",
+            "Whether links name the bucket in their path; otherwise in front of the host.",
+        ),
+    ]
     worker_concurrency: Annotated[
         int, Setting(whole(1, 100_000), "512", "Attempts in flight in one process.")
     ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from cuepost.domain.artifact import is_media_key
 from cuepost.domain.egress_policy import parse_networks, parse_ports
 
 MASTER_KEY_BYTES = 32
@@ -137,7 +138,16 @@ def _require_host(url: str) -> None:
 
 
 def _media_url(text: str) -> str:
-    if not re.fullmatch(r"file:///\S+|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/\S*)?", text):
+    if re.fullmatch(r"file:///[^\s?#]+", text):
+        return text
+    found = re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:/([^\s?#%]*?)/?)?", text)
+    if found is None or (found[1] and not is_media_key(found[1])):
+        raise ValueError
+    return text
+
+
+def _region(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9-]{1,50}", text):
         raise ValueError
     return text
 
@@ -176,4 +186,5 @@ MASTER_KEY = Kind(
 )
 MEDIA_URL = Kind("`file:///absolute/path` or `s3://bucket/prefix`", _media_url)
 NETWORKS = Kind("CIDRs with commas between, such as `10.0.0.0/8,fd00::/8`", parse_networks)
+REGION = Kind("the name of a region, such as `eu-central-1`", _region)
 PORTS = Kind("ports and ranges with commas between, such as `443,8000-8999`", parse_ports)

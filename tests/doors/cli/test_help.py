@@ -43,6 +43,8 @@ def test_the_commands_of_the_contract_are_there() -> None:
         ("keys", "create"),
         ("keys", "list"),
         ("keys", "revoke"),
+        ("media",),
+        ("media", "put"),
         ("migrate",),
         ("erase-account",),
     ]

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from cuepost.domain.project import Artifact, ProjectStatus
+from cuepost.domain.artifact import Artifact
+from cuepost.domain.project import ProjectStatus
 from tests.doors.rest.client import Api, faults, problem
 
 UNKNOWN = "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90"
@@ -147,7 +148,7 @@ async def test_an_artifact_that_is_not_valid_is_named(
     assert faults(answer) == [(f"milestones[0].artifacts[0].{field}", code)]
 
 
-@pytest.mark.parametrize("key", ["a", "a/b", "a/.b", "..a/b..", ".../a", "a//b", "ü/ 1"])
+@pytest.mark.parametrize("key", ["a", "a/b", "a/.b", "..a/b..", ".../a", "ü/ 1"])
 @pytest.mark.parametrize("size", [0, 2**53, 5.0, 1e3])
 async def test_unusual_artifacts_are_taken(sqlite_api: Api, key: str, size: float) -> None:
     report = milestone(UNKNOWN, artifacts=[ARTIFACT | {"key": key, "sizeBytes": size}])

@@ -9,6 +9,7 @@ from cuepost.doors.cli.accounts import accounts
 from cuepost.doors.cli.demo import demo
 from cuepost.doors.cli.groups import InOrder
 from cuepost.doors.cli.keys import keys
+from cuepost.doors.cli.media import media
 from cuepost.doors.cli.serve import api, serve, worker
 from cuepost.doors.cli.upkeep import erase_account, migrate, setup
 
@@ -38,5 +39,5 @@ def cli(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for command in (serve, api, worker, demo, setup, accounts, keys, migrate, erase_account):
+for command in (serve, api, worker, demo, setup, accounts, keys, media, migrate, erase_account):
     cli.add_command(command)

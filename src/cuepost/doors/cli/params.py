@@ -1,5 +1,6 @@
 """Values that people type: ids, names and times, checked before anything is opened."""
 
+import re
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,9 @@ from cuepost.domain.access import key_id_in
 from cuepost.domain.instants import at_millisecond
 
 LONGEST_NAME = 100
+LONGEST_KIND = 50
+LONGEST_MEDIA_TYPE = 255
+_MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+( *;[ -~]+)?", re.ASCII)
 
 
 class Name(click.ParamType[str]):
@@ -19,6 +23,28 @@ class Name(click.ParamType[str]):
         text = str(value).strip()
         if not text or not text.isprintable() or len(text) > LONGEST_NAME:
             self.fail(f"expected 1 to {LONGEST_NAME} printable characters.", param, ctx)
+        return text
+
+
+class Kind(click.ParamType[str]):
+    """What a file of an export is, in a word or two."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value).strip()
+        if not text or not text.isprintable() or len(text) > LONGEST_KIND:
+            self.fail(f"expected 1 to {LONGEST_KIND} printable characters.", param, ctx)
+        return text
+
+
+class MediaType(click.ParamType[str]):
+    name = "type"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if not _MEDIA_TYPE.fullmatch(text) or len(text) > LONGEST_MEDIA_TYPE:
+            self.fail(f"{text!r} is not a media type such as video/mp4.", param, ctx)
         return text
 
 

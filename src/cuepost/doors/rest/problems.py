@@ -11,6 +11,7 @@ from cuepost.domain.errors import (
     Forbidden,
     Gone,
     Invalid,
+    MediaUnavailable,
     NotFound,
     RateLimited,
     Refused,
@@ -29,6 +30,7 @@ STATUS_OF_KIND: Mapping[type[Refused], int] = {
     Gone: 410,
     Invalid: 422,
     RateLimited: 429,
+    MediaUnavailable: 503,
 }
 
 _encode = msgspec.json.Encoder().encode
@@ -126,4 +128,6 @@ def _headers_of(refusal: Refused) -> Headers:
         return ((b"www-authenticate", b"Bearer"),)
     if isinstance(refusal, RateLimited):
         return ((b"retry-after", str(refusal.retry_after_seconds).encode()),)
+    if isinstance(refusal, MediaUnavailable):
+        return ((b"retry-after", str(RETRY_SECONDS).encode()),)
     return ()

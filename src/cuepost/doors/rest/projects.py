@@ -6,6 +6,7 @@ from cuepost.application.service import Service
 from cuepost.domain.access import Scope
 from cuepost.domain.errors import (
     IllegalTransition,
+    MediaUnavailable,
     ProjectAccessExpired,
     ProjectDeleted,
     ResultNotReady,
@@ -174,10 +175,15 @@ OPERATIONS = (
         name="getProjectResult",
         tag=_TAG,
         summary="Get links to the finished export",
-        description="This is the `resultUrl` of a `project.completed` event.",
+        description=(
+            "This is the `resultUrl` of a `project.completed` event. Links are made anew at each "
+            "call. Each holds until its `expiresAt`, which never lies past the project's access "
+            "window, and needs no key: whoever has the link has the file. `Range` and `If-Range` "
+            "resume a download that broke off."
+        ),
         scope=Scope.PROJECTS_READ,
         answer=ProjectResult,
-        refusals=(ResultNotReady, ProjectDeleted, ProjectAccessExpired),
+        refusals=(ResultNotReady, ProjectDeleted, ProjectAccessExpired, MediaUnavailable),
         run=reading(result),
     ),
 )

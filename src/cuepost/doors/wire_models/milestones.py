@@ -7,12 +7,11 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from cuepost.application.milestone_book import Milestone
+from cuepost.domain.artifact import FILE_NAME, LONGEST_KEY, LONGEST_NAME, MEDIA_KEY, Artifact
 from cuepost.domain.event import SilenceReason
-from cuepost.domain.project import Artifact, ProcessingError, ProjectStatus, Stage
+from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
 from cuepost.doors.wire_models.shapes import (
-    FILE_NAME,
     LINE,
-    MEDIA_KEY,
     MEDIA_TYPE,
     TEXT,
     Answer,
@@ -48,12 +47,12 @@ class ReportedError(Request, frozen=True):
 
 class ReportedArtifact(Request, frozen=True):
     kind: Annotated[str, Meta(min_length=1, max_length=50, pattern=LINE)]
-    name: Annotated[str, Meta(min_length=1, max_length=255, pattern=FILE_NAME)]
+    name: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=FILE_NAME)]
     key: Annotated[
         str,
         Meta(
             min_length=1,
-            max_length=1024,
+            max_length=LONGEST_KEY,
             pattern=MEDIA_KEY,
             description="Where the file lies in the media store.",
         ),

@@ -9,6 +9,7 @@ from typing import Annotated, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from cuepost.domain.artifact import FILE_NAME, KEY_FAULT, MEDIA_KEY, NAME_FAULT
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.instants import EPOCH, at_millisecond, to_text
 
@@ -17,15 +18,13 @@ T = TypeVar("T")
 # `\Z`, because `$` would let a line end slip through; the schema says `$`, as ECMA means it.
 LINE = r"^[^\x00-\x1f\x7f-\x9f]*\Z"
 TEXT = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*\Z"
-FILE_NAME = r"^(?!\.{1,2}\Z)[^/\\\x00-\x1f\x7f-\x9f]*\Z"
-MEDIA_KEY = r"^(?!/)(?!(?:[^/]*/)*\.\.(?:/|\Z))[^\\\x00-\x1f\x7f-\x9f]*\Z"
 MEDIA_TYPE = r"^[\x20-\x7e]*\Z"
 
 PATTERN_FAULTS = {
     LINE: ("invalid_characters", "Control characters, line ends included, cannot stand here."),
     TEXT: ("invalid_characters", "Control characters other than tab and line end cannot be here."),
-    FILE_NAME: ("invalid_file_name", "Give a plain file name, without a folder."),
-    MEDIA_KEY: ("invalid_key", "Give a relative key without backslashes and '..' segments."),
+    FILE_NAME: NAME_FAULT,
+    MEDIA_KEY: KEY_FAULT,
     MEDIA_TYPE: ("invalid_characters", "Give a media type in plain ASCII."),
 }
 

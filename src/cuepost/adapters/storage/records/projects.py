@@ -12,8 +12,8 @@ from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import artifacts, projects
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.project import (
-    Artifact,
     Origin,
     Project,
     ProjectKind,

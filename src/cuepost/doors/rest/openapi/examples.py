@@ -28,6 +28,7 @@ from cuepost.doors.wire_models.projects import (
     Project,
     ProjectList,
     ProjectResult,
+    ResultLink,
     UpdateProject,
 )
 from cuepost.doors.wire_models.webhooks import (
@@ -88,6 +89,14 @@ _project = Project(
     created_at=_NOON,
     updated_at=_LATER,
 )
+_link = ResultLink(
+    kind="video",
+    name="trailer.mp4",
+    url="https://cuepost.example.com/media/AQGYwN5aO30h…",
+    content_type="video/mp4",
+    size_bytes=7340032,
+    expires_at=_LATER,
+)
 _event = Event(
     id=_EVENT,
     type=_COMPLETED.name,
@@ -147,7 +156,7 @@ _EXAMPLES: tuple[msgspec.Struct, ...] = (
     UpdateProject(name="Trailer, second cut"),
     _project,
     ProjectList([_project], None),
-    ProjectResult(_PROJECT, ProjectStatus.COMPLETED, Stage.EXPORT, [], None),
+    ProjectResult(_PROJECT, ProjectStatus.COMPLETED, Stage.EXPORT, [_link], None),
     ReportMilestones([_report]),
     MilestoneResults(
         [

@@ -1,0 +1,1 @@
+"""Media stores: a folder of this machine, and S3."""

@@ -1,0 +1,93 @@
+"""A folder that nobody gets out of: every step of a path is taken from the folder before it.
+
+No link is followed at any step, however the tree is changed meanwhile, and only plain files open.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_INNER = _FOLDER | os.O_NOFOLLOW
+# Not to wait for whoever writes to a pipe, should one appear in the place of a file.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Outside(OSError):
+    """The key names nothing that can lie in the folder."""
+
+
+def open_inside(root: Path, key: str) -> int:
+    """A descriptor of the file; OSError where there is none."""
+    *folders, name = _steps(key)
+    with _walked(root, folders) as folder:
+        _require_plain(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    try:
+        _require_plain(os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def created_inside(root: Path, key: str, draft: str) -> Iterator[int]:
+    """A descriptor to write to; the file has its name once the block has ended well."""
+    *folders, name = _steps(key)
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _walked(root, folders, making=True) as folder:
+        descriptor = os.open(draft, _NEW, 0o600, dir_fd=folder)
+        try:
+            try:
+                yield descriptor
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=folder)
+            raise
+        os.fsync(folder)
+
+
+@contextmanager
+def _walked(root: Path, folders: list[str], *, making: bool = False) -> Iterator[int]:
+    # The root itself may be a link: that is the operator's own choice.
+    here = os.open(root, _FOLDER)
+    try:
+        for name in folders:
+            if making:
+                _make(name, here)
+            inner = os.open(name, _INNER, dir_fd=here)
+            os.close(here)
+            here = inner
+        yield here
+    finally:
+        os.close(here)
+
+
+def _make(name: str, inside: int) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o700, dir_fd=inside)
+        os.fsync(inside)
+
+
+def _steps(key: str) -> list[str]:
+    steps = key.split("/")
+    if "\0" in key or any(step in {"", ".", ".."} for step in steps):
+        raise Outside
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        raise Outside from None
+    return steps
+
+
+def _require_plain(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise Outside

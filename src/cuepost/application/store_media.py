@@ -1,0 +1,64 @@
+"""Puts a file into the media store, for pipelines that do not do that themselves."""
+
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+from uuid import UUID
+
+from cuepost.application.perform import Perform
+from cuepost.domain.artifact import Artifact, faults_of
+from cuepost.domain.errors import Invalid, NotFound
+from cuepost.domain.project import Project
+from cuepost.ports.media import MediaShelf, Progress
+from cuepost.ports.runtime import Clock, IdSource
+from cuepost.ports.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class StoreMedia:
+    perform: Perform
+    clock: Clock
+    ids: IdSource
+    shelf: MediaShelf
+
+    async def put(
+        self,
+        project_id: UUID,
+        source: BinaryIO,
+        size_bytes: int,
+        *,
+        kind: str,
+        name: str,
+        content_type: str,
+        progress: Progress = lambda _: None,
+    ) -> Artifact:
+        """The artifact to report with the milestone; until then nobody can fetch the file.
+
+        Every file gets a key of its own: an export that runs again replaces nothing that somebody
+        may be fetching. The size is what was stored, even of a file that grew meanwhile.
+        """
+        now = self.clock.now()
+        key = f"{project_id}/{self.ids(now)}/{name}"
+        if faults := faults_of(name, key):
+            raise Invalid(*faults)
+        project = await self.perform.read(lambda transaction: _find(transaction, project_id))
+        project.require_access(now)
+        artifact = Artifact(kind, name, key, content_type, size_bytes)
+        stored = 0
+
+        def note(count: int) -> None:
+            nonlocal stored
+            stored += count
+            progress(count)
+
+        await self.shelf.put(artifact, source, note)
+        return replace(artifact, size_bytes=stored)
+
+
+async def _find(transaction: Transaction, project_id: UUID) -> Project:
+    owners = await transaction.projects.owners([project_id])
+    if project_id not in owners:
+        raise NotFound
+    project = await transaction.projects.get(owners[project_id], project_id)
+    if project is None:
+        raise NotFound
+    return project

@@ -1,0 +1,1 @@
+"""The door that download links lead to, where the service hands out the files itself."""
