@@ -6,9 +6,13 @@ from uuid import UUID
 
 import pytest
 
-from cuepost.application.project_result import ProjectResult
+from cuepost.application.project_result import ProjectResult, ResultLink
 from cuepost.domain.access import ACCOUNT_SCOPES, Scope
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.errors import (
+    Invalid,
+    MediaMissing,
+    MediaUnavailable,
     MissingScope,
     NotFound,
     ProjectAccessExpired,
@@ -16,7 +20,11 @@ from cuepost.domain.errors import (
     ResultNotReady,
 )
 from cuepost.domain.project import ProjectStatus
-from tests.application.world import World
+from cuepost.ports.media import NO_MEDIA
+from tests.application.world import BASE_URL, RULES, World
+
+VIDEO = Artifact("video", "trailer.mp4", "a/1.mp4", "video/mp4", 1_000)
+CAPTIONS = Artifact("captions", "trailer.vtt", "a/1.vtt", "text/vtt", 20)
 
 
 async def result(world: World, project_id: UUID) -> ProjectResult:
@@ -26,6 +34,86 @@ async def result(world: World, project_id: UUID) -> ProjectResult:
 async def test_a_completed_project_has_a_result(world: World) -> None:
     project = await world.project(ProjectStatus.COMPLETED)
     assert (await result(world, project.id)).project == project
+
+
+async def test_each_file_of_the_export_has_a_link_that_lives_a_quarter_of_an_hour(
+    world: World,
+) -> None:
+    project = await world.project()
+    await world.report(world.milestone(project, artifacts=(VIDEO, CAPTIONS)))
+    found = (await result(world, project.id)).links
+    end = world.clock.now() + timedelta(minutes=15)
+    assert [replace(link, url="") for link in found] == [
+        ResultLink("video", "trailer.mp4", "", "video/mp4", 1_000, end),
+        ResultLink("captions", "trailer.vtt", "", "text/vtt", 20, end),
+    ]
+    assert all(link.url.startswith(f"{BASE_URL}/media/") for link in found)
+    assert len({link.url for link in found}) == 2
+
+
+async def test_every_fetch_makes_fresh_links(world: World) -> None:
+    project = await world.project()
+    await world.report(world.milestone(project, artifacts=(VIDEO,)))
+    [first] = (await result(world, project.id)).links
+    world.clock.advance(60)
+    [second] = (await result(world, project.id)).links
+    assert second.expires_at - first.expires_at == timedelta(seconds=60)
+    assert second.url != first.url
+
+
+async def test_a_link_lives_as_long_as_is_set_but_never_past_the_access_window(
+    world: World,
+) -> None:
+    world = world.reassembled(replace(RULES, link_ttl=timedelta(hours=2)))
+    end = world.clock.now() + timedelta(hours=3)
+    project = await world.project(access_expires_at=end)
+    await world.report(world.milestone(project, artifacts=(VIDEO,)))
+    [link] = (await result(world, project.id)).links
+    assert link.expires_at == end - timedelta(hours=1)
+    world.clock.advance(hours=2)
+    [link] = (await result(world, project.id)).links
+    assert link.expires_at == end
+
+
+async def test_an_export_that_runs_again_replaces_the_files(world: World) -> None:
+    project = await world.project()
+    await world.report(world.milestone(project, artifacts=(VIDEO, CAPTIONS)))
+    again = replace(VIDEO, name="second cut.mp4")
+    await world.report(
+        world.milestone(project, "exporting"), world.milestone(project, artifacts=(again,))
+    )
+    assert [link.name for link in (await result(world, project.id)).links] == ["second cut.mp4"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "code"),
+    [
+        ({"name": "../a"}, "name", "invalid_file_name"),
+        ({"key": "a/../../b"}, "key", "invalid_key"),
+        ({"key": "a\udc80"}, "key", "invalid_key"),
+    ],
+)
+async def test_a_file_that_cannot_be_called_so_is_not_taken_from_any_door(
+    sqlite_world: World, changed: dict[str, str], field: str, code: str
+) -> None:
+    project = await sqlite_world.project()
+    bad = sqlite_world.milestone(project, artifacts=(VIDEO, replace(VIDEO, **changed)))
+    with pytest.raises(Invalid) as refused:
+        await sqlite_world.report(bad)
+    [error] = refused.value.errors
+    assert (error.field, error.code) == (f"milestones[0].artifacts[1].{field}", code)
+    assert await sqlite_world.stored(project) == project
+
+
+async def test_without_a_media_store_a_result_with_files_is_not_to_be_had(
+    sqlite_world: World,
+) -> None:
+    project = await sqlite_world.project()
+    await sqlite_world.report(sqlite_world.milestone(project, artifacts=(VIDEO,)))
+    bare = replace(sqlite_world, media=NO_MEDIA).reassembled(RULES)
+    with pytest.raises(MediaUnavailable):
+        await result(bare, project.id)
+    assert bare.service.downloads is None
 
 
 async def test_a_project_that_is_not_completed_says_what_it_is(world: World) -> None:
@@ -49,11 +137,15 @@ async def test_neither_an_event_nor_a_retry_nor_a_fetch_extends_access(world: Wo
     webhook = (await world.endpoint()).view.endpoint
     end = world.clock.now() + timedelta(hours=1)
     project = await world.project(access_expires_at=end)
-    delivery = await world.complete(project)
+    [answer] = await world.report(world.milestone(project, artifacts=(VIDEO,)))
+    [delivery] = await world.deliveries(event_id=answer.event_id)
     await world.enable(webhook.id, False)
     await world.enable(webhook.id, True)
     await world.do(world.service.redeliver.one, world.owner, webhook.id, delivery.id)
-    await result(world, project.id)
+    [link] = (await result(world, project.id)).links
+    assert world.service.downloads is not None
+    with pytest.raises(MediaMissing):
+        await world.service.downloads.open(link.url.removeprefix(f"{BASE_URL}/media/"))
     assert (await world.stored(project)).access_expires_at == end
 
 

@@ -88,10 +88,10 @@ def test_a_step_that_does_not_hold_is_named_and_ends_it(monkeypatch: pytest.Monk
     result = CliRunner().invoke(cli, ["demo"])
 
     assert result.exit_code == 1
-    assert "\n3/8  A project goes through its milestones\n" in result.stdout
+    assert "\n3/9  A project goes through its milestones\n" in result.stdout
     assert "✗ project.ready arrived without valid signatures" in result.stdout
     assert result.stdout.endswith("\nThe demo failed at this step.\n")
-    assert "4/8" not in result.stdout
+    assert "4/9" not in result.stdout
 
 
 def test_its_receiver_knows_a_signature_of_the_convention_from_any_other() -> None:

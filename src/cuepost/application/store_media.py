@@ -5,12 +5,14 @@ from typing import BinaryIO
 from uuid import UUID
 
 from cuepost.application.perform import Perform
-from cuepost.domain.artifact import Artifact, faults_of
-from cuepost.domain.errors import Invalid, NotFound
+from cuepost.domain.artifact import NAME_FAULT, Artifact, is_file_name
+from cuepost.domain.errors import FieldError, Invalid, NotFound
 from cuepost.domain.project import Project
 from cuepost.ports.media import MediaShelf, Progress
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
+
+LONGEST_STEP_BYTES = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ class StoreMedia:
         may be fetching. The size is what was stored, even of a file that grew meanwhile.
         """
         now = self.clock.now()
-        key = f"{project_id}/{self.ids(now)}/{name}"
-        if faults := faults_of(name, key):
-            raise Invalid(*faults)
+        if not is_file_name(name):
+            raise Invalid(FieldError("name", *NAME_FAULT))
+        key = f"{project_id}/{self.ids(now)}/{_step_of(name)}"
         project = await self.perform.read(lambda transaction: _find(transaction, project_id))
         project.require_access(now)
         artifact = Artifact(kind, name, key, content_type, size_bytes)
@@ -52,6 +54,11 @@ class StoreMedia:
 
         await self.shelf.put(artifact, source, note)
         return replace(artifact, size_bytes=stored)
+
+
+def _step_of(name: str) -> str:
+    """Its own name where a file system can hold that, so that people find it again."""
+    return name if len(name.encode()) <= LONGEST_STEP_BYTES else "file"
 
 
 async def _find(transaction: Transaction, project_id: UUID) -> Project:

@@ -122,10 +122,11 @@ async def test_a_milestone_that_is_not_valid_is_named_and_nothing_is_stored(
     ("field", "value", "code"),
     [
         *(("name", name, "invalid_file_name") for name in (".", "..", "a/b", "a\\b", "a\n")),
+        ("name", "a\u202eb", "invalid_file_name"),
         ("name", "", "too_short"),
         ("name", "x" * 256, "too_long"),
         *(("key", key, "invalid_key") for key in ("/a", "..", "../a", "a/..", "a/../b", "a\\b")),
-        ("key", "\t", "invalid_key"),
+        *(("key", key, "invalid_key") for key in ("\t", "a//b", "a/", "./a", "a/.", "x" * 256)),
         ("key", "x" * 1025, "too_long"),
         ("contentType", "vidéo/mp4", "invalid_characters"),
         ("contentType", "x" * 256, "too_long"),

@@ -14,7 +14,7 @@ from cuepost.doors.cli.demo_story import Story
 
 INDENT = "     "
 COLOURS = {"✓": "green", "→": "cyan", "✗": "red"}
-STEPS = 8
+STEPS = 9
 
 
 @click.command()
@@ -23,7 +23,8 @@ def demo() -> None:
 
     Starts a service and a receiver on this machine, walks projects through their milestones and
     shows each delivery arrive: signed, tried again, under a rotated secret, held back, sent by
-    hand. Everything is in a temporary folder and is gone afterwards; nothing of yours is touched.
+    hand; and the files of an export, fetched through fresh links. Everything is in a temporary
+    folder and is gone afterwards; nothing of yours is touched.
 
     Exits with 0 only if every step held.
     """

@@ -29,6 +29,8 @@ class Service:
     """Its address and its keys; every call is checked for the status that it must have."""
 
     port: int
+    folder: Path
+    environ: Mapping[str, str] = field(repr=False)
     api_key: str = field(repr=False)
     service_key: str = field(repr=False)
 
@@ -53,6 +55,18 @@ class Service:
         if not answer["accepted"]:
             raise DemoFailed(f"the milestone '{status}' was not accepted: {answer['reason']}")
 
+    def put(self, path: Path, project_id: str, kind: str) -> dict[str, Any]:
+        """What a pipeline without a store of its own does with the files of an export."""
+        options = ("--project", project_id, "--kind", kind, "--json")
+        return _answer_of(self.environ, "media", "put", str(path), *options)
+
+    def download(self, link: str) -> bytes:
+        """As anybody can who has the link: without a key."""
+        status, content = self._ask("GET", link.removeprefix(self.url), {})
+        if status != 200:
+            raise DemoFailed(f"the download link answered {status}: {content.decode()}")
+        return content
+
     def is_ready(self) -> bool:
         try:
             self._call("GET", "/readyz", 200, self.api_key)
@@ -71,19 +85,24 @@ class Service:
         headers = {"Authorization": f"Bearer {key}"}
         if body is not None:
             headers["Content-Type"] = "application/json"
+        sent = None if body is None else json.dumps(body)
+        status, content = self._ask(method, path, headers, sent)
+        if status != expected:
+            raise DemoFailed(f"{method} {path} answered {status}: {content.decode()}")
+        return json.loads(content)
+
+    def _ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: str | None = None
+    ) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         try:
-            sent = None if body is None else json.dumps(body)
-            connection.request(method, path, sent, headers)
+            connection.request(method, path, body, dict(headers))
             answer = connection.getresponse()
-            text = answer.read().decode()
+            return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
             raise DemoFailed(f"{method} {path} was not answered: {error}") from error
         finally:
             connection.close()
-        if answer.status != expected:
-            raise DemoFailed(f"{method} {path} answered {answer.status}: {text}")
-        return json.loads(text)
 
 
 @contextmanager
@@ -100,10 +119,10 @@ def running_service(receiver_port: int) -> Iterator[Service]:
             "RECEIVER_PORTS": str(receiver_port),
         }
         environ, log = _environ(settings), Path(folder, "service.log")
-        keys = _set_up(environ)
+        keys = _answer_of(environ, "setup", "--json")
         try:
             with _process(environ, log) as process:
-                service = Service(port, keys["apiKey"], keys["serviceKey"])
+                service = Service(port, Path(folder), environ, keys["apiKey"], keys["serviceKey"])
                 _wait_until_ready(service, process)
                 yield service
         except DemoFailed as failure:
@@ -121,9 +140,10 @@ def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-def _set_up(environ: Mapping[str, str]) -> dict[str, str]:
+def _answer_of(environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
+    """What a command prints as JSON."""
     done = subprocess.run(
-        _command("setup", "--json"),
+        _command(*arguments),
         env=dict(environ),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -132,9 +152,10 @@ def _set_up(environ: Mapping[str, str]) -> dict[str, str]:
         check=False,
     )
     if done.returncode != 0:
-        raise DemoFailed(f"'cuepost setup' ended with {done.returncode}: {done.stderr.strip()}")
-    keys: dict[str, str] = json.loads(done.stdout)
-    return keys
+        command = f"'cuepost {arguments[0]}'"
+        raise DemoFailed(f"{command} ended with {done.returncode}: {done.stderr.strip()}")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 @contextmanager

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from cuepost.doors.cli.demo_files import make_export
 from cuepost.doors.cli.demo_receiver import NO_CONTENT, Arrival, Receiver
 from cuepost.doors.cli.demo_service import RETRY_SECONDS, DemoFailed, Service, wait_until
 
@@ -23,11 +25,14 @@ class Story:
     secrets: list[str] = field(default_factory=list)
     seen: int = 0
     left_out: str = ""
+    result_url: str = ""
+    exported: dict[str, bytes] = field(default_factory=dict)
 
     def steps(self) -> Sequence[tuple[str, Callable[[], None]]]:
         return (
             ("Register the receiver", self.register),
             ("A project goes through its milestones", self.reach_milestones),
+            ("The result is fetched through fresh links", self.fetch_result),
             ("A receiver that fails is tried again", self.recover),
             ("The signing secret is rotated", self.rotate),
             ("The endpoint is disabled", self.disable),
@@ -50,15 +55,27 @@ class Story:
         self.say("The pipeline reports: processing, ready for review")
         self._reports(project, "processing", "ready")
         self._arrives("project.ready")
-        self.say("It reports: exporting, completed")
+        self.say("It reports: exporting, stores two files, and reports: completed")
         self._reports(project, "exporting")
-        self.service.report(project, "completed", artifacts=[_artifact("film.mp4", "video/mp4")])
-        completed = self._arrives("project.completed")
-        address = completed.event["data"]["resultUrl"]
+        film, captions = make_export(self.service.folder)
+        artifacts = [self._put(film, project, "video"), self._put(captions, project, "captions")]
+        self.service.report(project, "completed", artifacts=artifacts)
+        self.result_url = self._arrives("project.completed").event["data"]["resultUrl"]
+        self.exported = {path.name: path.read_bytes() for path in (film, captions)}
+
+    def fetch_result(self) -> None:
         self.say("The event names the address of the result, for whoever has an API key:")
-        result = self.service.get(address.removeprefix(self.service.url))
-        answer = f"{result['status']}, {len(result['links'])} files"
-        self._expect(result["status"] == "completed", f"GET {_shortened(address)}: {answer}")
+        result = self.service.get(self.result_url.removeprefix(self.service.url))
+        links = {link["name"]: link for link in result["links"]}
+        self._expect(
+            list(links) == list(self.exported),
+            f"GET {_shortened(self.result_url)}: {result['status']}, {len(links)} links",
+        )
+        self.say("A link needs no key, and lives for 15 minutes; here it is followed at once:")
+        for name, content in self.exported.items():
+            fetched = self.service.download(links[name]["url"])
+            size = f"{len(fetched):,} bytes"
+            self._expect(fetched == content, f"{name}: {size}, just as it was exported")
 
     def recover(self) -> None:
         project = self._project("Low tide")
@@ -129,6 +146,10 @@ class Story:
         health = self.service.get(self.webhook)["health"]
         self._expect(health["state"] == "healthy", f"the endpoint's health is {health['state']}")
 
+    def _put(self, path: Path, project: str, kind: str) -> dict[str, Any]:
+        self.say(f"cuepost media put {path.name} --project … --kind {kind}")
+        return self.service.put(path, project, kind)
+
     def _project(self, name: str) -> str:
         made: str = self.service.post("/v1/projects", {"name": name}, expected=201)["id"]
         return made
@@ -164,16 +185,6 @@ class Story:
         if not holds:
             raise DemoFailed(f"this does not hold: {what}")
         self.say(f"✓ {what}")
-
-
-def _artifact(name: str, content_type: str) -> dict[str, Any]:
-    return {
-        "kind": "video",
-        "name": name,
-        "key": f"demo/{name}",
-        "contentType": content_type,
-        "sizeBytes": 1_048_576,
-    }
 
 
 def _seconds(pauses: Sequence[int]) -> str:

@@ -1,0 +1,202 @@
+"""Following a download link: when its file is handed out, and what is said when it is not."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from io import BytesIO
+from uuid import UUID
+
+import pytest
+
+from cuepost.application.download import FollowLink
+from cuepost.application.manage_projects import ProjectChange
+from cuepost.domain.artifact import Artifact
+from cuepost.domain.errors import (
+    FileReplaced,
+    Invalid,
+    LinkExpired,
+    LinkNotValid,
+    MediaMissing,
+    NotFound,
+    ProjectAccessExpired,
+    ProjectDeleted,
+    Refused,
+)
+from cuepost.domain.project import Project
+from tests.application.world import BASE_URL, World
+
+CONTENT = b"the trailer, as it was exported"
+
+
+def downloads(world: World) -> FollowLink:
+    assert world.service.downloads is not None
+    return world.service.downloads
+
+
+async def put(world: World, project: Project, **more: str) -> Artifact:
+    chosen = {"kind": "video", "name": "trailer.mp4", "content_type": "video/mp4"} | more
+    return await world.service.media.put(project.id, BytesIO(CONTENT), len(CONTENT), **chosen)
+
+
+async def token(world: World, project: Project) -> str:
+    found = await world.see(world.service.results.get, world.owner, project.id)
+    return found.links[0].url.removeprefix(f"{BASE_URL}/media/")
+
+
+def in_a_minute(world: World) -> datetime:
+    return world.clock.now() + timedelta(minutes=1)
+
+
+async def exported(world: World, **changed: object) -> tuple[Project, str]:
+    """A completed project with a file, and a link to it."""
+    project = await world.project(**changed)
+    await world.report(world.milestone(project, artifacts=(await put(world, project),)))
+    return project, await token(world, project)
+
+
+async def fetched(world: World, link: str) -> bytes:
+    found = await downloads(world).open(link)
+    try:
+        return await found.file.read(0, found.file.size)
+    finally:
+        found.file.close()
+
+
+async def refused(world: World, link: str) -> type[Refused]:
+    with pytest.raises(Refused) as caught:
+        await downloads(world).open(link)
+    return caught.type
+
+
+async def test_a_link_leads_to_its_file_until_it_expires(world: World) -> None:
+    _, link = await exported(world)
+    world.clock.advance(899.999)
+    assert await fetched(world, link) == CONTENT
+    world.clock.advance(0.001)
+    assert await refused(world, link) is LinkExpired
+
+
+async def test_with_the_access_window_the_link_ends_as_well(world: World) -> None:
+    project, link = await exported(
+        world, access_expires_at=world.clock.now() + timedelta(minutes=1)
+    )
+    world.clock.advance(59.999)
+    assert await fetched(world, link) == CONTENT
+    world.clock.advance(0.001)
+    assert await refused(world, link) is LinkExpired
+    with pytest.raises(ProjectAccessExpired):
+        await token(world, project)
+
+
+async def test_when_the_window_is_drawn_in_a_link_made_before_is_refused(world: World) -> None:
+    project, link = await exported(world)
+    past = ProjectChange(sets_access=True, access_expires_at=world.clock.now())
+    await world.do(world.service.projects.change, world.owner, project.id, past)
+    assert await refused(world, link) is ProjectAccessExpired
+
+
+async def test_a_longer_window_does_not_bring_an_old_link_back(world: World) -> None:
+    project, link = await exported(
+        world, access_expires_at=world.clock.now() + timedelta(minutes=1)
+    )
+    world.clock.advance(60)
+    endless = ProjectChange(sets_access=True, access_expires_at=None)
+    await world.do(world.service.projects.change, world.owner, project.id, endless)
+    assert await refused(world, link) is LinkExpired
+
+
+async def test_after_deletion_a_link_made_before_is_refused(world: World) -> None:
+    project, link = await exported(world)
+    await world.do(world.service.projects.delete, world.owner, project.id)
+    assert await refused(world, link) is ProjectDeleted
+    world.clock.advance(900)
+    assert await refused(world, link) is LinkExpired
+
+
+async def test_of_an_account_that_was_erased_nothing_is_said(world: World) -> None:
+    _, link = await exported(world)
+    while not await world.do(world.service.access.erase_step, world.account.id):
+        pass
+    assert await refused(world, link) is LinkNotValid
+
+
+async def test_a_link_goes_on_while_an_export_runs_again_and_not_once_it_has_replaced_the_file(
+    world: World,
+) -> None:
+    project, link = await exported(world)
+    await world.report(world.milestone(project, "exporting"))
+    assert await fetched(world, link) == CONTENT
+    await world.report(world.milestone(project, artifacts=(await put(world, project),)))
+    assert await refused(world, link) is FileReplaced
+    assert await fetched(world, await token(world, project)) == CONTENT
+
+
+async def test_a_changed_token_says_no_more_than_a_made_up_one(sqlite_world: World) -> None:
+    project, link = await exported(sqlite_world)
+    await sqlite_world.do(sqlite_world.service.projects.delete, sqlite_world.owner, project.id)
+    sqlite_world.clock.advance(days=1)
+    other = "B" if link[60] == "A" else "A"
+    for forged in (link[:60] + other + link[61:], "A" * 116, "", "../../etc/passwd"):
+        assert await refused(sqlite_world, forged) is LinkNotValid
+
+
+async def test_a_file_that_is_not_there_is_the_operators_matter(
+    sqlite_world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = await sqlite_world.project()
+    lost = Artifact("video", "a.mp4", "lost/a.mp4", "video/mp4", 1)
+    await sqlite_world.report(sqlite_world.milestone(project, artifacts=(lost,)))
+    link = await token(sqlite_world, project)
+    assert await refused(sqlite_world, link) is MediaMissing
+    assert caplog.messages == ["event=media_missing key='lost/a.mp4' cause=FileNotFoundError"]
+    assert link not in caplog.text
+
+
+async def test_a_stored_file_is_told_as_a_milestone_takes_it(sqlite_world: World) -> None:
+    project = await sqlite_world.project()
+    first, second = [await put(sqlite_world, project) for _ in range(2)]
+    assert first == Artifact("video", "trailer.mp4", first.key, "video/mp4", len(CONTENT))
+    assert first.key.startswith(f"{project.id}/")
+    assert first.key.endswith("/trailer.mp4")
+    assert second.key != first.key
+
+
+async def test_the_size_is_what_was_stored(sqlite_world: World) -> None:
+    project, heard = await sqlite_world.project(), list[int]()
+    stored = await sqlite_world.service.media.put(
+        project.id,
+        BytesIO(CONTENT * 100_000),
+        1,
+        kind="video",
+        name="grown.mp4",
+        content_type="video/mp4",
+        progress=heard.append,
+    )
+    assert stored.size_bytes == sum(heard) == len(CONTENT) * 100_000
+    assert len(heard) == 3
+
+
+async def test_nothing_is_stored_for_a_project_that_is_not_there_any_more(world: World) -> None:
+    expired = await world.project(access_expires_at=world.clock.now())
+    deleted = await world.project()
+    await world.do(world.service.projects.delete, world.owner, deleted.id)
+    unknown = replace(deleted, id=UUID(int=1))
+    for project, kind in (
+        (expired, ProjectAccessExpired),
+        (deleted, ProjectDeleted),
+        (unknown, NotFound),
+    ):
+        with pytest.raises(kind):
+            await put(world, project)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a\n", "x" * 256])
+async def test_a_name_that_no_file_can_have_is_refused(sqlite_world: World, name: str) -> None:
+    project = await sqlite_world.project()
+    with pytest.raises(Invalid):
+        await put(sqlite_world, project, name=name)
+
+
+async def test_a_name_that_is_too_long_for_a_disk_is_kept_all_the_same(sqlite_world: World) -> None:
+    project = await sqlite_world.project()
+    stored = await put(sqlite_world, project, name="ü" * 200)
+    assert (stored.name, stored.key.rpartition("/")[2]) == ("ü" * 200, "file")
