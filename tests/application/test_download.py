@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from io import BytesIO
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -32,8 +33,9 @@ def downloads(world: World) -> FollowLink:
     return world.service.downloads
 
 
-async def put(world: World, project: Project, **more: str) -> Artifact:
-    chosen = {"kind": "video", "name": "trailer.mp4", "content_type": "video/mp4"} | more
+async def put(world: World, project: Project, **more: Any) -> Artifact:
+    chosen: dict[str, Any] = {"kind": "video", "name": "trailer.mp4", "content_type": "video/mp4"}
+    chosen |= more
     return await world.service.media.put(project.id, BytesIO(CONTENT), len(CONTENT), **chosen)
 
 
@@ -46,7 +48,7 @@ def in_a_minute(world: World) -> datetime:
     return world.clock.now() + timedelta(minutes=1)
 
 
-async def exported(world: World, **changed: object) -> tuple[Project, str]:
+async def exported(world: World, **changed: Any) -> tuple[Project, str]:
     """A completed project with a file, and a link to it."""
     project = await world.project(**changed)
     await world.report(world.milestone(project, artifacts=(await put(world, project),)))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -94,7 +95,7 @@ async def test_an_export_that_runs_again_replaces_the_files(world: World) -> Non
     ],
 )
 async def test_a_file_that_cannot_be_called_so_is_not_taken_from_any_door(
-    sqlite_world: World, changed: dict[str, str], field: str, code: str
+    sqlite_world: World, changed: dict[str, Any], field: str, code: str
 ) -> None:
     project = await sqlite_world.project()
     bad = sqlite_world.milestone(project, artifacts=(VIDEO, replace(VIDEO, **changed)))

@@ -12,6 +12,7 @@ from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Scope
 from cuepost.domain.attempt import Attempt, Outcome, Timings
 from cuepost.domain.delivery import Delivery, Trigger
 from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.doors.media.app import media_routes
 from cuepost.doors.rest.app import create_app
 from cuepost.doors.rest.open_pages import HealthChecks
 from tests.application.world import BASE_URL, OPERATOR, World
@@ -72,10 +73,12 @@ class Api:
 
 async def opened(world: World, rules: Rules = RULES) -> Api:
     world = world.reassembled(rules)
+    downloads = world.service.downloads
     app = create_app(
         world.service,
         base_url=BASE_URL,
         health=HealthChecks(world.store.check, lambda: True),
+        further_routes=media_routes(downloads) if downloads else (),
     )
     client = httpx2.AsyncClient(
         transport=httpx2.ASGITransport(app, client=("192.0.2.7", 4711)), base_url=BASE_URL
