@@ -242,6 +242,7 @@ def test_a_download_that_was_cut_off_goes_on_where_it_stopped(opened: Open) -> N
     connection.request("GET", link.partition(parts.netloc)[2])
     answer = connection.getresponse()
     first, tag = answer.read(len(VIDEO) // 3), answer.headers["etag"]
+    answer.close()
     connection.close()
 
     rest = fetched(link, range=f"bytes={len(first)}-", if_range=tag)
