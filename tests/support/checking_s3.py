@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import parse_qs
 
-from botocore.auth import S3SigV4QueryAuth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
-from moto.server import DomainDispatcherApplication, create_backend_app
+from botocore.auth import S3SigV4QueryAuth  # type: ignore[import-untyped]  # has no types
+from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]  # has no types
+from botocore.credentials import Credentials  # type: ignore[import-untyped]  # has no types
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
 ACCESS_KEY, SECRET_KEY, REGION = "AKIDCUEPOST", "a secret of nobody", "eu-central-1"

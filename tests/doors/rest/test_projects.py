@@ -1,10 +1,13 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.project import ProjectStatus, Stage
-from tests.application.world import BASE_URL
-from tests.doors.rest.client import NOW, Api, problem
+from cuepost.ports.media import NO_MEDIA
+from tests.application.world import BASE_URL, World
+from tests.doors.rest.client import NOW, Api, opened, problem
 
 LATER = "2026-01-02T03:04:06.678Z"
 
@@ -103,6 +106,18 @@ async def test_a_result_waits_for_completion_and_ends_with_the_access_window(api
     assert early.json()["projectStatus"] == "queued"
     api.world.clock.advance(days=1)
     assert problem(await api.call("GET", path)) == (410, "project_access_expired")
+
+
+async def test_a_result_without_a_media_store_is_to_be_asked_for_again(sqlite_world: World) -> None:
+    api = await opened(replace(sqlite_world, media=NO_MEDIA))
+    project = await api.world.project()
+    artifact = Artifact("video", "a.mp4", "a.mp4", "video/mp4", 1)
+    await api.world.report(api.world.milestone(project, artifacts=(artifact,)))
+    answer = await api.call("GET", f"/v1/projects/{project.id}/result")
+    assert problem(answer) == (503, "media_unavailable")
+    assert answer.headers["retry-after"] == "1"
+    assert problem(await api.call("GET", "/media/x")) == (404, "not_found")
+    await api.client.aclose()
 
 
 @pytest.mark.parametrize("path", ["", "/result"])

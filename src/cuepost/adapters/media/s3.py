@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Credentials of a role are fetched anew now and then; a caller does not wait for that for ever.
 SIGNING_SECONDS = 5.0
 PIECE = 1024 * 1024
+RETRIES = 3
 _SECOND = timedelta(seconds=1)
 
 logger = logging.getLogger("cuepost.media")
@@ -55,7 +56,13 @@ class S3Media:
             chosen["endpoint"] = _below(endpoint, bucket) if at_bucket else endpoint
         plain = endpoint is not None and endpoint.startswith("http://")
         options: ClientConfig = {"allow_http": True} if plain else {}
-        store = S3Store(bucket, prefix=prefix or None, config=chosen, client_options=options)
+        store = S3Store(
+            bucket,
+            prefix=prefix or None,
+            config=chosen,
+            client_options=options,
+            retry_config={"max_retries": RETRIES},
+        )
         return cls(store)
 
     async def link(
