@@ -12,7 +12,7 @@ import click
 import uvloop
 
 import cuepost
-from benchmarks import delivery, fairness, ingest
+from benchmarks import delivery, downloads, fairness, ingest
 from benchmarks.figures import Comparison
 
 
@@ -53,6 +53,7 @@ SCENARIOS: dict[str, Callable[[], Iterator[Comparison]]] = {
     "ingest": _ingest,
     "delivery": lambda: delivery.compare(20_000),
     "fairness": lambda: fairness.compare(fairness.Scale()),
+    "downloads": lambda: iter(downloads.measured()),
 }
 
 

@@ -2,18 +2,26 @@
 
 import asyncio
 import logging
+from collections.abc import Generator
 
 from starlette.types import Receive, Send
 
 from cuepost.doors.media.conditions import Span
 from cuepost.ports.media import MediaFile
 
-PIECE = 128 * 1024
-# Whoever shares the event loop with hundreds of downloads waits for that many pieces at most.
+PIECE = 256 * 1024
+# However many downloads there are: everybody else on the event loop waits for two pieces at most.
 TURNS = 2
 STALL_SECONDS = 120.0
 
 logger = logging.getLogger("cuepost.media")
+
+
+class _NextRound:
+    """Lets everything else on the event loop go first, once."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
 
 
 class Streamer:
@@ -44,6 +52,7 @@ class Streamer:
                     return
                 place += len(piece)
                 await send(_body(piece, more=place < span.stop))
+                await _NextRound()
 
     async def _has_room(self, send: Send) -> bool:
         """Sending nothing waits until what was sent before has left: nobody's turn is held up."""
