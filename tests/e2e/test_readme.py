@@ -3,10 +3,11 @@
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-from tests.support.service_process import ServiceProcess, free_port
+from tests.support.service_process import ServiceProcess, environment, free_port
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -32,11 +33,14 @@ def test_the_first_webhook_of_the_readme_works_as_printed(tmp_path: Path) -> Non
         "BASE_URL": f"http://127.0.0.1:{port}",
     }
     script = "set -eu\n" + "\n".join(shell_blocks()).replace(":8000", f":{port}")
+    # The command of this environment, wherever that is.
+    script = script.replace(".venv/bin/cuepost", f"{sys.executable} -m cuepost")
     with ServiceProcess(settings) as service:
         api_key, service_key = re.findall(r"(?:API|Service) key\s+(cpk_\S+)", service.greeting)
         ran = subprocess.run(
             ["bash", "-c", script],
-            env={"PATH": "/usr/bin:/bin", "API_KEY": api_key, "SERVICE_KEY": service_key},
+            cwd=tmp_path,
+            env=environment(settings) | {"API_KEY": api_key, "SERVICE_KEY": service_key},
             capture_output=True,
             text=True,
             timeout=30,
@@ -49,3 +53,5 @@ def test_the_first_webhook_of_the_readme_works_as_printed(tmp_path: Path) -> Non
     assert {event["type"] for event in events["data"]} == {"project.ready", "project.completed"}
     assert len(deliveries["data"]) == 2
     assert result["status"] == "completed"
+    assert [link["name"] for link in result["links"]] == ["trailer.vtt"]
+    assert (tmp_path / "fetched.vtt").read_bytes() == (tmp_path / "trailer.vtt").read_bytes()
