@@ -15,6 +15,7 @@ from cuepost.domain.project import Origin, ProjectKind
 from cuepost.doors.cli.house import Opened
 from cuepost.doors.wire_models.milestones import ReportedArtifact
 from tests.doors.cli.terminal import Terminal
+from tests.doors.cli.test_help import shown_on_a_terminal
 
 UNKNOWN = "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90"
 
@@ -150,6 +151,15 @@ def test_what_cannot_be_stored_is_said_in_a_line(
     assert ended == code
     assert words.splitlines()[-1].endswith(said)
     assert not media_of(empty_sqlite).exists()
+
+
+def test_progress_is_shown_on_a_terminal_alone(empty_sqlite: Terminal, tmp_path: Path) -> None:
+    project, file = made_project(empty_sqlite), tmp_path / "film.mp4"
+    file.write_bytes(bytes(4 * 1024 * 1024))
+    arguments = ("media", "put", str(file), "--project", project, "--kind", "video", "--json")
+    shown = shown_on_a_terminal(tmp_path / "data", *arguments).replace("\r\n", "\n")
+    steps = "".join(f"\rStoring … {share} %" for share in (25, 50, 75, 100))
+    assert shown.startswith(f"{steps}\n{{")
 
 
 def test_a_deleted_project_gets_no_files(terminal: Terminal, file: Path) -> None:

@@ -99,7 +99,8 @@ def _unavailable(error: Exception) -> MediaUnavailable:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:500]
+    said = "no credentials came in time" if isinstance(error, TimeoutError) else str(error)
+    return " ".join(said.split())[:500]
 
 
 def _pieces(source: BinaryIO, progress: Progress) -> Iterator[bytes]:
