@@ -140,3 +140,11 @@ def test_the_result_of_an_expired_project_is_gone() -> None:
 def test_the_result_of_a_deleted_project_is_gone() -> None:
     with pytest.raises(ProjectDeleted):
         project(status=ProjectStatus.COMPLETED, deleted_at=START).require_result(START)
+
+
+def test_what_follows_from_a_project_ends_with_its_access_window() -> None:
+    endless = project()
+    window = project(access_expires_at=LATER)
+    assert endless.access_until(LATER) == LATER
+    assert window.access_until(LATER + timedelta(seconds=1)) == LATER
+    assert window.access_until(START) == START

@@ -50,7 +50,8 @@ def erase_account(account_id: UUID, yes: bool, as_json: bool) -> None:
     """Erase an account and everything of it, for good.
 
     Projects, endpoints, secrets, history, keys and the audit trail go. It can be interrupted and
-    started again.
+    started again. The files of exports stay where they are, though no link leads to them any more;
+    whoever put them there takes them away.
     """
     account = use(lambda opened: _find(opened, account_id), missing=no_account(account_id))
     if not yes:
