@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from cuepost.application import access
+from cuepost.application import erase_account
 from cuepost.application.access import NewKey
 from cuepost.domain.access import (
     ACCOUNT_SCOPES,
@@ -170,7 +170,7 @@ async def test_an_unknown_key_cannot_be_revoked(world: World) -> None:
 async def test_erasing_removes_everything_of_the_account_and_nothing_else(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "ERASED_AT_ONCE", 2)
+    monkeypatch.setattr(erase_account, "ROWS_AT_ONCE", 2)
     stranger = await world.new_owner()
     await world.endpoint(caller=stranger)
     await world.report(world.milestone(await world.project(caller=stranger)))
@@ -185,11 +185,11 @@ async def test_erasing_removes_everything_of_the_account_and_nothing_else(
     for _ in range(5):
         await world.complete()
     steps = 0
-    while not await world.do(world.service.access.erase_step, world.account.id):
+    while not await world.service.erasing.step(world.account.id):
         steps += 1
         assert steps < 50
     assert steps > 2
     assert {name: list(rows) for name, rows in (await world.dump()).items()} == kept
     assert await world.see(lambda t: t.keys.all(None)) == [service_key.key]
     with pytest.raises(NotFound):
-        await world.do(world.service.access.erase_step, world.account.id)
+        await world.service.erasing.step(world.account.id)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -63,6 +64,10 @@ async def fetched(world: World, link: str) -> bytes:
         found.file.close()
 
 
+def stored_files(folder: Path) -> list[Path]:
+    return [path for path in (folder / "media").rglob("*") if path.is_file()]
+
+
 async def refused(world: World, link: str) -> type[Refused]:
     with pytest.raises(Refused) as caught:
         await downloads(world).open(link)
@@ -114,11 +119,26 @@ async def test_after_deletion_a_link_made_before_is_refused(world: World) -> Non
     assert await refused(world, link) is LinkExpired
 
 
-async def test_of_an_account_that_was_erased_nothing_is_said(world: World) -> None:
+async def test_of_an_account_that_was_erased_nothing_is_said_and_no_file_is_left(
+    world: World, tmp_path: Path
+) -> None:
     _, link = await exported(world)
-    while not await world.do(world.service.access.erase_step, world.account.id):
+    assert stored_files(tmp_path) != []
+    while not await world.service.erasing.step(world.account.id):
         pass
     assert await refused(world, link) is LinkNotValid
+    assert stored_files(tmp_path) == []
+
+
+async def test_a_file_that_another_account_has_too_stays(world: World, tmp_path: Path) -> None:
+    project, _ = await exported(world)
+    other = await world.project(caller=await world.new_owner())
+    shared = await world.see(lambda t: t.projects.artifacts(world.account.id, project.id))
+    await world.report(world.milestone(other, artifacts=tuple(shared)))
+    before = stored_files(tmp_path)
+    while not await world.service.erasing.step(world.account.id):
+        pass
+    assert stored_files(tmp_path) == before
 
 
 async def test_a_link_goes_on_while_an_export_runs_again_and_not_once_it_has_replaced_the_file(

@@ -39,6 +39,7 @@ READS: dict[str, tuple[Call, object]] = {
     "Projects.get": (lambda t, s, p: t.projects.get(s.id, p.project.id), None),
     "Projects.page": (lambda t, s, p: t.projects.page(s.id, ALL), []),
     "Projects.lock": (lambda t, s, p: t.projects.lock(s.id, [p.project.id]), {}),
+    "Projects.files_to_erase": (lambda t, s, p: t.projects.files_to_erase(s.id, 5), {}),
     "Projects.artifacts": (lambda t, s, p: t.projects.artifacts(s.id, p.project.id), []),
     "Endpoints.get": (lambda t, s, p: t.endpoints.get(s.id, p.endpoint.id), None),
     "Endpoints.lock": (lambda t, s, p: t.endpoints.lock(s.id, p.endpoint.id), None),

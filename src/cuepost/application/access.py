@@ -30,7 +30,6 @@ from cuepost.ports.store import Transaction
 TRUST = timedelta(seconds=1)
 REMEMBERED_KEYS = 10_000
 TOUCH_EVERY = timedelta(minutes=1)
-ERASED_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +162,6 @@ class ManageAccess:
         revoked = await transaction.keys.get(key_id)
         assert revoked is not None
         return revoked
-
-    async def erase_step(self, transaction: Transaction, account_id: UUID) -> bool:
-        """Remove a part of the account; True once everything of it is gone."""
-        await self._account(transaction, account_id)
-        return await transaction.accounts.erase_some(account_id, ERASED_AT_ONCE)
 
     async def _account(self, transaction: Transaction, account_id: UUID) -> Account:
         account = await transaction.accounts.get(account_id)

@@ -8,6 +8,7 @@ from cuepost.application.access import Authenticate, ManageAccess
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.browse_history import BrowseHistory
 from cuepost.application.download import FollowLink
+from cuepost.application.erase_account import EraseAccount
 from cuepost.application.manage_projects import ManageProjects, StopExpiredProjects
 from cuepost.application.manage_webhooks import ManageWebhooks
 from cuepost.application.milestone_book import Bookkeeper
@@ -57,6 +58,7 @@ class Service:
     authenticate: Authenticate
     rate_limit: RateLimit
     access: ManageAccess
+    erasing: EraseAccount
     projects: ManageProjects
     results: FetchResult
     downloads: FollowLink | None
@@ -78,6 +80,7 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         authenticate=Authenticate(perform, clock),
         rate_limit=RateLimit(clock, rules.requests_per_minute, rules.service_requests_per_minute),
         access=ManageAccess(clock, ids, entropy, audit),
+        erasing=EraseAccount(perform, media.shelf),
         projects=ManageProjects(clock, ids, bookkeeper, audit),
         results=FetchResult(clock, media.links, rules.link_ttl),
         downloads=FollowLink(perform, clock, media.folder) if media.folder else None,

@@ -26,6 +26,10 @@ class MediaShelf(Protocol):
         """Store the file under its key, whole or not at all; `progress` hears of bytes done."""
         ...
 
+    async def remove(self, key: str) -> None:
+        """Take the file away; one that is not there is gone already."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
@@ -75,6 +79,9 @@ class _Nowhere:
         raise MediaUnavailable
 
     async def put(self, artifact: Artifact, source: BinaryIO, progress: Progress) -> None:
+        raise MediaUnavailable
+
+    async def remove(self, key: str) -> None:
         raise MediaUnavailable
 
 

@@ -89,6 +89,10 @@ class Projects(Protocol):
         ...
 
     async def artifacts(self, account_id: UUID, project_id: UUID) -> list[Artifact]: ...
+    async def files_to_erase(self, account_id: UUID, limit: int) -> dict[UUID, list[str]]:
+        """Keys of files, by project; without those that another account's projects have too."""
+        ...
+
     async def replace_artifacts(
         self, account_id: UUID, artifacts: Mapping[UUID, Sequence[Artifact]]
     ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from cuepost.adapters.media.walled_folder import created_inside, open_inside
+from cuepost.adapters.media.walled_folder import created_inside, open_inside, remove_inside
 from cuepost.domain.artifact import is_media_key
 
 SECRET = b"not for you"
@@ -138,3 +138,19 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     for key in ("a/file", "a/out", "a/none", "up/secret", "a/in", "../x"):
         content_of(root, key)
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_file_is_taken_away_but_nothing_that_a_link_leads_to(tmp_path: Path) -> None:
+    root, outside = tmp_path / "media", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "film.mp4").write_bytes(b"mine")
+    (root / "a").mkdir(parents=True)
+    (root / "a" / "film.mp4").write_bytes(b"film")
+    (root / "linked").symlink_to(outside)
+
+    for key in ("a/film.mp4", "a/film.mp4", "b/film.mp4", "../outside/film.mp4", ""):
+        remove_inside(root, key)
+    remove_inside(root, "linked/film.mp4")
+
+    assert list((root / "a").iterdir()) == []
+    assert (outside / "film.mp4").read_bytes() == b"mine"

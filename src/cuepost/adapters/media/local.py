@@ -11,8 +11,9 @@ from threading import Event
 from typing import BinaryIO, TypeVar
 
 from cuepost.adapters.media.link_tokens import LinkTokens
-from cuepost.adapters.media.walled_folder import created_inside, open_inside
+from cuepost.adapters.media.walled_folder import created_inside, open_inside, remove_inside
 from cuepost.domain.artifact import Artifact
+from cuepost.domain.errors import MediaUnavailable
 from cuepost.domain.instants import EPOCH, from_millis
 from cuepost.domain.project import Project
 from cuepost.ports.media import Grant, Progress
@@ -67,6 +68,13 @@ class LocalMedia:
         except asyncio.CancelledError:
             given_up.set()
             raise
+
+    async def remove(self, key: str) -> None:
+        try:
+            await self._in_thread(lambda: remove_inside(self._root, key))
+        except OSError as error:
+            logger.warning("event=media_not_removed key=%r cause=%s", key, type(error).__name__)
+            raise MediaUnavailable from error
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

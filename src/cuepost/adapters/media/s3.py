@@ -91,6 +91,14 @@ class S3Media:
         except BaseError as error:
             raise _unavailable(error) from error
 
+    async def remove(self, key: str) -> None:
+        try:
+            await obstore.delete_async(self._store, key)
+        except FileNotFoundError:
+            return
+        except BaseError as error:
+            raise _unavailable(error) from error
+
 
 def _unavailable(error: Exception) -> MediaUnavailable:
     """What exactly went wrong is for the operator: it may name hosts, buckets and keys."""

@@ -55,6 +55,16 @@ def created_inside(root: Path, key: str, draft: str) -> Iterator[int]:
         os.fsync(folder)
 
 
+def remove_inside(root: Path, key: str) -> None:
+    """Folders stay, empty as they may be: somebody may be about to write into them."""
+    try:
+        *folders, name = _steps(key)
+        with _walked(root, folders) as folder:
+            os.unlink(name, dir_fd=folder)
+    except (FileNotFoundError, NotADirectoryError, Outside):
+        return
+
+
 @contextmanager
 def _walked(root: Path, folders: list[str], *, making: bool = False) -> Iterator[int]:
     # The root itself may be a link: that is the operator's own choice.

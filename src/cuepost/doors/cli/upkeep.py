@@ -49,9 +49,9 @@ def migrate(house: House, as_json: bool) -> None:
 def erase_account(account_id: UUID, yes: bool, as_json: bool) -> None:
     """Erase an account and everything of it, for good.
 
-    Projects, endpoints, secrets, history, keys and the audit trail go. It can be interrupted and
-    started again. The files of exports stay where they are, though no link leads to them any more;
-    whoever put them there takes them away.
+    Projects with the files of their last exports, endpoints, secrets, history, keys and the audit
+    trail go. It can be interrupted and started again. Files of exports that were replaced by later
+    ones are not known here any more; whoever put them there takes them away.
     """
     account = use(lambda opened: _find(opened, account_id), missing=no_account(account_id))
     if not yes:
@@ -78,12 +78,10 @@ def _confirm(account: Account) -> None:
 
 
 async def _erase(opened: Opened, account_id: UUID) -> None:
-    access, steps, gone = opened.service.access, 0, False
+    steps, gone = 0, False
     while not gone:
         try:
-            gone = await opened.service.perform.change(
-                lambda transaction: access.erase_step(transaction, account_id)
-            )
+            gone = await opened.service.erasing.step(account_id)
         except NotFound:
             # After a first step it was somebody else who has erased the rest meanwhile.
             gone = steps > 0

@@ -108,6 +108,23 @@ class ProjectRecords:
             Artifact(row.kind, row.name, row.key, row.content_type, row.size_bytes) for row in rows
         ]
 
+    async def files_to_erase(self, account_id: UUID, limit: int) -> dict[UUID, list[str]]:
+        mine, theirs = artifacts, artifacts.alias("theirs")
+        is_shared = sa.exists().where(
+            theirs.c.key == mine.c.key, theirs.c.account_id != mine.c.account_id
+        )
+        rows = await self._session.unhurried.all(
+            sa.select(mine.c.project_id, mine.c.key, is_shared.label("is_shared"))
+            .where(mine.c.account_id == account_id)
+            .order_by(mine.c.project_id)
+            .limit(limit)
+        )
+        found: dict[UUID, list[str]] = {row.project_id: [] for row in rows}
+        for row in rows:
+            if not row.is_shared:
+                found[row.project_id].append(row.key)
+        return found
+
     async def replace_artifacts(
         self, account_id: UUID, files: Mapping[UUID, Sequence[Artifact]]
     ) -> None:

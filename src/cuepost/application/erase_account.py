@@ -1,0 +1,38 @@
+"""Erases an account in steps: first the files of its exports, then every row of it."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from cuepost.application.perform import Perform
+from cuepost.domain.errors import NotFound
+from cuepost.ports.media import MediaShelf
+from cuepost.ports.store import Transaction
+
+FILES_AT_ONCE = 100
+ROWS_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class EraseAccount:
+    perform: Perform
+    shelf: MediaShelf
+
+    async def step(self, account_id: UUID) -> bool:
+        """Remove a part of the account; True once everything of it is gone.
+
+        Files go before the rows that name them, so that an interruption leaves none behind.
+        """
+        files = await self.perform.read(
+            lambda transaction: transaction.projects.files_to_erase(account_id, FILES_AT_ONCE)
+        )
+        for keys in files.values():
+            for key in keys:
+                await self.shelf.remove(key)
+
+        async def erase(transaction: Transaction) -> bool:
+            if await transaction.accounts.get(account_id) is None:
+                raise NotFound
+            await transaction.projects.replace_artifacts(account_id, dict.fromkeys(files, ()))
+            return not files and await transaction.accounts.erase_some(account_id, ROWS_AT_ONCE)
+
+        return await self.perform.change(erase)
