@@ -47,6 +47,7 @@ coverage: install ## every test, measured; the domain must be covered whole
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --format=total
 	$(BIN)/coverage report --include='src/cuepost/domain/*' --fail-under=100
+	$(BIN)/coverage report --include='packages/receiver/src/*' --omit='*/stores/postgres.py' --fail-under=100
 
 .PHONY: bench
 bench: install ## the benchmark suite: ratios, not absolute times
@@ -66,4 +67,4 @@ lock: ## resolve and pin anew (needs uv)
 .PHONY: clean
 clean: ## remove what set-up, tests and checks made
 	rm -rf .venv .set-up.lock .cache .hypothesis build dist
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests packages -name __pycache__ -type d -prune -exec rm -rf {} +

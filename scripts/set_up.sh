@@ -28,7 +28,7 @@ find_python() {
 # The place is part of it: a virtual environment that was copied elsewhere does not work there.
 fingerprint() {
     echo "$root"
-    cat pyproject.toml requirements/build.txt "requirements/$1.txt" | cksum
+    cat pyproject.toml packages/receiver/pyproject.toml requirements/build.txt "requirements/$1.txt" | cksum
 }
 
 is_current() {
@@ -75,7 +75,7 @@ set_up() {
     rm -f "$venv"/.set-up-*
     make_venv
     install --require-hashes -r requirements/build.txt -r "requirements/$level.txt"
-    install --no-deps --no-build-isolation --editable .
+    install --no-deps --no-build-isolation --editable packages/receiver --editable .
     fingerprint "$level" >"$venv/.set-up-$level"
 }
 

@@ -1,0 +1,25 @@
+"""Headers as people paste them: lines of text, `curl -H` options or a JSON object."""
+
+import json
+import re
+
+_LINE = re.compile(r"""^(?:-H\s+)?['"]?([!#$%&*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*?)['"]?,?\s*\\?$""")
+
+
+def read_headers(text: str) -> list[tuple[str, str]]:
+    """Names and values in the order in which they stand; lines that are neither are passed over."""
+    pasted = _json_object(text)
+    if pasted is not None:
+        return pasted
+    matches = (_LINE.match(line.strip()) for line in text.splitlines())
+    return [(found[1], found[2].strip()) for found in matches if found]
+
+
+def _json_object(text: str) -> list[tuple[str, str]] | None:
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(parsed, dict):
+        return None
+    return [(name, value) for name, value in parsed.items() if isinstance(value, str)]
