@@ -25,4 +25,8 @@ def canonical_base64(text: str) -> bytes | None:
 
 
 def digest(key: bytes, event_id: str, timestamp: str, body: bytes) -> bytes:
-    return hmac.digest(key, f"{event_id}.{timestamp}.".encode() + body, "sha256")
+    return hmac_sha256(key, f"{event_id}.{timestamp}.".encode() + body)
+
+
+def hmac_sha256(key: bytes, content: bytes) -> bytes:
+    return hmac.digest(key, content, "sha256")

@@ -1,0 +1,183 @@
+"""A receiver's duties in one object: verify, deduplicate, persist, answer, handle afterwards."""
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from cuepost_receiver.handling import Handler, Handling, RetryPolicy
+from cuepost_receiver.header_reading import Headers
+from cuepost_receiver.refusal import Reason, VerificationFailed
+from cuepost_receiver.stores.protocol import DeadLetter, InboxStore
+from cuepost_receiver.verification import TOLERANCE_SECONDS, Verified, verify
+from cuepost_receiver.workers import Workers
+
+logger = logging.getLogger("cuepost_receiver")
+
+DAY = 86_400.0
+# A manual retry comes under the same id for as long as the service keeps its history: 30 days.
+SHORTEST_MEMORY_DAYS = 31
+PATIENT = RetryPolicy()
+OUR_FAULT = {Reason.NO_SECRETS, Reason.BAD_SECRET, Reason.BAD_TOLERANCE}
+
+Secrets = str | Iterable[str] | Callable[[], str | Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What to send back: a status, and a short JSON object for whoever reads the history."""
+
+    status: int
+    content: dict[str, str]
+
+    @property
+    def body(self) -> bytes:
+        return json.dumps(self.content).encode()
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.status < 300
+
+
+class Inbox:
+    """Give it the raw request; it answers at once, and calls `handler` afterwards, at least once.
+
+    `secrets` may be a function, so that a rotation needs no restart. `on_test` gets the test
+    events; without it they are acknowledged and logged. `workers=0` leaves the handling to other
+    processes on the same store, which call `run`.
+    """
+
+    def __init__(
+        self,
+        store: InboxStore,
+        secrets: Secrets,
+        handler: Handler,
+        *,
+        on_test: Handler | None = None,
+        tolerance: float = TOLERANCE_SECONDS,
+        policy: RetryPolicy = PATIENT,
+        workers: int = 4,
+        memory_days: float = 35,
+        lease_seconds: float = 60.0,
+        poll_seconds: float = 1.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if memory_days < SHORTEST_MEMORY_DAYS:
+            raise ValueError(f"ids must be remembered for at least {SHORTEST_MEMORY_DAYS} days")
+        self.store = store
+        self._secrets = secrets if callable(secrets) or isinstance(secrets, str) else list(secrets)
+        self._tolerance = tolerance
+        self._memory_seconds = memory_days * DAY
+        self._clock = clock
+        self._handling = Handling(store, handler, on_test, policy, lease_seconds, clock)
+        self._poll_seconds = poll_seconds
+        self._thread_count = workers
+        self._starting = threading.Lock()
+        self._workers: Workers | None = None
+        self._process = 0
+
+    def receive(self, body: bytes, headers: Headers) -> Answer:
+        """Never raises; what it answers with 2xx is kept, and will be handled."""
+        try:
+            verified = verify(
+                body, headers, self._trusted(), now=self._clock(), tolerance=self._tolerance
+            )
+            verified.event()
+        except VerificationFailed as failure:
+            return _refused(failure)
+        return self._keep(verified)
+
+    def start(self) -> None:
+        """Handle in this process from now on; a second call changes nothing."""
+        if self._thread_count == 0:
+            return
+        with self._starting:
+            # Threads do not come along when a server forks.
+            if self._workers is None or self._process != os.getpid():
+                self._workers, self._process = self._make_workers(self._thread_count), os.getpid()
+                self._workers.start()
+
+    def close(self, timeout: float = 30.0) -> bool:
+        """Let running handlers end; False when they did not, and will run again elsewhere."""
+        with self._starting:
+            workers, self._workers = self._workers, None
+        ended = workers is None or self._process != os.getpid() or workers.stop(timeout)
+        if ended:
+            self.store.close()
+        return ended
+
+    def run(self, stop: threading.Event | None = None, *, workers: int | None = None) -> None:
+        """Handle until `stop` is set, or for ever: for a process that does nothing else."""
+        crew = self._make_workers(workers or self._thread_count or 1)
+        crew.start()
+        try:
+            (stop or threading.Event()).wait()
+        finally:
+            crew.stop(30.0)
+
+    def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
+        return self.store.dead_letters(limit)
+
+    def revive(self, event_id: str) -> bool:
+        """Try a dead letter again, from its first attempt; False if there is none of that id."""
+        revived = self.store.revive(event_id, self._clock())
+        self._wake()
+        return revived
+
+    def discard(self, event_id: str) -> bool:
+        return self.store.discard(event_id, self._clock())
+
+    def forget(self) -> int:
+        """Drop the ids that nobody will send again; done by itself every hour."""
+        return self.store.forget(self._clock() - self._memory_seconds)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _keep(self, verified: Verified) -> Answer:
+        try:
+            is_new = self.store.add(verified.id, verified.body, self._clock())
+        except Exception:
+            logger.exception("event %s could not be kept", verified.id)
+            return Answer(503, {"error": "store_unavailable", "message": "Try again later."})
+        self._wake()
+        return Answer(200, {"status": "accepted" if is_new else "duplicate"})
+
+    def _trusted(self) -> str | Iterable[str]:
+        if not callable(self._secrets):
+            return self._secrets
+        try:
+            return self._secrets()
+        except Exception:
+            logger.exception("the signing secrets could not be read")
+            raise VerificationFailed(Reason.NO_SECRETS) from None
+
+    def _wake(self) -> None:
+        try:
+            self.start()
+        except RuntimeError:
+            # The process is about to end, and the event is safe for the next one.
+            logger.exception("no thread could be started")
+        if self._workers is not None:
+            self._workers.wake()
+
+    def _make_workers(self, threads: int) -> Workers:
+        return Workers(
+            self._handling, self.forget, threads=threads, poll_seconds=self._poll_seconds
+        )
+
+
+def _refused(failure: VerificationFailed) -> Answer:
+    logger.warning("a delivery was refused: %s", failure.reason)
+    if failure.reason in OUR_FAULT:
+        # The sender can do nothing about it, and should come again once it is mended.
+        return Answer(500, {"error": "receiver_misconfigured", "message": "Try again later."})
+    return Answer(400, {"error": failure.reason.value, "message": str(failure)})

@@ -1,0 +1,1 @@
+"""Where an inbox keeps what arrived: a Protocol, and SQLite built in."""
