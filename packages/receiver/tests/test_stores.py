@@ -13,6 +13,7 @@ import pytest
 
 from cuepost_receiver import Claim, DeadLetter, InboxStore, SqliteStore
 from cuepost_receiver.stores.postgres import PostgresStore
+from cuepost_receiver.stores.sql_store import SqlStore
 from tests.support.postgres import PostgresServer, fresh_database_sync
 
 Opener = Callable[[], InboxStore]
@@ -233,6 +234,16 @@ def test_a_server_that_forks_shares_the_file_and_not_the_connection(tmp_path: Pa
         check=False,
     )
     assert (ran.stdout, ran.stderr) == ("0 {'waiting': 3} False\n", "")
+
+
+def test_a_connection_of_another_process_is_left_alone(store: InboxStore) -> None:
+    assert isinstance(store, SqlStore)
+    store.add("a", b"", 1)
+    theirs, store._owner = store._connection, 1
+    assert store.add("a", b"", 2) is False
+    assert store._connection is not theirs
+    assert store._left_alone == [theirs]
+    theirs.close()
 
 
 def test_a_file_that_is_no_database_is_an_error_each_time(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class AsgiInbox:
-    """In FastAPI: `app = FastAPI(lifespan=hook.lifespan)`, `app.add_route("/cuepost", hook)`."""
+    """In FastAPI: `FastAPI(lifespan=hook.lifespan)`, with `Route("/cuepost", hook)` as a route."""
 
     def __init__(self, inbox: Inbox, *, most_bytes: int = MOST_BYTES) -> None:
         self.inbox = inbox

@@ -1,0 +1,156 @@
+"""Follows the `resultUrl` of an event: the key goes to the service alone, the files to disk."""
+
+import json
+import ssl
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuepost_receiver.results.download import Download, LinkExpired
+from cuepost_receiver.results.links import Link, Result, read_result
+from cuepost_receiver.results.places import within
+from cuepost_receiver.results.problems import Problem, ResultFailed
+from cuepost_receiver.results.progress import Progress, terminal_progress
+from cuepost_receiver.results.transfer import REDIRECTS, Deadline, Getter, read_all
+
+MOST_ANSWER_BYTES = 1 << 20
+PROBLEMS = {
+    401: Problem.UNAUTHORIZED,
+    403: Problem.UNAUTHORIZED,
+    404: Problem.NOT_FOUND,
+    409: Problem.NOT_READY,
+    410: Problem.GONE,
+    429: Problem.UNAVAILABLE,
+}
+RETRY_SECONDS = (0.2, 1.0, 3.0, 10.0, 30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultClient:
+    """`base_url` is that of the service, `api_key` one of yours with the scope `projects:read`.
+
+    Nothing but an address below `base_url` ever gets the key: no redirect, and no link to media.
+    """
+
+    base_url: str
+    api_key: str = field(repr=False)
+    timeout: float = 30.0
+    context: ssl.SSLContext = field(default_factory=ssl.create_default_context, repr=False)
+    retry_seconds: tuple[float, ...] = RETRY_SECONDS
+
+    def fetch(self, result_url: str, *, deadline: float = 60.0) -> Result:
+        """Fresh links of a finished export; raises ResultFailed."""
+        return self._fetch(result_url, Deadline(deadline))
+
+    def save(
+        self,
+        result_url: str,
+        folder: str | Path,
+        *,
+        most_bytes: int = 20_000_000_000,
+        deadline: float = 3_600.0,
+        progress: Progress | None = None,
+    ) -> list[Path]:
+        """Every file of the result into the folder; raises ResultFailed.
+
+        A connection that breaks is taken up again, also by the next call, and links that expire
+        on the way are fetched anew. `most_bytes` is for each file, `deadline` in seconds for all.
+        """
+        end = Deadline(deadline)
+        target = Path(folder)
+        shown = progress or terminal_progress()
+        result = self._fetch(result_url, end)
+        names = _distinct(result.links)
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            return [
+                self._save(
+                    result_url,
+                    place,
+                    result.links[place],
+                    Download(target / name, self._getter, most_bytes, shown),
+                    end,
+                )
+                for place, name in enumerate(names)
+            ]
+        except OSError as error:
+            raise ResultFailed(
+                Problem.CANNOT_WRITE, f"The file cannot be written: {error.strerror or error}."
+            ) from error
+
+    def _save(
+        self, result_url: str, place: int, link: Link, download: Download, deadline: Deadline
+    ) -> Path:
+        pauses = list(self.retry_seconds)
+        while True:
+            self._require_as_safe(link)
+            try:
+                return download.run(link, deadline)
+            except LinkExpired:
+                trouble = ResultFailed(Problem.LINK_REFUSED, "A fresh link was refused too.")
+            except ResultFailed as failure:
+                if not failure.may_pass or failure.problem is Problem.TOO_SLOW:
+                    raise
+                trouble = failure
+            if not pauses:
+                raise trouble
+            threading.Event().wait(deadline.left(pauses.pop(0)))
+            link = self._again(result_url, place, link, deadline)
+
+    def _require_as_safe(self, link: Link) -> None:
+        if self.base_url.startswith("https:") and not link.url.startswith("https:"):
+            raise ResultFailed(Problem.LINK_REFUSED, "The link leads out of TLS.")
+
+    def _again(self, result_url: str, place: int, old: Link, deadline: Deadline) -> Link:
+        """The same file under a fresh link."""
+        links = self._fetch(result_url, deadline).links
+        fresh = links[place] if place < len(links) else None
+        if fresh is None or fresh.name != old.name:
+            raise ResultFailed(Problem.GONE, "The result was replaced by another one meanwhile.")
+        return fresh
+
+    def _fetch(self, result_url: str, deadline: Deadline) -> Result:
+        place = within(self.base_url, result_url)
+        headers = {"Authorization": f"Bearer {self.api_key}", "Accept": "application/json"}
+        with self._getter.get(place, headers, deadline) as response:
+            body = read_all(response, MOST_ANSWER_BYTES, deadline)
+            if response.status == 200:
+                return read_result(_parsed(body))
+            raise _refused(response.status, body)
+
+    @property
+    def _getter(self) -> Getter:
+        return Getter(self.timeout, self.context)
+
+
+def _refused(status: int, body: bytes) -> ResultFailed:
+    if status in REDIRECTS:
+        return ResultFailed(
+            Problem.OUTSIDE_BASE_URL, "The service redirects elsewhere; the key does not go along."
+        )
+    fallback = Problem.UNAVAILABLE if status >= 500 else Problem.BAD_ANSWER
+    answer = _parsed(body)
+    detail = answer.get("detail") if isinstance(answer, dict) else None
+    text = detail if isinstance(detail, str) else f"The service answered {status}."
+    return ResultFailed(PROBLEMS.get(status, fallback), text)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _distinct(links: tuple[Link, ...]) -> list[str]:
+    """File names that no second link takes away from a first."""
+    taken: list[str] = []
+    for link in links:
+        name, number = link.file_name, 2
+        while name in taken:
+            stem, dot, end = link.file_name.rpartition(".")
+            name = f"{stem or end} ({number}){dot}{end if stem else ''}"
+            number += 1
+        taken.append(name)
+    return taken
