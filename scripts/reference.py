@@ -2,13 +2,13 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
 from cuepost.doors.cli import cli
-from cuepost.settings import PREFIX, VARIABLES
+from cuepost.settings import CLIENT_VARIABLES, PREFIX, VARIABLES, Setting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 MADE_BY = "<!-- Made by scripts/reference.py; change the code instead, and run it again. -->"
@@ -27,6 +27,17 @@ and why, and exit code 2. `{prefix}TEST_…` is left to tests.
 | --- | --- | --- | --- |
 {rows}
 
+## Of the developer's tools
+
+`cuepost verify`, `receiver check`, `trigger` and `deliveries` read these; a service leaves them
+alone.
+
+| variable | default | written as | meaning |
+| --- | --- | --- | --- |
+{client_rows}
+
+## In Kubernetes
+
 In Kubernetes a service named `cuepost` puts variables such as `CUEPOST_PORT=tcp://…` into every
 container beside it; switch that off with `enableServiceLinks: false`.
 """
@@ -44,11 +55,19 @@ on standard error. Settings come from the environment: see [settings](settings.m
 
 
 def settings_page() -> str:
-    rows = "\n".join(
-        f"| `{name}` | {setting.shown_default} | {setting.kind.expected} | {setting.meaning} |"
-        for name, setting in VARIABLES.items()
+    return SETTINGS_PAGE.format(
+        made_by=MADE_BY,
+        prefix=PREFIX,
+        rows=_rows(VARIABLES),
+        client_rows=_rows(CLIENT_VARIABLES),
     )
-    return SETTINGS_PAGE.format(made_by=MADE_BY, prefix=PREFIX, rows=rows)
+
+
+def _rows(variables: Mapping[str, Setting]) -> str:
+    return "\n".join(
+        f"| `{name}` | {setting.shown_default} | {setting.kind.expected} | {setting.meaning} |"
+        for name, setting in variables.items()
+    )
 
 
 def cli_page() -> str:

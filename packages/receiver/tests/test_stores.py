@@ -243,6 +243,7 @@ def test_a_connection_of_another_process_is_left_alone(store: InboxStore) -> Non
     assert store.add("a", b"", 2) is False
     assert store._connection is not theirs
     assert store._left_alone == [theirs]
+    assert theirs is not None
     theirs.close()
 
 

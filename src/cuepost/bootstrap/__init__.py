@@ -1,8 +1,10 @@
 """The only place where concrete things meet, and the entry point of `cuepost`."""
 
 import os
+from datetime import datetime
 from functools import cached_property
 
+from cuepost.adapters.system_clock import SystemClock
 from cuepost.doors.cli import cli
 from cuepost.doors.cli.house import House, T, Work
 
@@ -27,6 +29,9 @@ class HouseOnDemand:
 
     def work(self, greet: Work[None]) -> None:
         self._house.work(greet)
+
+    def now(self) -> datetime:
+        return SystemClock().now()
 
 
 def main() -> None:

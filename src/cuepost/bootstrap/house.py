@@ -5,6 +5,7 @@ import logging
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 import uvloop
@@ -61,6 +62,9 @@ class RealHouse:
             await serve(_logging(load(self.environ)), greet, sending=sending)
 
         _run(do())
+
+    def now(self) -> datetime:
+        return SystemClock().now()
 
     def work(self, greet: Work[None]) -> None:
         async def do() -> None:

@@ -221,6 +221,22 @@ VARIABLES: dict[str, Setting] = {
     for name, hint in get_type_hints(Settings, include_extras=True).items()
 }
 
+# What the developer's tools read; a service leaves them alone.
+CLIENT_VARIABLES: dict[str, Setting] = {
+    "CUEPOST_URL": Setting(
+        kinds.BASE_URL, "http://127.0.0.1:8000", "The service that the developer's tools talk to."
+    ),
+    "CUEPOST_API_KEY": Setting(
+        kinds.API_KEY, "", "An account's key for `trigger` and `deliveries`."
+    ),
+    "CUEPOST_SERVICE_KEY": Setting(
+        kinds.API_KEY, "", "A service key, with which `trigger` reports milestones."
+    ),
+    "CUEPOST_WEBHOOK_SECRET": Setting(
+        kinds.SIGNING_SECRETS, "", "Signing secrets for `verify` and `receiver check`."
+    ),
+}
+
 
 def load(environ: Mapping[str, str]) -> Settings:
     """Raises BadSettings, with one line for people, and nothing else."""
@@ -246,7 +262,7 @@ def load(environ: Mapping[str, str]) -> Settings:
 def _refuse_unknown(environ: Mapping[str, str]) -> None:
     for name in sorted(environ):
         ours = name.startswith(PREFIX) and not name.startswith(RESERVED_FOR_TESTS)
-        if ours and name not in VARIABLES:
+        if ours and name not in VARIABLES and name not in CLIENT_VARIABLES:
             known = [each.removeprefix(PREFIX) for each in VARIABLES]
             near = get_close_matches(name.removeprefix(PREFIX).upper(), known, 1)
             hint = (

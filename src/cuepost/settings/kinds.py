@@ -163,6 +163,7 @@ def _ca_file(text: str) -> Path | None:
 
 
 ACCESS = choice({"open": True, "closed": False})
+API_KEY = Kind("a key, `cpk_…`", str, secret=True)
 BASE_URL = Kind(
     "an absolute http or https URL without query and without a slash at its end", _base_url
 )
@@ -187,4 +188,5 @@ MASTER_KEY = Kind(
 MEDIA_URL = Kind("`file:///absolute/path` or `s3://bucket/prefix`", _media_url)
 NETWORKS = Kind("CIDRs with commas between, such as `10.0.0.0/8,fd00::/8`", parse_networks)
 REGION = Kind("the name of a region, such as `eu-central-1`", _region)
+SIGNING_SECRETS = Kind("`whsec_…`, or several with commas between", str, secret=True)
 PORTS = Kind("ports and ranges with commas between, such as `443,8000-8999`", parse_ports)

@@ -6,12 +6,16 @@ import click
 
 import cuepost
 from cuepost.doors.cli.accounts import accounts
+from cuepost.doors.cli.deliveries import deliveries
 from cuepost.doors.cli.demo import demo
 from cuepost.doors.cli.groups import InOrder
 from cuepost.doors.cli.keys import keys
 from cuepost.doors.cli.media import media
+from cuepost.doors.cli.receiver import receiver
 from cuepost.doors.cli.serve import api, serve, worker
+from cuepost.doors.cli.trigger import trigger
 from cuepost.doors.cli.upkeep import erase_account, migrate, setup
+from cuepost.doors.cli.verify import verify
 
 
 @click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,6 +28,7 @@ def cli(ctx: click.Context) -> None:
     Start here:
       cuepost demo             see everything happen, in about ten seconds
       cuepost serve            the whole service; the first start prints your keys
+      cuepost verify FILE      why a delivery's signature does not fit
       cuepost COMMAND --help   what a command does, with examples
 
     Operator commands work while the service runs, and print JSON with --json. Settings are
@@ -39,5 +44,8 @@ def cli(ctx: click.Context) -> None:
         ctx.color = False
 
 
-for command in (serve, api, worker, demo, setup, accounts, keys, media, migrate, erase_account):
+OPERATORS = (serve, api, worker, demo, setup, accounts, keys, media, migrate, erase_account)
+DEVELOPERS = (trigger, deliveries, verify, receiver)
+
+for command in OPERATORS + DEVELOPERS:
     cli.add_command(command)

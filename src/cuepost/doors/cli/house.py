@@ -4,6 +4,7 @@ import getpass
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 import click
@@ -43,6 +44,8 @@ class House(Protocol):
     def work(self, greet: Work[None]) -> None:
         """Deliver until a signal says stop."""
         ...
+
+    def now(self) -> datetime: ...
 
 
 class CannotRun(click.ClickException):

@@ -1,0 +1,130 @@
+"""`cuepost verify`: the signature doctor for a delivery that somebody has kept."""
+
+import re
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from cuepost.doors.cli.house import House, Unusable
+from cuepost.doors.cli.output import json_option, tell
+from cuepost.doors.cli.params import Instant
+from cuepost.doors.cli.secrets_given import ask_for_secret, secret_option, secrets_given
+from cuepost_receiver.doctor import Diagnosis, diagnose, read_headers
+
+FILE = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
+STDIN = Path("-")
+
+
+@click.command()
+@click.argument("request_file", metavar="[REQUEST]", type=FILE, required=False)
+@click.option("--headers", "headers_file", type=FILE, help="A file with the headers; - is stdin.")
+@click.option("--body", "body_file", type=FILE, help="A file with the exact body; - is stdin.")
+@click.option("--header", "-H", "more", multiple=True, help="One header, as 'name: value'.")
+@secret_option
+@click.option(
+    "--previous-secret-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file with secrets from before a rotation, to recognise them.",
+)
+@click.option("--computed", help="The signature that your own code came to, to explain it.")
+@click.option("--at", type=Instant(), help="When it was received.  [default: now]")
+@click.option("--any-age", is_flag=True, help="Do not look at how old the delivery is.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=300,
+    show_default=True,
+    help="How many seconds the clocks may differ.",
+)
+@json_option
+@click.pass_obj
+def verify(
+    house: House,
+    *,
+    request_file: Path | None,
+    headers_file: Path | None,
+    body_file: Path | None,
+    more: tuple[str, ...],
+    secret_file: Path | None,
+    previous_secret_file: Path | None,
+    computed: str | None,
+    at: datetime | None,
+    any_age: bool,
+    tolerance: float,
+    as_json: bool,
+) -> None:
+    """Say whether a delivery's signature is valid, and if not, why.
+
+    REQUEST is a file with a whole request: headers, an empty line, body (- for stdin). Or give
+    --headers and --body apart. The secret comes from --secret-file, from CUEPOST_WEBHOOK_SECRET,
+    or is asked for; it is sent nowhere and kept nowhere.
+
+    \b
+    Examples:
+      cuepost verify captured-request.txt
+      cuepost verify --headers headers.txt --body body.json --any-age
+      curl … | cuepost verify --body - -H 'webhook-id: …' -H 'webhook-timestamp: …' \\
+        -H 'webhook-signature: v1,…'
+
+    Exits with 0 if it is valid, with 1 if not.
+    """
+    headers, body = _request(request_file, headers_file, body_file)
+    headers += [pair for each in more for pair in read_headers(each)]
+    secrets = secrets_given(secret_file) or ask_for_secret()
+    now = (at or house.now()).timestamp()
+    found = diagnose(
+        headers,
+        body,
+        secrets,
+        now=_own_time(headers, now) if any_age else now,
+        tolerance=tolerance,
+        retired=secrets_given(previous_secret_file) if previous_secret_file else (),
+        computed=computed,
+    )
+    tell(as_json, found.as_dict(), _words(found))
+    sys.exit(0 if found.is_valid else 1)
+
+
+def _request(
+    request_file: Path | None, headers_file: Path | None, body_file: Path | None
+) -> tuple[list[tuple[str, str]], bytes]:
+    if request_file is not None:
+        if headers_file or body_file:
+            raise click.UsageError("Give REQUEST, or --headers and --body, not both.")
+        head, body = _split(_content(request_file))
+        return read_headers(head.decode("utf-8", "replace")), body
+    if body_file is None:
+        raise click.UsageError("Give REQUEST, or --body and --headers.")
+    if headers_file == body_file == STDIN:
+        raise click.UsageError("Only one of --headers and --body can be stdin.")
+    head = _content(headers_file) if headers_file else b""
+    return read_headers(head.decode("utf-8", "replace")), _content(body_file)
+
+
+def _split(request: bytes) -> tuple[bytes, bytes]:
+    """At the first empty line; everything behind it is the body, byte for byte."""
+    head, *rest = re.split(rb"\r?\n\r?\n", request, maxsplit=1)
+    return head, rest[0] if rest else b""
+
+
+def _content(path: Path) -> bytes:
+    if path == STDIN:
+        return sys.stdin.buffer.read()
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Unusable(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _own_time(headers: list[tuple[str, str]], now: float) -> float:
+    stamps = [value for name, value in headers if name.lower() == "webhook-timestamp"]
+    return float(stamps[0]) if stamps and re.fullmatch(r"[0-9]{1,15}", stamps[0]) else now
+
+
+def _words(found: Diagnosis) -> str:
+    if found.is_valid:
+        return click.style(f"✓ {found.sentence}", fg="green")
+    head = click.style(f"✗ {found.cause.value}", fg="red", bold=True)
+    return f"{head}\n  {found.sentence}\n\n  To mend it: {found.remedy}"
