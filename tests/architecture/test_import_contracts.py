@@ -17,6 +17,7 @@ PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CONTRACTS: dict[str, dict[str, Any]] = {
     contract["id"]: contract for contract in PYPROJECT["tool"]["importlinter"]["contracts"]
 }
+KIT = ROOT / "packages/receiver/src"
 TOOLS = Path(sys.executable).parent
 
 # contracts that break, module that is planted, what it imports
@@ -42,6 +43,11 @@ VIOLATIONS = [
     ("frameworks", "application/planted.py", "from starlette.requests import Request"),
     ("frameworks", "adapters/planted.py", "import click"),
     ("settings", "doors/rest/planted.py", "import cuepost.settings"),
+    ("kit-apart", "../cuepost_receiver/planted.py", "import cuepost.domain.signing"),
+    ("kit-pure", "../cuepost_receiver/planted.py", "import msgspec"),
+    ("kit-pure", "../cuepost_receiver/inbox_planted.py", "import flask"),
+    ("doctor-alone", "doors/rest/planted.py", "from cuepost_receiver.inbox import Inbox"),
+    ("doctor-in-doors", "application/planted.py", "import cuepost_receiver.doctor"),
 ]
 
 
@@ -50,15 +56,17 @@ def copied_tree(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     unwanted = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src", tmp_path / "src", ignore=unwanted)
+    shutil.copytree(KIT / "cuepost_receiver", tmp_path / "src/cuepost_receiver", ignore=unwanted)
     return tmp_path
 
 
 def broken_contracts(tree: Path) -> set[str]:
     """The ids of the contracts that the linter finds broken in a tree."""
+    path = os.pathsep.join(map(str, (tree / "src", tree / "packages/receiver/src")))
     run = subprocess.run(
         [TOOLS / "lint-imports", "--no-logo", "--no-cache"],
         cwd=tree,
-        env=os.environ | {"PYTHONPATH": str(tree / "src"), "COLUMNS": "300", "NO_COLOR": "1"},
+        env=os.environ | {"PYTHONPATH": path, "COLUMNS": "300", "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         timeout=60,

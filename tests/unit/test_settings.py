@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from cuepost.settings import VARIABLES, BadSettings, Settings, load
+from cuepost.settings import CLIENT_VARIABLES, VARIABLES, BadSettings, Settings, load
 from cuepost.settings.kinds import DatabaseUrl
 
 KEY, OLD_KEY = bytes(range(32)), bytes(reversed(range(32)))
@@ -165,6 +165,11 @@ def test_a_file_of_trust_anchors_must_hold_certificates(tmp_path: Path) -> None:
 
 def test_variables_of_others_and_those_reserved_for_tests_are_ignored() -> None:
     assert load({"PATH": "/bin", "CUEPOST_TEST_DATABASE_URL": "anything"}) == loaded()
+
+
+def test_variables_of_the_developers_tools_are_left_alone() -> None:
+    told = {name.removeprefix("CUEPOST_"): "anything" for name in CLIENT_VARIABLES}
+    assert loaded(**told) == loaded()
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,13 @@ def test_the_commands_of_the_contract_are_there() -> None:
         ("media", "put"),
         ("migrate",),
         ("erase-account",),
+        ("trigger",),
+        ("deliveries",),
+        ("deliveries", "tail"),
+        ("deliveries", "retry"),
+        ("verify",),
+        ("receiver",),
+        ("receiver", "check"),
     ]
 
 

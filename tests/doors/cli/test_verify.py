@@ -12,7 +12,8 @@ from cuepost.doors.cli import cli
 
 SECRET = SigningSecret(bytes(range(32)))
 OTHER = SigningSecret(bytes(32))
-BODY = b'{"id":"0198c0de-7b2c-7f00-8a1b-2c3d4e5f6071","type":"project.ready",' + (
+BODY = (
+    b'{"id":"0198c0de-7b2c-7f00-8a1b-2c3d4e5f6071","type":"project.ready",'
     b'"createdAt":"2026-01-02T03:04:05.678Z","data":{"projectId":"p"}}'
 )
 SENT_AT = 1_767_323_045
@@ -91,10 +92,8 @@ def test_secrets_come_from_a_file_or_the_environment(request_file: str, tmp_path
 
 def test_without_a_secret_it_says_how_to_give_one(request_file: str) -> None:
     result = run(request_file, secret="")
-    assert (result.exit_code, result.stderr) == (
-        2,
-        "Error: No signing secret: set CUEPOST_WEBHOOK_SECRET, or name a file with --secret-file.\n",
-    )
+    how = "set CUEPOST_WEBHOOK_SECRET, or name a file with --secret-file."
+    assert (result.exit_code, result.stderr) == (2, f"Error: No signing secret: {how}\n")
 
 
 def test_a_secret_from_before_a_rotation_is_recognised(request_file: str, tmp_path: Path) -> None:

@@ -105,42 +105,41 @@ class Watch:
     def __init__(self, client: ServiceClient, path: str, query: dict[str, str | None]) -> None:
         self._client, self._path, self._query = client, path, query
         self._shown: dict[str, tuple[Any, ...]] = {}
-        self._newest = ""
+        self._oldest = self._newest = ""
 
     def first(self, limit: int) -> list[Delivery]:
-        """The oldest first. What came before them counts as shown."""
+        """The oldest first. What came before them is passed over."""
         found = self._page(str(max(limit, 1)))["data"]
-        self._newest = found[0]["id"] if found else ""
-        chosen: list[Delivery] = found[:limit][::-1]
+        self._oldest = self._newest = found[0]["id"] if found else ""
         self._shown = {each["id"]: _state(each) for each in found}
+        chosen: list[Delivery] = found[:limit][::-1]
         return chosen
 
     def changes(self) -> list[Delivery]:
         """New ones, and those that were shown and have changed; the oldest first."""
         recent = list(self._recent())
         seen = {each["id"] for each in recent}
-        open_ones = [
+        unseen = [
             delivery_id
             for delivery_id, state in self._shown.items()
             if delivery_id not in seen and state[0] not in FINAL
         ]
-        recent += [each for each in map(self._again, open_ones) if each is not None]
+        recent += [each for each in map(self._again, unseen) if each is not None]
         changed = [each for each in recent if self._shown.get(each["id"]) != _state(each)]
         self._shown |= {each["id"]: _state(each) for each in changed}
+        self._newest = max(self._shown, default="")
         return sorted(changed, key=lambda each: str(each["id"]))
 
     def _recent(self) -> Iterator[Delivery]:
-        """Back to the newest that was known before; ids sort as they were made."""
-        cursor, known = None, self._newest
+        """One page, and more while they are new; ids sort as they were made."""
+        cursor = None
         for _ in range(MOST_PAGES):
             page = self._page("100", cursor)
-            for each in page["data"]:
-                self._newest = max(self._newest, each["id"])
-                if each["id"] <= known:
-                    return
-                yield each
-            cursor = page["nextCursor"]
-            if cursor is None:
+            found, cursor = page["data"], page["nextCursor"]
+            yield from (
+                each for each in found if each["id"] > self._oldest or each["id"] in self._shown
+            )
+            if cursor is None or found[-1]["id"] <= self._newest:
                 return
 
     def _again(self, delivery_id: str) -> Delivery | None:

@@ -1,0 +1,6 @@
+"""Real deliveries of the engine, for whoever receives them."""
+
+from tests.engine.conftest import stage_file
+from tests.engine.test_signatures import delivered
+
+__all__ = ["delivered", "stage_file"]

@@ -1,0 +1,221 @@
+"""`cuepost trigger` and `cuepost deliveries` against a real service and a real receiver."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doors.cli.judging_receiver import judging_receiver
+from tests.e2e.story import Keys, Visitor, keys_in
+from tests.support.service_process import (
+    PATIENCE_SECONDS,
+    ServiceProcess,
+    command,
+    environment,
+    free_port,
+)
+
+
+@dataclass
+class Desk:
+    """A developer's terminal, with a service and a receiver that answers as told."""
+
+    url: str
+    keys: Keys
+    visitor: Visitor
+    receiver: str
+    answer: list[int]
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return environment(
+            {"URL": self.url, "API_KEY": self.keys.api, "SERVICE_KEY": self.keys.service}
+        )
+
+    def run(self, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        environ = {name: value for name, value in (self.environ | more).items() if value}
+        return subprocess.run(
+            command(*arguments),
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        ran = self.run(*arguments, "--json")
+        assert (ran.returncode, ran.stderr) == (code, "")
+        return json.loads(ran.stdout)
+
+    def endpoint(self, *events: str) -> str:
+        body = {"url": self.receiver, "events": list(events)}
+        made: str = self.visitor.post("/v1/webhooks", body)["id"]
+        return made
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    answer = [204]
+    with judging_receiver(lambda body, headers: answer[0]) as port:
+        settings = {
+            "DATA_DIR": str(tmp_path / "data"),
+            "PORT": str(free_port()),
+            "RECEIVER_HTTP": "true",
+            "RECEIVER_NETWORKS": "127.0.0.0/8",
+            "RECEIVER_PORTS": str(port),
+            # Of the developer's tools; a service leaves them alone.
+            "API_KEY": "somebody's",
+            "URL": "https://elsewhere.example.com",
+        }
+        with ServiceProcess(settings) as service:
+            keys = keys_in(service.greeting)
+            assert keys is not None
+            url = f"http://127.0.0.1:{settings['PORT']}"
+            hook = f"http://127.0.0.1:{port}/hook"
+            yield Desk(url, keys, Visitor(url, keys), hook, answer)
+
+
+@pytest.mark.parametrize(
+    "event_type", ["project.completed", "project.failed", "project.ready", "project.cancelled"]
+)
+def test_every_type_can_be_triggered_for_real(desk: Desk, event_type: str) -> None:
+    webhook = desk.endpoint(event_type)
+    made = desk.json("trigger", event_type)
+    [delivery] = made["deliveries"]
+    assert (delivery["webhookId"], delivery["status"]) == (webhook, "delivered")
+    assert desk.visitor.get(f"/v1/events/{made['eventId']}")["type"] == event_type
+
+
+def test_a_test_event_finds_the_only_endpoint(desk: Desk) -> None:
+    assert desk.run("trigger", "webhook.test").returncode == 2
+    webhook = desk.endpoint()
+    assert desk.json("trigger", "webhook.test")["deliveries"][0]["status"] == "delivered"
+    desk.endpoint("project.ready")
+    refused = desk.run("trigger", "webhook.test")
+    assert refused.stderr == (
+        "Error: Name the endpoint with --webhook ID; the account has not just one.\n"
+    )
+    shown = desk.run("trigger", "webhook.test", "--webhook", webhook)
+    assert shown.stdout.splitlines()[2].split() == ["ENDPOINT", "STATUS", "ANSWER", "DELIVERY"]
+    assert webhook in shown.stdout
+
+
+def test_a_receiver_that_fails_is_shown_and_retried(desk: Desk) -> None:
+    desk.endpoint("project.completed")
+    desk.answer[0] = 500
+    made = desk.json("trigger", "project.completed", code=1)
+    [delivery] = made["deliveries"]
+    assert (delivery["status"], delivery["lastAttempt"]["responseStatus"]) == ("retrying", 500)
+    refused = desk.run("deliveries", "retry", delivery["id"])
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert desk.json("deliveries", "tail", "--no-follow")["status"] == "retrying"
+
+
+def test_nobody_subscribes(desk: Desk) -> None:
+    shown = desk.run("trigger", "project.completed")
+    assert (shown.returncode, shown.stderr) == (1, "")
+    assert "no endpoint subscribes" in shown.stdout
+
+
+def test_one_delivery_and_many_are_sent_again(desk: Desk) -> None:
+    webhook = desk.endpoint("project.completed")
+    first = desk.json("trigger", "project.completed")["deliveries"][0]
+    again = desk.run("deliveries", "retry", first["id"])
+    assert again.stdout == (f"Delivery {first['id']} of event {first['eventId']} is sent again.\n")
+    desk.json("trigger", "project.completed")
+    chosen = ("--webhook", webhook, "--since", "2020-01-01T00:00:00Z", "--status", "delivered")
+    counted = desk.json("deliveries", "retry", *chosen, "--dry-run")
+    assert (counted["dryRun"], counted["count"]) == (True, 2)
+    assert desk.run("deliveries", "retry", *chosen).stdout == "2 deliveries are sent again.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("deliveries", "retry"),
+        ("deliveries", "retry", "--since", "2020-01-01T00:00:00Z"),
+        ("deliveries", "retry", "no id"),
+        ("trigger", "project.unknown"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_typed_wrongly_is_a_usage_error(desk: Desk, arguments: tuple[str, ...]) -> None:
+    assert desk.run(*arguments).returncode == 2
+
+
+def test_what_cannot_be_done_is_said_in_one_line(desk: Desk, tmp_path: Path) -> None:
+    unknown = "0198c0de-9c4e-7d21-8a1b-3f6a5b7c8d90"
+    nobody = f"http://127.0.0.1:{free_port()}"
+    key_file = tmp_path / "key"
+    key_file.write_text(desk.keys.api + "\n")
+    told = [
+        desk.run("deliveries", "retry", unknown),
+        desk.run("deliveries", "retry", unknown, "--webhook", unknown),
+        desk.run("deliveries", "tail", CUEPOST_API_KEY="cpk_wrong"),
+        desk.run("deliveries", "tail", CUEPOST_API_KEY=""),
+        desk.run("deliveries", "tail", CUEPOST_URL=nobody),
+        desk.run("deliveries", "tail", CUEPOST_URL="nowhere"),
+        desk.run("trigger", "project.ready", CUEPOST_SERVICE_KEY=""),
+        desk.run("trigger", "project.ready", CUEPOST_SERVICE_KEY=desk.keys.api),
+    ]
+    assert [each.returncode for each in told] == [1, 1, 1, 2, 1, 2, 2, 1]
+    assert [each.stderr.count("\n") for each in told] == [1] * len(told)
+    assert all(desk.keys.api not in each.stderr for each in told)
+    by_file = ("deliveries", "tail", "--no-follow", "--api-key-file", str(key_file))
+    assert desk.run(*by_file, CUEPOST_API_KEY="").returncode == 0
+
+
+def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[Any]:
+    """Each within the limit."""
+    assert process.stdout is not None
+    text, deadline = b"", time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        ready, _, _ = select.select([process.stdout], [], [], 1)
+        if ready:
+            text += os.read(process.stdout.fileno(), 65_536)
+        *whole, text = text.split(b"\n")
+        yield from map(json.loads, whole)
+    raise AssertionError("nothing more was said")
+
+
+def test_tail_shows_each_change_until_it_is_interrupted(desk: Desk) -> None:
+    desk.endpoint("project.completed")
+    known = desk.json("trigger", "project.completed")["deliveries"][0]
+    with subprocess.Popen(
+        command("deliveries", "tail", "--json", "--interval", "0.1"),
+        env=desk.environ,
+        stdout=subprocess.PIPE,
+    ) as process:
+        lines = lines_of(process)
+        assert next(lines)["id"] == known["id"]
+        desk.answer[0] = 503
+        new = desk.json("trigger", "project.completed", code=1)["deliveries"][0]
+        seen = next(each for each in lines if each["status"] == "retrying")
+        assert (seen["id"], seen["attemptCount"]) == (new["id"], 1)
+        desk.answer[0] = 200
+        home = f"/v1/webhooks/{known['webhookId']}/deliveries/{known['id']}/retry"
+        desk.visitor.post(home, None, status=202)
+        again = next(each for each in lines if each["id"] == known["id"])
+        assert again["budget"] == known["budget"] + 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_SECONDS) == 0
+
+
+def test_tail_is_a_table_for_people(desk: Desk) -> None:
+    desk.endpoint("project.completed")
+    made = desk.json("trigger", "project.completed")["deliveries"][0]
+    shown = desk.run("deliveries", "tail", "--no-follow", "--webhook", made["webhookId"])
+    [line] = shown.stdout.splitlines()
+    assert line.split()[1:4] == ["delivered", "project.completed", made["id"]]
+    assert "\x1b" not in line
+    assert desk.run("deliveries", "tail", "--no-follow", "--status", "failed").stdout == ""
