@@ -1,0 +1,43 @@
+"""A receiver in FastAPI."""
+
+import os
+from pathlib import Path
+
+from fastapi import FastAPI
+from starlette.routing import Route
+
+from cuepost_receiver import Event, Inbox, SqliteStore
+from cuepost_receiver.asgi import AsgiInbox
+
+LOG = Path(os.environ.get("RECEIVER_LOG", "receiver.log"))
+
+
+def note(word: str, event: Event) -> None:
+    with LOG.open("a") as log:
+        log.write(f"{word} {event.type} {event.id} {event.project_id}\n")
+
+
+def handle(event: Event) -> None:
+    """Runs after the delivery was acknowledged, at least once: make it harmless to run twice."""
+    match event.type:
+        case "project.completed":
+            note("fetch", event)  # cuepost_receiver.results.ResultClient follows event.result_url
+        case "project.failed":
+            note("tell somebody", event)
+        case _:
+            note("pass over", event)
+
+
+def handle_test(event: Event) -> None:
+    note("test", event)
+
+
+inbox = Inbox(
+    SqliteStore(os.environ.get("RECEIVER_INBOX", "inbox.sqlite3")),
+    secrets=os.environ["CUEPOST_WEBHOOK_SECRET"].split(","),
+    handler=handle,
+    on_test=handle_test,
+)
+hook = AsgiInbox(inbox)
+app = FastAPI(lifespan=hook.lifespan)
+app.router.routes.append(Route("/cuepost", hook))
