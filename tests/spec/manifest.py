@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MANIFEST = ROOT / "tests" / "spec" / "rules.toml"
+TEST_FOLDERS = ("tests", "packages/receiver/tests")
 OPEN_RULES = ROOT / "tests" / "spec" / "open_rules.txt"
 
 # "0" is the opening of the specification; "2" has subsections alone.
@@ -60,7 +61,8 @@ def _functions(body: list[ast.stmt]) -> Iterator[str]:
 def existing_tests() -> frozenset[str]:
     return frozenset(
         f"{path.relative_to(ROOT).as_posix()}::{name}"
-        for path in (ROOT / "tests").rglob("test_*.py")
+        for folder in TEST_FOLDERS
+        for path in (ROOT / folder).rglob("test_*.py")
         for name in named_tests(path.read_text(encoding="utf-8"))
     )
 

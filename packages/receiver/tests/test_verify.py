@@ -1,5 +1,6 @@
 """`verify` accepts what the service signed, and refuses every other thing with one exception."""
 
+import hmac
 import pickle
 import time
 from collections.abc import Iterator
@@ -206,6 +207,22 @@ def test_another_secret_another_body_and_other_headers_do_not_match() -> None:
     assert refusal(GOOD.body + b"\n") is Reason.NO_MATCH
     assert refusal(webhook_id="another") is Reason.NO_MATCH
     assert refusal(webhook_timestamp=str(NOW + 1)) is Reason.NO_MATCH
+
+
+def test_signatures_are_compared_in_constant_time_and_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[bool] = []
+    compare = hmac.compare_digest
+
+    def counted(one: bytes, other: bytes) -> bool:
+        compared.append(compare(one, other))
+        return compared[-1]
+
+    monkeypatch.setattr(hmac, "compare_digest", counted)
+    both = Delivery(secrets=[SECRET, OTHER_SECRET])
+    verify(both.body, both.headers, [SECRET, OTHER_SECRET], now=NOW)
+    assert compared == [True, False, False, True]
 
 
 @pytest.mark.parametrize("offset", [-300, -299.5, 0, 299, 300])
