@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.test import RequestFactory
 from fastapi import FastAPI
-from flask import Flask
+from flask import Flask, request
 from starlette.routing import Route
 
 from cuepost_receiver import Event, Inbox, SqliteStore
@@ -61,6 +61,14 @@ def through_flask(inbox: Inbox) -> Send:
         return answer.status_code, answer.get_json()
 
     return send
+
+
+def test_flask_may_have_read_the_body_before(inbox: Inbox) -> None:
+    app = Flask("receiver")
+    app.add_url_rule("/cuepost", view_func=WsgiInbox(inbox).view, methods=["POST"])
+    app.before_request(lambda: request.get_data() and None)
+    answer = app.test_client().post("/cuepost", data=GOOD.body, headers=GOOD.headers)
+    assert answer.status_code == 200
 
 
 def through_django(inbox: Inbox) -> Send:

@@ -18,7 +18,7 @@ class WsgiInbox:
         self._most_bytes = most_bytes
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        answer = self._answer(environ)
+        answer = self._answer(environ, environ["wsgi.input"].read)
         headers = [("Content-Type", CONTENT_TYPE), ("Content-Length", str(len(answer.body)))]
         start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", headers)
         return [answer.body]
@@ -27,10 +27,11 @@ class WsgiInbox:
         """`app.add_url_rule("/cuepost", view_func=hook.view, methods=["POST"])`"""
         from flask import request  # noqa: PLC0415  # only Flask's users have it
 
-        answer = self._answer(request.environ)
+        # Somebody before us may have read the body; Flask keeps it, the stream does not.
+        answer = self._answer(request.environ, lambda length: request.get_data())
         return answer.body, answer.status, {"Content-Type": CONTENT_TYPE}
 
-    def _answer(self, environ: Environ) -> Answer:
+    def _answer(self, environ: Environ, read: Callable[[int], bytes]) -> Answer:
         if environ["REQUEST_METHOD"] != "POST":
             return POST_ONLY
         try:
@@ -39,8 +40,7 @@ class WsgiInbox:
             length = 0
         if length > self._most_bytes:
             return TOO_LARGE
-        body = environ["wsgi.input"].read(length)
-        return self.inbox.receive(body, _headers(environ))
+        return self.inbox.receive(read(length), _headers(environ))
 
 
 def _headers(environ: Environ) -> dict[str, str]:

@@ -158,12 +158,12 @@ def _pairs(evidence: Evidence) -> Iterator[Suspect]:
 
 
 def _attempts(evidence: Evidence) -> Iterator[Suspect]:
-    given = int(evidence.timestamp)
-    hashed_each = 2 * len(evidence.keys) * (len(evidence.body) + 128)
+    given, keys = int(evidence.timestamp), evidence.keys
+    hashed_each = 2 * len(keys) * (len(evidence.body) + 128)
     reach = min(NEIGHBOUR_SECONDS, MOST_HASHED_BYTES // hashed_each)
     for distance in range(1, reach + 1):
         for second in (given - distance, given + distance):
             facts = {"signed_for": second, "given": given}
             content = evidence.content(timestamp=str(second))
-            for key in evidence.keys:
+            for key in keys:
                 yield Suspect(Cause.TIMESTAMP_OF_ANOTHER_ATTEMPT, key, content, facts=facts)
