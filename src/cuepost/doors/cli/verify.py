@@ -57,9 +57,8 @@ def verify(
 ) -> None:
     """Say whether a delivery's signature is valid, and if not, why.
 
-    REQUEST is a file with a whole request: headers, an empty line, body (- for stdin). Or give
-    --headers and --body apart. The secret comes from --secret-file, from CUEPOST_WEBHOOK_SECRET,
-    or is asked for; it is sent nowhere and kept nowhere.
+    REQUEST is a file with headers, an empty line and the body (- for stdin); or give --headers and
+    --body apart. The secret is sent nowhere and kept nowhere. Exits with 0 if valid, 1 if not.
 
     \b
     Examples:
@@ -67,17 +66,14 @@ def verify(
       cuepost verify --headers headers.txt --body body.json --any-age
       curl … | cuepost verify --body - -H 'webhook-id: …' -H 'webhook-timestamp: …' \\
         -H 'webhook-signature: v1,…'
-
-    Exits with 0 if it is valid, with 1 if not.
     """
     headers, body = _request(request_file, headers_file, body_file)
     headers += [pair for each in more for pair in read_headers(each)]
-    secrets = secrets_given(secret_file) or ask_for_secret()
     now = (at or house.now()).timestamp()
     found = diagnose(
         headers,
         body,
-        secrets,
+        secrets_given(secret_file) or ask_for_secret(),
         now=_own_time(headers, now) if any_age else now,
         tolerance=tolerance,
         retired=secrets_given(previous_secret_file) if previous_secret_file else (),
