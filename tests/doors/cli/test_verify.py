@@ -1,6 +1,9 @@
 """`cuepost verify`: the signature doctor in a terminal."""
 
 import json
+import os
+import pty
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from click.testing import CliRunner, Result
 from cuepost.bootstrap.house import RealHouse
 from cuepost.domain.signing import SigningSecret, signature
 from cuepost.doors.cli import cli
+from tests.support.service_process import command, environment
 
 SECRET = SigningSecret(bytes(range(32)))
 OTHER = SigningSecret(bytes(32))
@@ -94,6 +98,33 @@ def test_without_a_secret_it_says_how_to_give_one(request_file: str) -> None:
     result = run(request_file, secret="")
     how = "set CUEPOST_WEBHOOK_SECRET, or name a file with --secret-file."
     assert (result.exit_code, result.stderr) == (2, f"Error: No signing secret: {how}\n")
+
+
+def test_on_a_terminal_the_secret_is_asked_for_and_not_shown(request_file: str) -> None:
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command("verify", request_file, "--any-age"),
+        env=environment({}),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        # Else the prompt would go to the terminal that the tests were started from.
+        start_new_session=True,
+    ) as process:
+        os.close(theirs)
+        said = b""
+        while not said.endswith(b": "):
+            said += os.read(ours, 4_096)
+        os.write(ours, SECRET.reveal().encode() + b"\n")
+        try:
+            while piece := os.read(ours, 4_096):
+                said += piece
+        except OSError:  # how Linux says that the other end was closed
+            pass
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"Signing secret: " in said
+    assert SECRET.reveal().encode() not in said
 
 
 def test_a_secret_from_before_a_rotation_is_recognised(request_file: str, tmp_path: Path) -> None:

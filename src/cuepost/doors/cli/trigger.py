@@ -1,6 +1,7 @@
 """`cuepost trigger`: a real event of a chosen type, for a project made for it."""
 
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -113,7 +114,7 @@ def _report(pipeline: ServiceClient, project: str, event_type: str) -> str:
 
 def _wait_for(client: ServiceClient, event_id: str, seconds: float) -> list[dict[str, Any]]:
     """The deliveries of the event once each had its first answer, or the time is over."""
-    deadline, pause = time.monotonic() + seconds, threading.Event()
+    deadline, pause, told = time.monotonic() + seconds, threading.Event(), False
     while True:
         found: list[dict[str, Any]] = client.get("/v1/deliveries", eventId=event_id, limit="100")[
             "data"
@@ -121,6 +122,9 @@ def _wait_for(client: ServiceClient, event_id: str, seconds: float) -> list[dict
         waiting = [each for each in found if each["status"] in LIVE and not each["lastAttempt"]]
         if not waiting or time.monotonic() > deadline:
             return found
+        if not told and sys.stderr.isatty():
+            click.echo(f"Waiting for {len(waiting)} of {len(found)} receivers …", err=True)
+        told = True
         pause.wait(POLL_SECONDS)
 
 
