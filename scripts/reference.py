@@ -8,6 +8,11 @@ from pathlib import Path
 import click
 
 from cuepost.doors.cli import cli
+from cuepost.doors.mcp import prompts
+from cuepost.doors.mcp.resources import RESOURCES
+from cuepost.doors.mcp.schemas import schema_of
+from cuepost.doors.mcp.table import TOOLS
+from cuepost.doors.mcp.tool import Tool
 from cuepost.settings import CLIENT_VARIABLES, PREFIX, VARIABLES, Setting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -54,6 +59,38 @@ on standard error. Settings come from the environment: see [settings](settings.m
 """
 
 
+MCP_PAGE = """\
+{made_by}
+
+# Tools for agents
+
+The service speaks MCP at `/mcp` (streamable HTTP, no sessions), and `cuepost mcp` offers the same
+over standard input and output. Every request bears an account's key, as `Authorization: Bearer …`;
+a key sees the tools that its scopes allow. Answers have the shapes of the REST API. A refusal
+begins with its code.
+
+| tool | scope | kind | does |
+| --- | --- | --- | --- |
+{tools}
+
+Arguments with a star are needed. Destructive tools do nothing without the right `confirm_host`:
+the host of the endpoint's URL, or for projects that of the service. `webhooks_update` needs it to
+change the URL or to disable the endpoint.
+
+| tool | arguments |
+| --- | --- |
+{arguments}
+
+## To read up
+
+| resource | |
+| --- | --- |
+{resources}
+
+The prompt `{prompt}` leads through a diagnosis.
+"""
+
+
 def settings_page() -> str:
     return SETTINGS_PAGE.format(
         made_by=MADE_BY,
@@ -89,7 +126,34 @@ def help_of(context: click.Context) -> str:
     return context.get_help().partition("\nSettings, from environment variables:")[0].rstrip()
 
 
-PAGES = {"settings.md": settings_page, "cli.md": cli_page}
+def mcp_page() -> str:
+    return MCP_PAGE.format(
+        made_by=MADE_BY,
+        tools="\n".join(
+            f"| `{tool.name}` | `{tool.scope}` | {kind_of(tool)} | {tool.description} |"
+            for tool in TOOLS
+        ),
+        arguments="\n".join(
+            f"| `{tool.name}` | {arguments_of(tool) or 'none'} |" for tool in TOOLS
+        ),
+        resources="\n".join(f"| `{each.uri}` | {each.description} |" for each in RESOURCES),
+        prompt=prompts.NAME,
+    )
+
+
+def kind_of(tool: Tool) -> str:
+    if tool.reads:
+        return "reads"
+    return "destructive" if tool.destructive else "changes"
+
+
+def arguments_of(tool: Tool) -> str:
+    schema = schema_of(tool.arguments)
+    needed = schema["required"]
+    return ", ".join(f"`{name}`{'*' if name in needed else ''}" for name in schema["properties"])
+
+
+PAGES = {"settings.md": settings_page, "cli.md": cli_page, "mcp.md": mcp_page}
 
 
 def main() -> int:

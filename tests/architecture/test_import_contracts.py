@@ -42,6 +42,8 @@ VIOLATIONS = [
     ("sql", "application/planted.py", "from asyncpg import connect"),
     ("frameworks", "application/planted.py", "from starlette.requests import Request"),
     ("frameworks", "adapters/planted.py", "import click"),
+    ("mcp", "doors/rest/planted.py", "from mcp.server import Server"),
+    ("mcp", "doors/mcp/planted.py", "import mcp_types"),
     ("settings", "doors/rest/planted.py", "import cuepost.settings"),
     ("kit-apart", "../cuepost_receiver/planted.py", "import cuepost.domain.signing"),
     ("kit-pure", "../cuepost_receiver/planted.py", "import msgspec"),

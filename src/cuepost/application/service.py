@@ -7,8 +7,11 @@ from uuid import UUID
 from cuepost.application.access import Authenticate, ManageAccess
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.browse_history import BrowseHistory
+from cuepost.application.confirm_host import ConfirmHost
+from cuepost.application.diagnose_signature import DiagnoseSignature, kit_doctor
 from cuepost.application.download import FollowLink
 from cuepost.application.erase_account import EraseAccount
+from cuepost.application.explain_delivery import ExplainDelivery
 from cuepost.application.manage_projects import ManageProjects, StopExpiredProjects
 from cuepost.application.manage_webhooks import ManageWebhooks
 from cuepost.application.milestone_book import Bookkeeper
@@ -67,6 +70,9 @@ class Service:
     webhooks: ManageWebhooks
     history: BrowseHistory
     redeliver: Redeliver
+    explain: ExplainDelivery
+    signatures: DiagnoseSignature
+    confirm_host: ConfirmHost
     expiry: StopExpiredProjects
 
 
@@ -98,5 +104,8 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         ),
         history=BrowseHistory(),
         redeliver=Redeliver(clock, ids, audit),
+        explain=ExplainDelivery(clock),
+        signatures=DiagnoseSignature(clock, ambient.box, kit_doctor),
+        confirm_host=ConfirmHost(rules.base_url),
         expiry=StopExpiredProjects(perform, clock),
     )

@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import cached_property
 
 from cuepost.adapters.system_clock import SystemClock
+from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.doors.cli import cli
 from cuepost.doors.cli.house import House, T, Work
 
@@ -32,6 +33,9 @@ class HouseOnDemand:
 
     def now(self) -> datetime:
         return SystemClock().now()
+
+    def speak_mcp(self) -> None:
+        speak_mcp(os.environ)
 
 
 def main() -> None:

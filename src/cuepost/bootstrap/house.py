@@ -15,6 +15,7 @@ from cuepost.adapters.secret_box import CannotOpen
 from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.bootstrap.delivery import AlreadyServed, NoOpenTelemetry
+from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.bootstrap.parts import NoStore, opened_store, running
 from cuepost.bootstrap.server import CannotListen, OneProcessOnly, serve, work
 from cuepost.doors.cli.house import CannotRun, Opened, Unusable, Work
@@ -71,6 +72,9 @@ class RealHouse:
             await work(_logging(load(self.environ)), greet)
 
         _run(do())
+
+    def speak_mcp(self) -> None:
+        speak_mcp(self.environ)
 
 
 def _logging(settings: Settings) -> Settings:

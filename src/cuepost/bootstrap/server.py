@@ -17,6 +17,8 @@ from cuepost.bootstrap.delivery import announcing, delivering
 from cuepost.bootstrap.metrics import Metrics
 from cuepost.bootstrap.parts import Parts, running
 from cuepost.doors.cli.house import Opened, Work
+from cuepost.doors.mcp.door import McpDoor, PlainSettings
+from cuepost.doors.mcp.gate import own_hosts
 from cuepost.doors.media.app import media_routes
 from cuepost.doors.rest.app import create_app, create_vital_signs
 from cuepost.doors.rest.open_pages import HealthChecks
@@ -64,10 +66,12 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
             _ready(settings) as (parts, metrics),
             _halves(parts, metrics, sending=sending) as dispatcher,
         ):
-            server = _server(_api(parts, metrics, _health(parts, dispatcher)), metrics)
+            tools = _mcp_door(parts)
+            app = _api(parts, metrics, _health(parts, dispatcher), _further_routes(parts, tools))
+            server = _server(app, metrics)
             with _stopped_by_signals(server.stop):
                 await greet(Opened(parts.service, settings))
-                async with _kept_house(parts):
+                async with _kept_house(parts), tools.running():
                     await server.serve(sockets=[listener])
 
 
@@ -182,19 +186,27 @@ async def _require_fitting_key(store: Store, box: SecretBox) -> None:
                 return
 
 
-def _api(parts: Parts, metrics: Metrics, health: HealthChecks) -> ASGIApp:
+def _api(
+    parts: Parts, metrics: Metrics, health: HealthChecks, further_routes: Sequence[BaseRoute]
+) -> ASGIApp:
     return create_app(
         parts.service,
         base_url=parts.settings.base_url,
         health=health,
         registry=metrics.registry,
-        further_routes=_further_routes(parts),
+        further_routes=further_routes,
     )
 
 
-def _further_routes(parts: Parts) -> Sequence[BaseRoute]:
+def _further_routes(parts: Parts, tools: McpDoor) -> Sequence[BaseRoute]:
     downloads = parts.service.downloads
-    return media_routes(downloads) if downloads else ()
+    return [*(media_routes(downloads) if downloads else ()), *tools.routes()]
+
+
+def _mcp_door(parts: Parts) -> McpDoor:
+    settings = parts.settings
+    hosts = own_hosts(settings.base_url, settings.host, settings.port)
+    return McpDoor(parts.service, PlainSettings(settings.base_url), settings.base_url, hosts)
 
 
 def _health(parts: Parts, dispatcher: Dispatcher | None) -> HealthChecks:

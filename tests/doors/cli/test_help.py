@@ -54,6 +54,7 @@ def test_the_commands_of_the_contract_are_there() -> None:
         ("verify",),
         ("receiver",),
         ("receiver", "check"),
+        ("mcp",),
     ]
 
 

@@ -10,6 +10,7 @@ from cuepost.doors.cli.deliveries import deliveries
 from cuepost.doors.cli.demo import demo
 from cuepost.doors.cli.groups import InOrder
 from cuepost.doors.cli.keys import keys
+from cuepost.doors.cli.mcp import mcp
 from cuepost.doors.cli.media import media
 from cuepost.doors.cli.receiver import receiver
 from cuepost.doors.cli.serve import api, serve, worker
@@ -45,7 +46,7 @@ def cli(ctx: click.Context) -> None:
 
 
 OPERATORS = (serve, api, worker, demo, setup, accounts, keys, media, migrate, erase_account)
-DEVELOPERS = (trigger, deliveries, verify, receiver)
+DEVELOPERS = (trigger, deliveries, verify, receiver, mcp)
 
 for command in OPERATORS + DEVELOPERS:
     cli.add_command(command)

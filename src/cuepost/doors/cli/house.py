@@ -47,6 +47,10 @@ class House(Protocol):
 
     def now(self) -> datetime: ...
 
+    def speak_mcp(self) -> None:
+        """Pass MCP on between standard input and output and a running service."""
+        ...
+
 
 class CannotRun(click.ClickException):
     """The command was understood and cannot be done; exit code 1."""

@@ -81,6 +81,7 @@ def _where(settings: Settings) -> str:
     known = {
         "API": settings.base_url,
         "Docs": f"{settings.base_url}/docs",
+        "MCP": f"{settings.base_url}/mcp",
         "Store": settings.database_url.shown,
     }
     return f"{_running('is running')}\n\n{facts(known)}\n"

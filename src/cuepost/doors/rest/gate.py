@@ -27,11 +27,9 @@ from cuepost.doors.rest.bodies import ClientGone, read_body, require_json
 from cuepost.doors.rest.inputs import BodyReader, read_query
 from cuepost.doors.rest.operation import Call, Context, Operation
 from cuepost.doors.rest.problems import InternalError, Rejected, StoreBusy, problem_of
+from cuepost.doors.wire_models.request_notes import CALLER, OPERATION
 from cuepost.doors.wire_models.shapes import Request
 from cuepost.ports.store import Contention, StoreUnavailable
-
-OPERATION = "cuepost.operation"
-CALLER = "cuepost.caller"
 
 logger = logging.getLogger("cuepost.rest")
 _BEARER = re.compile(rb"bearer +([\x21-\x7e]+)", re.IGNORECASE)

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from cuepost.domain.errors import FieldError, Invalid
-from cuepost.doors.rest.faults import field_error
 from cuepost.doors.rest.problems import Rejected
+from cuepost.doors.wire_models.faults import field_error
 from cuepost.doors.wire_models.shapes import Request
 
 T = TypeVar("T", bound=Request)

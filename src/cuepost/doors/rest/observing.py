@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuepost import __version__
-from cuepost.doors.rest.gate import CALLER, OPERATION
+from cuepost.doors.wire_models.request_notes import CALLER, OPERATION
 
 logger = logging.getLogger("cuepost.rest")
 

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.errors import FieldError
 from cuepost.domain.project import ProjectKind
-from cuepost.doors.rest.faults import field_error
+from cuepost.doors.wire_models.faults import field_error
 from cuepost.doors.wire_models.milestones import Size
 from cuepost.doors.wire_models.shapes import LINE, Request, Time
 

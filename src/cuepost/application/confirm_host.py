@@ -1,0 +1,44 @@
+"""What cannot be taken back asks for the name of the host that it concerns."""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from cuepost.domain.access import Caller, Scope
+from cuepost.domain.errors import FieldError, Invalid, NotFound
+from cuepost.ports.store import Transaction
+
+FIELD = "confirm_host"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmHost:
+    """`base_url` is this service's own: projects live there, endpoints at their receiver's host."""
+
+    base_url: str
+
+    async def of_endpoint(
+        self, transaction: Transaction, caller: Caller, webhook_id: UUID, given: str | None
+    ) -> None:
+        """Locked, so that the URL cannot change between the question and the deed."""
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+        endpoint = await transaction.endpoints.lock(account_id, webhook_id)
+        if endpoint is None:
+            raise NotFound
+        _require(given, endpoint.url, "the host of the endpoint's URL")
+
+    def of_service(self, given: str | None) -> None:
+        _require(given, self.base_url, "the host of this service's own address")
+
+
+def _require(given: str | None, url: str, whose: str) -> None:
+    """The right answer is not given away: who confirms should have looked."""
+    host = urlsplit(url).hostname
+    if given is None or given.strip().strip("[]").lower() != host:
+        raise Invalid(
+            FieldError(
+                FIELD,
+                "host_not_confirmed",
+                f"Nothing was done: this cannot be taken back, so confirm it with {whose}.",
+            )
+        )

@@ -1,0 +1,128 @@
+"""What became of one delivery: its last attempt, or what stopped it, in words."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from http import HTTPStatus
+
+from cuepost.application.finding import Cause, Finding
+from cuepost.application.silence_causes import access_expired, project_deleted
+from cuepost.domain.attempt import EXPLANATIONS, Attempt, Outcome
+from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
+from cuepost.domain.endpoint import Endpoint
+from cuepost.domain.instants import to_text
+
+_BY_STATUS: Mapping[int, tuple[Cause, str]] = {
+    401: (
+        Cause.RECEIVER_REFUSED,
+        "Let webhook requests in without a login; verify their signature instead.",
+    ),
+    403: (
+        Cause.RECEIVER_REFUSED,
+        "Check what refuses it: the signature check, a firewall, bot or CSRF protection.",
+    ),
+    404: (Cause.WRONG_PATH, "Check the path of the endpoint's URL against the receiver's route."),
+    405: (Cause.METHOD_NOT_ACCEPTED, "Let the receiver's route accept POST."),
+    410: (Cause.WRONG_PATH, "The receiver says that it is gone for good; register its new URL."),
+    429: (Cause.RECEIVER_BUSY, "Let the receiver store events at once and work them off later."),
+}
+_OF_SERVER = (
+    Cause.RECEIVER_ERROR,
+    "Look into the receiver's log for this event id, and mend the fault there.",
+)
+_OTHER = (Cause.HTTP_ERROR, "Look into the receiver's log for this event id.")
+
+_MENDS: Mapping[Outcome, str] = {
+    Outcome.TLS_ERROR: "Look whether the certificate has expired, is for this host name and comes "
+    "with its chain, over TLS 1.2 or newer.",
+}
+
+
+def of_delivery(
+    delivery: Delivery, endpoint: Endpoint, attempt: Attempt | None, now: datetime
+) -> Finding:
+    if delivery.status is DeliveryStatus.DELIVERED:
+        found = _delivered(delivery, endpoint, attempt)
+    elif delivery.status is DeliveryStatus.CANCELLED:
+        found = _cancelled(delivery, endpoint)
+    elif attempt is None or attempt.budget < delivery.budget:
+        found = _waiting(delivery, endpoint, now)
+    else:
+        found = _tried(delivery, endpoint, attempt)
+    return replace(found, webhook_id=endpoint.id, delivery=delivery, attempt=attempt)
+
+
+def _delivered(delivery: Delivery, endpoint: Endpoint, attempt: Attempt | None) -> Finding:
+    when = to_text(delivery.finished_at or delivery.created_at)
+    answer = f" and answered {attempt.response_status}" if attempt else ""
+    return Finding(
+        Cause.DELIVERED,
+        f"It did arrive: {endpoint.url} took it at {when}{answer}.",
+        "Look into what the receiver did with this event id afterwards; it can be sent again.",
+    )
+
+
+def _cancelled(delivery: Delivery, endpoint: Endpoint) -> Finding:
+    if delivery.reason is CancelReason.PROJECT_DELETED:
+        return project_deleted()
+    if delivery.reason is CancelReason.PROJECT_ACCESS_EXPIRED:
+        return access_expired()
+    if endpoint.enabled:
+        return Finding(
+            Cause.ENDPOINT_DISABLED,
+            f"The endpoint {endpoint.url} was disabled, or the account's access was closed, "
+            "when this was to be sent. It is enabled now.",
+            "Send the delivery again.",
+        )
+    return Finding(
+        Cause.ENDPOINT_DISABLED,
+        f"The endpoint {endpoint.url} is disabled, so nothing is sent to it.",
+        "Enable the endpoint, then send the delivery again.",
+    )
+
+
+def _waiting(delivery: Delivery, endpoint: Endpoint, now: datetime) -> Finding:
+    due = delivery.next_attempt_at or delivery.created_at
+    return Finding(
+        Cause.NOT_SENT_YET,
+        f"It waits to be sent to {endpoint.url} since {to_text(due)}; "
+        f"that is {_seconds(due, now)} seconds.",
+        "Wait a moment. If it stays like this, ask the operator whether a delivering process runs.",
+    )
+
+
+def _tried(delivery: Delivery, endpoint: Endpoint, attempt: Attempt) -> Finding:
+    cause, sentence, mend = _of_attempt(attempt, endpoint)
+    if delivery.status is DeliveryStatus.FAILED:
+        mend = f"{mend} Then send the delivery again."
+    return Finding(cause, f"{sentence} {_what_follows(delivery)}", mend)
+
+
+def _of_attempt(attempt: Attempt, endpoint: Endpoint) -> tuple[Cause, str, str]:
+    status, outcome = attempt.response_status, attempt.outcome
+    if outcome is Outcome.HTTP_ERROR and status is not None:
+        cause, mend = _BY_STATUS.get(status) or (_OF_SERVER if status >= 500 else _OTHER)
+        return cause, f"{endpoint.url} answered {status}{_phrase(status)}.", mend
+    explained = EXPLANATIONS[outcome]
+    mend = _MENDS.get(outcome, explained.mend)
+    return Cause(outcome), f"{endpoint.url}: {explained.sentence}", mend
+
+
+def _what_follows(delivery: Delivery) -> str:
+    if delivery.status is DeliveryStatus.RETRYING and delivery.next_attempt_at is not None:
+        return f"It will be tried again at {to_text(delivery.next_attempt_at)}."
+    if delivery.status is DeliveryStatus.FAILED:
+        times = "once" if delivery.attempt_count == 1 else f"{delivery.attempt_count} times"
+        return f"It was tried {times}, and is not tried again by itself."
+    return "Another attempt is under way."
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f" ({HTTPStatus(status).phrase})"
+    except ValueError:
+        return ""
+
+
+def _seconds(since: datetime, now: datetime) -> int:
+    return max(0, int((now - since).total_seconds()))

@@ -1,0 +1,52 @@
+"""One cause why an event did not arrive, with a sentence and a way to mend it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from cuepost.domain.attempt import Attempt
+from cuepost.domain.delivery import Delivery
+
+
+class Cause(StrEnum):
+    DELIVERED = "delivered"
+    NOT_SENT_YET = "not_sent_yet"
+    ACCESS_CLOSED = "access_closed"
+    ACCESS_WAS_CLOSED = "access_was_closed"
+    NO_ENDPOINT = "no_endpoint"
+    NOT_SUBSCRIBED = "not_subscribed"
+    SUBSCRIBED_LATER = "subscribed_later"
+    ENDPOINT_DISABLED = "endpoint_disabled"
+    NOTHING_HAPPENED = "nothing_happened"
+    NOT_EXPORTED_YET = "not_exported_yet"
+    EXPORT_FAILED = "export_failed"
+    PROJECT_CANCELLED = "project_cancelled"
+    PROJECT_DELETED = "project_deleted"
+    PROJECT_ACCESS_EXPIRED = "project_access_expired"
+    STANDALONE_TRANSCRIPT = "standalone_transcript"
+    HISTORY_GONE = "history_gone"
+    WRONG_PATH = "wrong_path"
+    RECEIVER_REFUSED = "receiver_refused"
+    METHOD_NOT_ACCEPTED = "method_not_accepted"
+    RECEIVER_BUSY = "receiver_busy"
+    RECEIVER_ERROR = "receiver_error"
+    HTTP_ERROR = "http_error"
+    REDIRECT = "redirect"
+    TIMEOUT = "timeout"
+    DNS_ERROR = "dns_error"
+    CONNECT_ERROR = "connect_error"
+    TLS_ERROR = "tls_error"
+    BLOCKED_DESTINATION = "blocked_destination"
+    PROTOCOL_ERROR = "protocol_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One cause; `attempt` is the last one, where the receiver or the way to it is the cause."""
+
+    cause: Cause
+    sentence: str
+    mend: str
+    webhook_id: UUID | None = None
+    delivery: Delivery | None = None
+    attempt: Attempt | None = None

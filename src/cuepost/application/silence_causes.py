@@ -1,0 +1,93 @@
+"""Why nothing was sent at all: the account, its endpoints or the project are the cause."""
+
+import json
+
+from cuepost.application.finding import Cause, Finding
+from cuepost.domain.event import Event
+from cuepost.domain.instants import to_text
+from cuepost.domain.project import Project, ProjectStatus
+
+
+def access_closed() -> Finding:
+    return Finding(
+        Cause.ACCESS_CLOSED,
+        "Webhooks are not open to this account, so nothing is sent.",
+        "Ask the operator to open access ('cuepost accounts open-access').",
+    )
+
+
+def no_endpoint() -> Finding:
+    return Finding(
+        Cause.NO_ENDPOINT,
+        "The account has no webhook endpoint, so there was nobody to send it to.",
+        "Create an endpoint with the receiver's public HTTPS address.",
+    )
+
+
+def nothing_happened() -> Finding:
+    return Finding(
+        Cause.NOTHING_HAPPENED,
+        "No project of this account has come to an end within the time that history is kept.",
+        "Create a project and export it, or send a test event to the endpoint.",
+    )
+
+
+def not_exported(project: Project) -> Finding:
+    ready = project.status is ProjectStatus.READY
+    return Finding(
+        Cause.NOT_EXPORTED_YET,
+        f"The project {project.id} is {project.status} since {to_text(project.updated_at)}; no "
+        "export of it has finished since then.",
+        "Start its export." if ready else "Wait until it is completed.",
+    )
+
+
+def history_gone(project: Project) -> Finding:
+    return Finding(
+        Cause.HISTORY_GONE,
+        f"The project is {project.status} since {to_text(project.updated_at)}, and the history of "
+        "that time is not kept any more.",
+        "Fetch the project's result, or export it again for a new event.",
+    )
+
+
+def export_failed(event: Event) -> Finding:
+    error = json.loads(event.body)["data"]["error"]
+    return Finding(
+        Cause.EXPORT_FAILED,
+        f"The project failed ({error['code']}: {error['message']}), so there is no finished "
+        f"export; {event.type} was reported instead.",
+        "Mend the cause and export the project again.",
+    )
+
+
+def cancelled() -> Finding:
+    return Finding(
+        Cause.PROJECT_CANCELLED,
+        "The project was cancelled, so there is no finished export.",
+        "Make a new project.",
+    )
+
+
+def project_deleted() -> Finding:
+    return Finding(
+        Cause.PROJECT_DELETED,
+        "The project was deleted, and deleted projects notify nobody.",
+        "Nothing can be sent about it any more; make a new project.",
+    )
+
+
+def access_expired() -> Finding:
+    return Finding(
+        Cause.PROJECT_ACCESS_EXPIRED,
+        "The project is outside its access window, so nothing is sent about it.",
+        "Give the project a later end of access; what was cancelled can then be sent again.",
+    )
+
+
+def standalone_transcript() -> Finding:
+    return Finding(
+        Cause.STANDALONE_TRANSCRIPT,
+        "The project is a standalone transcript, and those never notify.",
+        "Make a video project, or ask for the project's status instead.",
+    )

@@ -1,0 +1,22 @@
+"""The go-between of `cuepost mcp`: no store and no server is loaded for it."""
+
+import asyncio
+from collections.abc import Mapping
+
+from cuepost.doors.cli.house import CannotRun, Unusable
+from cuepost.settings import BadSettings
+from cuepost.settings.clients import load_client
+
+
+def speak_mcp(environ: Mapping[str, str]) -> None:
+    """What is set wrongly is said at once; the protocol takes a second to load."""
+    try:
+        service = load_client(environ)
+    except BadSettings as error:
+        raise Unusable(str(error)) from error
+    from cuepost.doors.mcp.proxy import CannotSpeak, speak  # noqa: PLC0415  # see above
+
+    try:
+        asyncio.run(speak(service.url, service.api_key))
+    except CannotSpeak as error:
+        raise CannotRun(str(error)) from error

@@ -1,0 +1,92 @@
+"""Carries a tool out: arguments in, the use case in a transaction, an answer or a refusal out."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from cuepost.application.service import Service
+from cuepost.domain.access import Caller
+from cuepost.domain.errors import FieldError, Invalid, Refused
+from cuepost.doors.mcp.tool import Arguments, SecretOffers, Tool, Work
+from cuepost.doors.wire_models.faults import field_error
+from cuepost.doors.wire_models.shapes import Answer
+from cuepost.ports.store import Contention, StoreUnavailable, Transaction
+
+logger = logging.getLogger("cuepost.mcp")
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an agent is told: the same as text and as data."""
+
+    text: str
+    data: dict[str, Any]
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    service: Service
+    offers: SecretOffers
+
+    async def call(self, caller: Caller, tool: Tool, given: Mapping[str, Any]) -> Told:
+        """Whatever happens becomes an answer."""
+        try:
+            caller.require(tool.scope)
+            answer = await self._carry_out(caller, tool, _arguments(tool, given))
+        except Refused as refusal:
+            return refused(refusal)
+        except (StoreUnavailable, Contention) as error:
+            logger.warning("event=store_unavailable cause=%s", type(error).__name__)
+            return _failed(
+                "store_unavailable",
+                "The service cannot reach its store now; nothing was changed. Try again later.",
+            )
+        except Exception:
+            logger.exception("event=internal_error tool=%s", tool.name)
+            return _failed(
+                "internal_error", "The service made a mistake; its operator can find it in the log."
+            )
+        encoded = _encode(answer)
+        return Told(encoded.decode(), msgspec.json.decode(encoded))
+
+    async def _carry_out(self, caller: Caller, tool: Tool, arguments: Arguments) -> Answer:
+        async def act(transaction: Transaction) -> Answer:
+            return await tool.run(Work(self.service, transaction, caller, self.offers), arguments)
+
+        perform = self.service.perform
+        return await (perform.read(act) if tool.reads else perform.change(act))
+
+
+def refused(refusal: Refused) -> Told:
+    """The code first, then the sentence, then every field that is at fault."""
+    errors = refusal.errors if isinstance(refusal, Invalid) else ()
+    code = errors[0].code if len(errors) == 1 else refusal.code
+    lines = [str(refusal)] if not errors else [f"{each.field}: {each.message}" for each in errors]
+    error: dict[str, Any] = {"code": code, "message": " ".join(lines), **refusal.details}
+    if errors:
+        error["errors"] = msgspec.to_builtins(errors)
+    return Told(f"{code}: {error['message']}", {"error": error}, is_error=True)
+
+
+def _failed(code: str, sentence: str) -> Told:
+    return Told(
+        f"{code}: {sentence}", {"error": {"code": code, "message": sentence}}, is_error=True
+    )
+
+
+def _arguments(tool: Tool, given: Mapping[str, Any]) -> Arguments:
+    """Read as strictly as a body of the REST API."""
+    try:
+        return msgspec.json.decode(_encode(given), type=tool.arguments)
+    except msgspec.ValidationError as error:
+        raise Invalid(field_error(str(error), tool.arguments)) from None
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise Invalid(
+            FieldError("arguments", "malformed_json", "The arguments are not readable JSON.")
+        ) from None

@@ -1,0 +1,79 @@
+"""One tool as a value: the list that a key sees, the schemas and the tests iterate them."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+
+from cuepost.application.manage_webhooks import Unveiled
+from cuepost.application.service import Service
+from cuepost.domain.access import Caller, Scope
+from cuepost.domain.errors import MissingScope
+from cuepost.doors.wire_models.shapes import Answer
+from cuepost.ports.store import Transaction
+
+
+class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a tool is called with; names in snake_case, as in the names of the tools."""
+
+
+class Nothing(Arguments, frozen=True):
+    """For tools that need no arguments."""
+
+
+class SecretOffer(Protocol):
+    """Where the settings pages show a new secret once, and until when."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def expires_at(self) -> datetime | None: ...
+
+
+class SecretOffers(Protocol):
+    async def offer(
+        self, transaction: Transaction, caller: Caller, unveiled: Unveiled
+    ) -> SecretOffer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a tool works with: the use cases, an open transaction, and who asks."""
+
+    service: Service
+    transaction: Transaction
+    caller: Caller
+    offers: SecretOffers
+
+
+A = TypeVar("A", bound=Arguments)
+Run = Callable[[Work, A], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """`reads`: it changes nothing. `reaches_out`: it makes requests to receivers follow.
+
+    A destructive one takes `confirm_host`, and does nothing without the right one.
+    """
+
+    name: str
+    title: str
+    description: str
+    scope: Scope
+    arguments: type[Arguments] = Nothing
+    answer: type[Answer]
+    reads: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    reaches_out: bool = False
+    run: Run[Any]
+
+    def allows(self, caller: Caller) -> bool:
+        try:
+            caller.require(self.scope)
+        except MissingScope:
+            return False
+        return True

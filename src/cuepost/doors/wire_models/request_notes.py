@@ -1,0 +1,4 @@
+"""What a door writes beside a request for the log and the metrics: names in its ASGI scope."""
+
+OPERATION = "cuepost.operation"
+CALLER = "cuepost.caller"

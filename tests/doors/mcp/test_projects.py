@@ -1,0 +1,67 @@
+"""Projects that agents make are projects like any other, and say where they come from."""
+
+import pytest
+
+from cuepost.domain.audit import Action
+from tests.doors.mcp.agent import ERAS, SERVICE_HOST, Desk
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_project_made_through_mcp_notifies_like_any_other(desk: Desk, era: str) -> None:
+    async with desk.agent(era=era) as agent:
+        await agent.call_tool("webhooks_create", {"url": "https://hooks.example.com/cue"})
+        project = (await agent.call_tool("projects_create", {"name": "Trailer"})).structured_content
+        assert (project["origin"], project["status"]) == ("mcp", "queued")
+        async with desk.http(desk.pipeline) as pipeline:
+            for status in ("processing", "exporting", "completed"):
+                report = {"reportId": status, "projectId": project["id"], "status": status}
+                answer = await pipeline.post("/v1/milestones", json={"milestones": [report]})
+        [result] = answer.json()["results"]
+        assert (result["accepted"], result["notified"]) == (True, True)
+        listed = await agent.call_tool("deliveries_list", {"project_id": project["id"]})
+    [delivery] = listed.structured_content["data"]
+    assert (delivery["eventType"], delivery["eventId"]) == ("project.completed", result["eventId"])
+
+
+async def test_a_project_is_exported_changed_and_cancelled(desk: Desk) -> None:
+    project_id = str((await desk.world.project()).id)
+    ends = "2026-02-01T00:00:00.000Z"
+    changed = await desk.done("projects_update", project_id=project_id, access_expires_at=ends)
+    assert (changed["name"], changed["accessExpiresAt"]) == ("Trailer", ends)
+    renamed = await desk.done("projects_update", project_id=project_id, name="Teaser")
+    assert (renamed["name"], renamed["accessExpiresAt"]) == ("Teaser", ends)
+    opened = await desk.done("projects_update", project_id=project_id, access_expires_at=None)
+    assert opened["accessExpiresAt"] is None
+    confirmed = {"project_id": project_id, "confirm_host": SERVICE_HOST}
+    assert (await desk.done("projects_cancel", **confirmed))["status"] == "cancelled"
+    told = await desk.told("projects_export", project_id=project_id)
+    assert told.text == ("illegal_transition: A project that is cancelled cannot become exporting.")
+    assert told.data["error"]["currentStatus"] == "cancelled"
+
+
+async def test_the_audit_trail_says_that_an_agent_did_it(desk: Desk) -> None:
+    async with desk.agent() as agent:
+        await agent.call_tool("webhooks_create", {"url": "https://hooks.example.com/cue"})
+    [entry] = [each for each in await desk.world.audit() if each.action is Action.WEBHOOK_CREATED]
+    assert (entry.door, entry.address) == ("mcp", "192.0.2.7")
+    assert entry.actor.startswith("key:")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "missing_field: name: This field is required."),
+        ({"name": "x" * 201}, "too_long: name: At most 200 characters are allowed."),
+        ({"name": "x", "kind": "song"}, "invalid_value: kind: Choose from video, transcript."),
+        ({"name": "\ud800"}, "malformed_json: arguments: The arguments are not readable JSON."),
+        ({"name": 7}, "wrong_type: name: This must be text, not a whole number."),
+        ({"name": "x", "Name": "y"}, "unknown_field: Name: This field is not known here."),
+    ],
+)
+async def test_wrong_arguments_are_named(
+    sqlite_desk: Desk, arguments: dict[str, object], said: str
+) -> None:
+    before = await sqlite_desk.stored()
+    told = await sqlite_desk.told("projects_create", **arguments)
+    assert (told.is_error, told.text) == (True, said)
+    assert await sqlite_desk.stored() == before
