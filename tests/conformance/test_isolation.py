@@ -3,24 +3,29 @@
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from cuepost.domain.delivery import CancelReason
+from cuepost.domain.inbox import InboxAnswer
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports import history as history_ports
+from cuepost.ports import inboxes as inbox_ports
+from cuepost.ports import people as people_ports
 from cuepost.ports import records as record_ports
 from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
+from cuepost.testing import START
 from tests.support.records import Records
 from tests.support.store_population import Populated, populate
 from tests.support.store_rows import OWNED_TABLES, AnyStore, rows
 
 ALL = Page(100)
+BEGINNING = START - timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +53,29 @@ READS: dict[str, tuple[Call, object]] = {
     "Endpoints.subscribers": (lambda t, s, p: t.endpoints.subscribers(s.id), []),
     "Endpoints.secrets": (lambda t, s, p: t.endpoints.secrets(s.id, [p.endpoint.id]), {}),
     "Reports.find": (lambda t, s, p: t.reports.find(s.id, [p.report.report_id]), {}),
+    "Users.get": (lambda t, s, p: t.users.get(s.id, p.user.id), None),
+    "Users.all": (lambda t, s, p: t.users.all(s.id), []),
+    "SecretReveals.find": (
+        lambda t, s, p: t.secret_reveals.find(s.id, p.reveal.digest, s.now),
+        None,
+    ),
+    "Inboxes.get": (lambda t, s, p: t.inboxes.get(s.id), None),
+    "Inboxes.messages": (lambda t, s, p: t.inboxes.messages(s.id, ALL), []),
     "Audit.page": (lambda t, s, p: t.audit.page(s.id, ALL), []),
     "Events.get": (lambda t, s, p: t.events.get(s.id, p.event.id), None),
     "Events.page": (lambda t, s, p: t.events.page(s.id, EventFilter(), ALL), []),
     "Deliveries.get": (lambda t, s, p: t.deliveries.get(s.id, p.ended.id), None),
     "Deliveries.lock": (lambda t, s, p: t.deliveries.lock(s.id, p.ended.id), None),
     "Deliveries.page": (lambda t, s, p: t.deliveries.page(s.id, DeliveryFilter(), ALL), []),
+    "Deliveries.outlines": (
+        lambda t, s, p: t.deliveries.outlines(s.id, p.endpoint.id, BEGINNING, 10),
+        [],
+    ),
     "Deliveries.of_events": (lambda t, s, p: t.deliveries.of_events(s.id, [p.event.id]), {}),
     "Deliveries.retrying": (lambda t, s, p: t.deliveries.retrying(s.id, [p.endpoint.id]), {}),
     "Attempts.of_delivery": (lambda t, s, p: t.attempts.of_delivery(s.id, p.ended.id), []),
     "Attempts.last_of": (lambda t, s, p: t.attempts.last_of(s.id, [p.ended.id]), {}),
+    "Attempts.figures_of": (lambda t, s, p: t.attempts.figures_of(s.id, [p.ended.id]), []),
     "BulkRetries.get": (lambda t, s, p: t.bulk_retries.get(s.id, p.endpoint.id, p.job.id), None),
     "BulkRetries.lock": (lambda t, s, p: t.bulk_retries.lock(s.id, p.job.id), None),
     "BulkRetries.count_candidates": (
@@ -97,6 +115,13 @@ CHANGES: dict[str, tuple[Call, object]] = {
         lambda t, s, p: t.idempotency.remember(s.id, p.idempotency_key, b"theirs"),
         None,
     ),
+    "Users.save": (lambda t, s, p: t.users.save(replace(p.user, account_id=s.id, email="x")), None),
+    "Sessions.end": (lambda t, s, p: t.sessions.end(s.id, p.session.id), None),
+    "Sessions.end_of_user": (lambda t, s, p: t.sessions.end_of_user(s.id, p.user.id), None),
+    "SignInLinks.take": (lambda t, s, p: t.sign_in_links.take(s.id, p.link.id), False),
+    "SecretReveals.take": (lambda t, s, p: t.secret_reveals.take(s.id, p.reveal.id), False),
+    "Inboxes.set_answer": (lambda t, s, p: t.inboxes.set_answer(s.id, InboxAnswer.CLOSE), None),
+    "Inboxes.clear": (lambda t, s, p: t.inboxes.clear(s.id), None),
     "Deliveries.stop_endpoint": (
         lambda t, s, p: t.deliveries.stop_endpoint(s.id, p.endpoint.id, DELETED, s.now),
         None,
@@ -129,6 +154,10 @@ CHANGES: dict[str, tuple[Call, object]] = {
 ADDITIONS: dict[str, tuple[Call, object]] = {
     "Idempotency.claim": (
         lambda t, s, p: t.idempotency.claim(s.id, p.idempotency_key, b"theirs", s.now),
+        None,
+    ),
+    "Inboxes.keep": (
+        lambda t, s, p: t.inboxes.keep(Records().inbox_message(s.id), 1),
         None,
     ),
     "Reports.add": (lambda t, s, p: t.reports.add(s.id, [p.report], s.now), None),
@@ -178,7 +207,7 @@ async def test_a_stranger_changes_nothing(store: AnyStore, records: Records) -> 
 
 
 def protocol_methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    for module in (record_ports, history_ports):
+    for module in (record_ports, history_ports, people_ports, inbox_ports):
         for kind in vars(module).values():
             if inspect.isclass(kind) and getattr(kind, "_is_protocol", False):
                 for name, method in vars(kind).items():
@@ -187,12 +216,12 @@ def protocol_methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def test_every_method_that_is_told_an_account_is_tried() -> None:
-    words = {"account_id", "job", "projects", "endpoint"}
+    words = {"account_id", "job", "projects", "endpoint", "user", "message"}
     told = {
         f"{kind}.{name}"
         for kind, name, method in protocol_methods()
         if words & set(inspect.signature(method).parameters)
     }
-    # Whatever these two add carries its own account.
-    told -= {"BulkRetries.add", "Endpoints.add"}
+    # Whatever these add carries its own account.
+    told -= {"BulkRetries.add", "Endpoints.add", "Users.add"}
     assert told == {name.partition(" ")[0] for name in READS | CHANGES | ADDITIONS}

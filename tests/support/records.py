@@ -14,7 +14,10 @@ from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import FINAL, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.event import Event
+from cuepost.domain.inbox import Inbox, InboxAnswer, InboxMessage
+from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
+from cuepost.domain.secret_reveal import SecretReveal
 from cuepost.ports.records import ReportAnswer
 from cuepost.testing import SequentialIds, VirtualClock
 
@@ -167,6 +170,56 @@ class Records:
             at=self.clock.now(),
         )
         return _made(entry, changed)
+
+    def user(self, account_id: UUID, **changed: Any) -> User:
+        number = next(self._numbers)
+        user = User(
+            account_id, self.id(), self.clock.now(), f"jürgen{number}@example.com", "hash 🧂"
+        )
+        return _made(user, changed)
+
+    def session(self, user: User, **changed: Any) -> Session:
+        now = self.clock.now()
+        session = Session(
+            user.account_id, self.id(), user.id, self.digest(), now, now + timedelta(days=14)
+        )
+        return _made(session, changed)
+
+    def sign_in_link(self, user: User, **changed: Any) -> SignInLink:
+        expires_at = self.clock.now() + timedelta(hours=24)
+        link = SignInLink(user.account_id, self.id(), user.id, self.digest(), expires_at)
+        return _made(link, changed)
+
+    def secret_reveal(self, endpoint: Endpoint, **changed: Any) -> SecretReveal:
+        expires_at = self.clock.now() + timedelta(minutes=15)
+        reveal = SecretReveal(
+            endpoint.account_id,
+            self.id(),
+            endpoint.id,
+            self.digest(),
+            b"\x00sealed\xff",
+            expires_at,
+        )
+        return _made(reveal, changed)
+
+    def inbox(self, account_id: UUID, **changed: Any) -> Inbox:
+        token = f"{next(self._numbers):032d}"
+        return _made(Inbox(account_id, token, InboxAnswer.OK, self.clock.now()), changed)
+
+    def inbox_message(self, account_id: UUID, **changed: Any) -> InboxMessage:
+        message = InboxMessage(
+            account_id=account_id,
+            id=self.id(),
+            received_at=self.clock.now(),
+            headers=(("webhook-id", "1"), ("x-ä", "ü")),
+            body=b"\x00\xff body",
+            verified_with=("whsec_…abcd", "whsec_…wxyz"),
+            answer=InboxAnswer.SLOW,
+        )
+        return _made(message, changed)
+
+    def digest(self) -> bytes:
+        return next(self._numbers).to_bytes(32, "big")
 
     def answer(self, **changed: Any) -> ReportAnswer:
         answer = ReportAnswer(f"report-{next(self._numbers)} ä", True, self.id(), True, None)

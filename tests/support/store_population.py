@@ -7,7 +7,10 @@ from cuepost.domain.bulk_retry import BulkRetry
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.event import Event
+from cuepost.domain.inbox import Inbox
+from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Project
+from cuepost.domain.secret_reveal import SecretReveal
 from cuepost.ports.records import ReportAnswer
 from cuepost.ports.store import Transaction
 from tests.support.records import Records
@@ -25,6 +28,11 @@ class Populated:
     ended: Delivery
     job: BulkRetry
     report: ReportAnswer
+    user: User
+    session: Session
+    link: SignInLink
+    reveal: SecretReveal
+    inbox: Inbox
     idempotency_key: str = "key"
 
 
@@ -32,6 +40,7 @@ def of_account(records: Records) -> Populated:
     account = records.account()
     project = records.project(account.id, access_expires_at=records.clock.now())
     endpoint = records.endpoint(account.id)
+    user = records.user(account.id)
     event = records.event(account.id, project_id=project.id)
     concerning = {
         "webhook_id": endpoint.id,
@@ -48,6 +57,11 @@ def of_account(records: Records) -> Populated:
         ended=records.delivery(account.id, status=DeliveryStatus.FAILED, **concerning),
         job=records.bulk_retry(account.id, endpoint.id),
         report=records.answer(),
+        user=user,
+        session=records.session(user),
+        link=records.sign_in_link(user),
+        reveal=records.secret_reveal(endpoint),
+        inbox=records.inbox(account.id),
     )
 
 
@@ -61,8 +75,18 @@ async def populate(store: AnyStore, records: Records) -> Populated:
             made.account.id, {made.project.id: [records.artifact(), records.artifact()]}
         )
         await transaction.endpoints.add(made.endpoint, records.secret())
+        await add_people(transaction, records, made)
         await add_history(transaction, records, made)
     return made
+
+
+async def add_people(transaction: Transaction, records: Records, made: Populated) -> None:
+    await transaction.users.add(made.user)
+    await transaction.sessions.add(made.session)
+    await transaction.sign_in_links.add(made.link)
+    await transaction.secret_reveals.add(made.reveal)
+    await transaction.inboxes.add(made.inbox)
+    await transaction.inboxes.keep(records.inbox_message(made.account.id), 100)
 
 
 async def add_history(transaction: Transaction, records: Records, made: Populated) -> None:

@@ -48,6 +48,9 @@ class GuardedTransport:
 
     async def send(self, request: Request) -> Exchange:
         began = perf_counter()
+        if request.url.inbox is not None:
+            # It has no place on the network; whoever sends it here was put together wrongly.
+            return Exchange(0.0, Timings(), Outcome.BLOCKED_DESTINATION)
         journey = Journey(began + request.timeout_seconds)
         try:
             connection = await self._exchanged(request, journey)

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from cuepost.application.delivery_figures import class_of
 from cuepost.domain.access import Caller, Scope
-from cuepost.domain.attempt import Attempt
+from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.delivery import Delivery
 from cuepost.domain.errors import NotFound
 from cuepost.domain.event import Event
-from cuepost.ports.history import DeliveryFilter, EventFilter
+from cuepost.ports.history import AttemptFigures, DeliveryFilter, EventFilter
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 
@@ -36,6 +37,44 @@ class EventView:
     deliveries: Sequence[Delivery]
 
 
+@dataclass(frozen=True, slots=True)
+class EndFilter:
+    """How the last attempt went; both may be left open."""
+
+    outcome: Outcome | None = None
+    http_class: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.outcome is not None or self.http_class is not None
+
+    def fits(self, attempt: AttemptFigures) -> bool:
+        return (self.outcome in (None, attempt.outcome)) and (
+            self.http_class in (None, class_of(attempt))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What was found, and the id to go on behind where there may be more; it may lie further on
+    than the last one found."""
+
+    deliveries: Sequence[DeliveryView]
+    further: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an id belongs to: one of them is set, or none."""
+
+    delivery: Delivery | None = None
+    event_id: UUID | None = None
+    project_id: UUID | None = None
+
+
+SEARCHED_AT_ONCE = 150
+MOST_SEARCHED = 300
+
+
 class BrowseHistory:
     async def deliveries(
         self, transaction: Transaction, caller: Caller, chosen: DeliveryFilter, page: Page
@@ -45,6 +84,44 @@ class BrowseHistory:
             await self._require_endpoint(transaction, account_id, chosen.webhook_id)
         found = await transaction.deliveries.page(account_id, chosen, page)
         return await with_last_attempts(transaction, account_id, found)
+
+    async def search(
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        chosen: DeliveryFilter,
+        end: EndFilter,
+        page: Page,
+    ) -> Searched:
+        """Deliveries whose last attempt fits; it looks at some, and says how far it came."""
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
+        if chosen.webhook_id is not None:
+            await self._require_endpoint(transaction, account_id, chosen.webhook_id)
+        fitting: list[Delivery] = []
+        before, looked, step = page.before, 0, SEARCHED_AT_ONCE if end else page.limit + 1
+        while len(fitting) <= page.limit and looked < MOST_SEARCHED:
+            found = await transaction.deliveries.page(account_id, chosen, Page(step, before))
+            fitting += await self._fitting(transaction, account_id, found, end)
+            looked += len(found)
+            if len(found) < step:
+                before = None
+                break
+            before = found[-1].id
+        shown = fitting[: page.limit]
+        further = shown[-1].id if len(fitting) > page.limit else before
+        return Searched(await with_last_attempts(transaction, account_id, shown), further)
+
+    async def find(self, transaction: Transaction, caller: Caller, wanted: UUID) -> Found:
+        """One search box for the ids of deliveries, events and projects."""
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
+        delivery = await transaction.deliveries.get(account_id, wanted)
+        if delivery is not None:
+            return Found(delivery=delivery)
+        if await transaction.events.get(account_id, wanted) is not None:
+            return Found(event_id=wanted)
+        if await transaction.projects.get(account_id, wanted) is not None:
+            return Found(project_id=wanted)
+        return Found()
 
     async def delivery(
         self, transaction: Transaction, caller: Caller, webhook_id: UUID, delivery_id: UUID
@@ -80,6 +157,20 @@ class BrowseHistory:
     async def audit(self, transaction: Transaction, caller: Caller, page: Page) -> list[AuditEntry]:
         caller.require(Scope.WEBHOOKS_MANAGE)
         return await transaction.audit.page(caller.account, page)
+
+    async def _fitting(
+        self,
+        transaction: Transaction,
+        account_id: UUID,
+        found: Sequence[Delivery],
+        end: EndFilter,
+    ) -> Sequence[Delivery]:
+        if not end:
+            return found
+        tried = [delivery.id for delivery in found if delivery.attempt_count]
+        figures = await transaction.attempts.figures_of(account_id, tried)
+        last = {attempt.delivery_id: attempt for attempt in figures}
+        return [each for each in found if each.id in last and end.fits(last[each.id])]
 
     async def _require_endpoint(
         self, transaction: Transaction, account_id: UUID, webhook_id: UUID

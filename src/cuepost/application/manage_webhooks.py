@@ -87,7 +87,7 @@ class ManageWebhooks:
         endpoint = Endpoint(
             account_id=account_id,
             id=self.ids(now),
-            url=self._checked(url),
+            url=await self._receiver(transaction, account_id, url),
             events=subscription(events),
             description=description,
             enabled=True,
@@ -125,9 +125,12 @@ class ManageWebhooks:
         self, transaction: Transaction, caller: Caller, webhook_id: UUID, wanted: EndpointChange
     ) -> EndpointView:
         before = await self._locked(transaction, caller, webhook_id)
+        url = before.url
+        if wanted.url is not None:
+            url = await self._receiver(transaction, before.account_id, wanted.url)
         after = replace(
             before,
-            url=before.url if wanted.url is None else self._checked(wanted.url),
+            url=url,
             events=before.events if wanted.events is None else subscription(wanted.events),
             description=before.description if wanted.description is None else wanted.description,
             enabled=before.enabled if wanted.enabled is None else wanted.enabled,
@@ -190,7 +193,7 @@ class ManageWebhooks:
         endpoint = await self._locked(transaction, caller, webhook_id)
         if not endpoint.enabled:
             raise EndpointDisabled
-        self._checked(endpoint.url)
+        await self._receiver(transaction, endpoint.account_id, endpoint.url)
         now = self.clock.now()
         event_id = self.ids(now)
         event = Event(
@@ -261,8 +264,15 @@ class ManageWebhooks:
         sealed = self.box.seal(secret.key, webhook_id.bytes)
         return secret, StoredSecret(version, sealed, secret.hint, now)
 
-    def _checked(self, url: str) -> str:
+    async def _receiver(self, transaction: Transaction, account_id: UUID, url: str) -> str:
         try:
-            return parse_receiver_url(url, self.policy).text
+            parsed = parse_receiver_url(url, self.policy)
         except ReceiverUrlRefused as refused:
             raise Invalid(FieldError("url", refused.code, str(refused))) from refused
+        if parsed.inbox is not None:
+            inbox = await transaction.inboxes.get(account_id)
+            if inbox is None or inbox.token != parsed.inbox:
+                raise Invalid(
+                    FieldError("url", "inbox_unknown", "This is not the account's test inbox.")
+                )
+        return parsed.text

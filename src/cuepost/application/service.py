@@ -1,30 +1,40 @@
 """The whole application: every use case, as the doors get it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
 from cuepost.application.access import Authenticate, ManageAccess
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.browse_history import BrowseHistory
+from cuepost.application.check_receiver import CheckReceiver
 from cuepost.application.confirm_host import ConfirmHost
+from cuepost.application.delivery_figures import DeliveryFigures
 from cuepost.application.diagnose_signature import DiagnoseSignature, kit_doctor
 from cuepost.application.download import FollowLink
 from cuepost.application.erase_account import EraseAccount
 from cuepost.application.explain_delivery import ExplainDelivery
+from cuepost.application.manage_keys import ManageKeys
 from cuepost.application.manage_projects import ManageProjects, StopExpiredProjects
 from cuepost.application.manage_webhooks import ManageWebhooks
 from cuepost.application.milestone_book import Bookkeeper
 from cuepost.application.perform import Perform
 from cuepost.application.project_result import FetchResult
 from cuepost.application.rate_limit import RateLimit
+from cuepost.application.receive_in_inbox import ReceiveInInbox
 from cuepost.application.redeliver import Redeliver
+from cuepost.application.rehearse import Rehearse
 from cuepost.application.report_milestones import ReportMilestones
+from cuepost.application.reveal_secret import RevealSecret
+from cuepost.application.sign_in import SignIn
+from cuepost.application.sign_in_limits import SignInLimits
 from cuepost.application.store_media import StoreMedia
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.ports.media import NO_MEDIA, Media
+from cuepost.ports.passwords import NoPasswords, Passwords
 from cuepost.ports.runtime import Clock, Entropy, IdSource, SecretBox
 from cuepost.ports.store import Store
+from cuepost.ports.transport import NoResolver, Resolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +52,31 @@ class Rules:
     def result_url(self, project_id: UUID) -> str:
         return f"{self.base_url}/v1/projects/{project_id}/result"
 
+    def reveal_url(self, token: str) -> str:
+        return f"{self.base_url}/reveal/{token}"
+
+    def sign_in_url(self, token: str) -> str:
+        return f"{self.base_url}/sign-in/{token}"
+
+    def inbox_url(self, token: str) -> str:
+        return f"{inbox_prefix(self.base_url)}{token}"
+
+
+def inbox_prefix(base_url: str) -> str:
+    """For the policy: where the service's own test inboxes are."""
+    return f"{base_url}/inbox/"
+
 
 @dataclass(frozen=True, slots=True)
 class Ambient:
-    """Time, ids, chance and the box for secrets."""
+    """Time, ids, chance, the box for secrets, and what people who sign in need besides."""
 
     clock: Clock
     ids: IdSource
     entropy: Entropy
     box: SecretBox
+    passwords: Passwords = field(default_factory=NoPasswords)
+    resolver: Resolver = field(default_factory=NoResolver)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +100,13 @@ class Service:
     signatures: DiagnoseSignature
     confirm_host: ConfirmHost
     expiry: StopExpiredProjects
+    reveals: RevealSecret
+    sign_in: SignIn
+    keys: ManageKeys
+    inbox: ReceiveInInbox
+    rehearse: Rehearse
+    receivers: CheckReceiver
+    figures: DeliveryFigures
 
 
 def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MEDIA) -> Service:
@@ -81,11 +114,12 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
     perform = Perform(store, clock, ambient.box)
     audit = AuditTrail(clock, ids)
     bookkeeper = Bookkeeper(clock, ids, rules.result_url)
+    access = ManageAccess(clock, ids, entropy, audit)
     return Service(
         perform=perform,
         authenticate=Authenticate(perform, clock),
         rate_limit=RateLimit(clock, rules.requests_per_minute, rules.service_requests_per_minute),
-        access=ManageAccess(clock, ids, entropy, audit),
+        access=access,
         erasing=EraseAccount(perform, media.shelf),
         projects=ManageProjects(clock, ids, bookkeeper, audit),
         results=FetchResult(clock, media.links, rules.link_ttl),
@@ -108,4 +142,20 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         signatures=DiagnoseSignature(clock, ambient.box, kit_doctor),
         confirm_host=ConfirmHost(rules.base_url),
         expiry=StopExpiredProjects(perform, clock),
+        reveals=RevealSecret(clock, ids, entropy, ambient.box, audit, rules.reveal_url),
+        sign_in=SignIn(
+            perform,
+            clock,
+            ids,
+            entropy,
+            audit,
+            ambient.passwords,
+            SignInLimits(clock),
+            rules.sign_in_url,
+        ),
+        keys=ManageKeys(access),
+        inbox=ReceiveInInbox(clock, ids, entropy, ambient.box, rules.inbox_url),
+        rehearse=Rehearse(bookkeeper, audit),
+        receivers=CheckReceiver(rules.policy, ambient.resolver),
+        figures=DeliveryFigures(clock),
     )

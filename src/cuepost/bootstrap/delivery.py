@@ -30,6 +30,7 @@ from cuepost.bootstrap.parts import Parts
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.dispatcher import Capacity, Dispatcher
+from cuepost.engine.inbox_transport import InboxTransport
 from cuepost.ports.dispatch import Assignment
 from cuepost.ports.telemetry import Telemetry
 
@@ -157,7 +158,9 @@ def _dispatcher(parts: Parts, transport: GuardedTransport, telemetry: Telemetry)
         clock=ambient.clock,
         box=ambient.box,
         policy=parts.rules.policy,
-        transport=transport,
+        transport=InboxTransport(
+            transport, parts.service.inbox, parts.service.perform, ambient.clock
+        ),
         schedule=RetrySchedule(tuple(timedelta(seconds=pause) for pause in settings.retry_delays)),
         jitter=system_jitter,
         timeout=timedelta(seconds=settings.attempt_timeout),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from cuepost.adapters.argon2_passwords import Argon2Passwords
 from cuepost.adapters.master_key_file import read_or_make
 from cuepost.adapters.media.local import LocalMedia
 from cuepost.adapters.media.s3 import S3Media
@@ -16,7 +17,8 @@ from cuepost.adapters.secret_box import AesGcmBox
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
-from cuepost.application.service import Ambient, Rules, Service, assemble
+from cuepost.adapters.system_resolver import SystemResolver
+from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.ports.media import Media
 from cuepost.ports.store import Store
@@ -44,7 +46,7 @@ async def running(settings: Settings, *, migrating: bool = False) -> AsyncIterat
     clock = SystemClock()
     master_keys = _master_keys(settings)
     box = AesGcmBox(master_keys, system_entropy)
-    ambient = Ambient(clock, SystemIds(), system_entropy, box)
+    ambient = Ambient(clock, SystemIds(), system_entropy, box, Argon2Passwords(), SystemResolver())
     async with opened_store(settings, clock, migrating=migrating) as store:
         rules = _rules(settings)
         with _media(settings, master_keys) as media:
@@ -100,6 +102,7 @@ def _rules(settings: Settings) -> Rules:
             networks=settings.receiver_networks,
             ports=settings.receiver_ports,
             allow_http=settings.receiver_http,
+            inbox_prefix=inbox_prefix(settings.base_url),
         ),
         rotation_overlap=timedelta(hours=settings.rotation_overlap_hours),
         endpoint_limit=settings.max_endpoints_per_account,

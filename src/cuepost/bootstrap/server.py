@@ -14,14 +14,16 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from cuepost.bootstrap.delivery import announcing, delivering
+from cuepost.bootstrap.doctor import doctor
 from cuepost.bootstrap.metrics import Metrics
 from cuepost.bootstrap.parts import Parts, running
 from cuepost.doors.cli.house import Opened, Work
-from cuepost.doors.mcp.door import McpDoor, PlainSettings
+from cuepost.doors.mcp.door import McpDoor
 from cuepost.doors.mcp.gate import own_hosts
 from cuepost.doors.media.app import media_routes
 from cuepost.doors.rest.app import create_app, create_vital_signs
 from cuepost.doors.rest.open_pages import HealthChecks
+from cuepost.doors.web.app import create_pages
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.housekeeping import Housekeeper, house_chores
 from cuepost.ports.records import Page
@@ -66,10 +68,15 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
             _ready(settings) as (parts, metrics),
             _halves(parts, metrics, sending=sending) as dispatcher,
         ):
-            tools = _mcp_door(parts)
-            app = _api(parts, metrics, _health(parts, dispatcher), _further_routes(parts, tools))
-            server = _server(app, metrics)
-            with _stopped_by_signals(server.stop):
+            tools, stopping = _mcp_door(parts), asyncio.Event()
+            routes = _further_routes(parts, tools, stopping)
+            server = _server(_api(parts, metrics, _health(parts, dispatcher), routes), metrics)
+
+            def stop() -> None:
+                stopping.set()
+                server.stop()
+
+            with _stopped_by_signals(stop):
                 await greet(Opened(parts.service, settings))
                 async with _kept_house(parts), tools.running():
                     await server.serve(sockets=[listener])
@@ -189,24 +196,31 @@ async def _require_fitting_key(store: Store, box: SecretBox) -> None:
 def _api(
     parts: Parts, metrics: Metrics, health: HealthChecks, further_routes: Sequence[BaseRoute]
 ) -> ASGIApp:
+    base_url = parts.settings.base_url
     return create_app(
         parts.service,
-        base_url=parts.settings.base_url,
+        base_url=base_url,
         health=health,
         registry=metrics.registry,
         further_routes=further_routes,
     )
 
 
-def _further_routes(parts: Parts, tools: McpDoor) -> Sequence[BaseRoute]:
+def _further_routes(parts: Parts, tools: McpDoor, stopping: asyncio.Event) -> Sequence[BaseRoute]:
     downloads = parts.service.downloads
-    return [*(media_routes(downloads) if downloads else ()), *tools.routes()]
+    pages = create_pages(
+        parts.service,
+        base_url=parts.settings.base_url,
+        is_stopping=stopping.is_set,
+        diagnose=doctor(),
+    )
+    return [*(media_routes(downloads) if downloads else ()), *tools.routes(), *pages]
 
 
 def _mcp_door(parts: Parts) -> McpDoor:
     settings = parts.settings
     hosts = own_hosts(settings.base_url, settings.host, settings.port)
-    return McpDoor(parts.service, PlainSettings(settings.base_url), settings.base_url, hosts)
+    return McpDoor(parts.service, parts.service.reveals, settings.base_url, hosts)
 
 
 def _health(parts: Parts, dispatcher: Dispatcher | None) -> HealthChecks:

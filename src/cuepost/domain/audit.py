@@ -22,11 +22,18 @@ class Action(StrEnum):
     WEBHOOK_DELETED = "webhook.deleted"
     SECRET_ROTATED = "webhook.secret_rotated"
     OVERLAP_ENDED = "webhook.overlap_ended"
+    SECRET_REVEALED = "webhook.secret_revealed"
     TEST_SENT = "webhook.test_sent"
     DELIVERY_RETRIED = "delivery.retried"
     BULK_RETRY_STARTED = "bulk_retry.started"
     BULK_RETRY_CANCELLED = "bulk_retry.cancelled"
     PROJECT_DELETED = "project.deleted"
+    PROJECT_REHEARSED = "project.rehearsed"
+    LINK_MADE = "user.sign_in_link_made"
+    SIGNED_IN = "user.signed_in"
+    SIGN_IN_REFUSED = "user.sign_in_refused"
+    SIGNED_OUT = "user.signed_out"
+    CREDENTIALS_CHANGED = "user.credentials_changed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,11 +87,15 @@ class EgressPolicy:
     `networks` are allowed in spite of the table. Once there is any, single-label and special-use
     names (`localhost`, `receiver.internal`) are allowed as well: a receiver in such a network has
     no other name, and the address is judged at every connection whatever the name was.
+
+    `inbox_prefix` is where the service's own test inboxes are. A URL there is allowed, whatever
+    its address is, because nobody connects to it: the delivery is handed over inside.
     """
 
     networks: tuple[Network, ...] = ()
     ports: tuple[PortRange, ...] = ((443, 443),)
     allow_http: bool = False
+    inbox_prefix: str | None = None
     _opened: tuple[tuple[int, int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -2,9 +2,11 @@
 
 Refused
 ├── Unauthenticated          unauthenticated
+│   └── WrongCredentials     wrong_credentials
 ├── Forbidden
 │   ├── MissingScope         missing_scope
-│   └── WebhooksNotEnabled   webhooks_not_enabled
+│   ├── WebhooksNotEnabled   webhooks_not_enabled
+│   └── TooManySignIns       too_many_sign_ins
 ├── NotFound                 not_found
 │   ├── LinkNotValid         link_not_valid
 │   └── MediaMissing         media_missing
@@ -20,6 +22,8 @@ Refused
 │   ├── EndpointDisabled     endpoint_disabled
 │   ├── EndpointLimitReached endpoint_limit_reached
 │   ├── ProjectNotEligible   project_not_eligible
+│   ├── ProjectNotRehearsable project_not_rehearsable
+│   ├── EmailTaken           email_taken
 │   └── ResultNotReady       result_not_ready
 ├── Invalid                  invalid_request, with a list of field errors
 │   └── IdempotencyKeyReused idempotency_key_reused
@@ -47,6 +51,12 @@ class Unauthenticated(Refused):
     code = "unauthenticated"
 
 
+class WrongCredentials(Unauthenticated):
+    """This e-mail and password do not belong together."""
+
+    code = "wrong_credentials"
+
+
 class Forbidden(Refused):
     """This key may not do that."""
 
@@ -61,6 +71,12 @@ class WebhooksNotEnabled(Forbidden):
     """Webhooks are not open to this account yet; ask the operator to open access."""
 
     code = "webhooks_not_enabled"
+
+
+class TooManySignIns(Forbidden):
+    """Too many attempts to sign in; wait a quarter of an hour, or use a one-time link."""
+
+    code = "too_many_sign_ins"
 
 
 class NotFound(Refused):
@@ -147,6 +163,18 @@ class ProjectNotEligible(Conflict):
     """The delivery's project was deleted or its access window has ended."""
 
     code = "project_not_eligible"
+
+
+class ProjectNotRehearsable(Conflict):
+    """Only projects that were created in these pages can be moved by hand."""
+
+    code = "project_not_rehearsable"
+
+
+class EmailTaken(Conflict):
+    """Somebody signs in with this e-mail already; choose another one."""
+
+    code = "email_taken"
 
 
 class ResultNotReady(Conflict):

@@ -17,6 +17,7 @@ from cuepost.domain.egress_policy import (
     judge_address,
 )
 from cuepost.domain.host_name import is_local_name, normalise_host_name
+from cuepost.domain.inbox import token_behind
 from cuepost.domain.url_fault import SENTENCES, ReceiverUrlRefused, UrlFault
 
 __all__ = ["LONGEST_URL", "ReceiverUrl", "ReceiverUrlRefused", "UrlFault", "parse_receiver_url"]
@@ -45,7 +46,8 @@ class ReceiverUrl:
     `text` is pure ASCII: the host is punycode in lower case (a literal IPv6 address in brackets),
     a default port is left out, an empty path is `/`, and non-ASCII characters of path and query
     are percent-encoded as UTF-8. Everything else in path and query stays as it was written.
-    `target` is what goes on the request line, and `host` bears no brackets.
+    `target` is what goes on the request line, and `host` bears no brackets. `inbox` is the token of
+    a test inbox of this service; such a URL is never connected to, and has no other parts.
     """
 
     text: str
@@ -54,6 +56,7 @@ class ReceiverUrl:
     port: int
     target: str
     address: Address | None
+    inbox: str | None = None
 
 
 def parse_receiver_url(text: str, policy: EgressPolicy) -> ReceiverUrl:
@@ -62,6 +65,9 @@ def parse_receiver_url(text: str, policy: EgressPolicy) -> ReceiverUrl:
     The host is judged before http and the port are, so that `http://localhost:3000` is answered
     with what helps its owner most.
     """
+    token = token_behind(text, policy.inbox_prefix) if policy.inbox_prefix else None
+    if token is not None:
+        return ReceiverUrl(text, "", "", 0, "", None, inbox=token)
     _refuse_bad_characters(text)
     scheme, authority, rest = _split(text)
     host_text, port_text = _split_authority(authority)

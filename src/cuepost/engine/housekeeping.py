@@ -84,6 +84,10 @@ def _retention_chores(forgetting: Forgetting, retention: timedelta) -> Iterator[
         (Passing.AUDIT_TRAIL, timedelta(days=audit.RETENTION_DAYS), hour),
         (Passing.IDEMPOTENCY_KEYS, IDEMPOTENCY_LIFE, 10 * minute),
         (Passing.SECRETS, timedelta(0), 10 * minute),
+        (Passing.SECRET_REVEALS, timedelta(0), minute),
+        (Passing.SIGN_IN_LINKS, timedelta(0), hour),
+        (Passing.SESSIONS, timedelta(0), hour),
+        (Passing.INBOX_MESSAGES, retention, hour),
     ):
         yield Chore(f"forget {what}", every, partial(forgetting.step, what, life))
     yield Chore("give room back", 10 * minute, forgetting.give_room_back)

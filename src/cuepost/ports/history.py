@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from cuepost.domain.attempt import Attempt
+from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.bulk_retry import BulkRetry
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.event import Event
@@ -22,6 +22,27 @@ class DeliveryFilter:
     event_id: UUID | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What charts need of a delivery; its id says when it was made, and without a final status it
+    is under way."""
+
+    id: UUID
+    final_status: DeliveryStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFigures:
+    """What charts and filters need of an attempt, without what was sent and answered."""
+
+    delivery_id: UUID
+    budget: int
+    number: int
+    outcome: Outcome
+    status: int | None
+    duration_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +69,12 @@ class Deliveries(Protocol):
     async def page(
         self, account_id: UUID, chosen: DeliveryFilter, page: Page
     ) -> list[Delivery]: ...
+    async def outlines(
+        self, account_id: UUID, webhook_id: UUID, since: datetime, limit: int
+    ) -> list[Outline]:
+        """The newest first."""
+        ...
+
     async def of_events(
         self, account_id: UUID, event_ids: Sequence[UUID]
     ) -> dict[UUID, list[Delivery]]: ...
@@ -80,6 +107,11 @@ class Attempts(Protocol):
     async def last_of(
         self, account_id: UUID, delivery_ids: Sequence[UUID]
     ) -> dict[UUID, Attempt]: ...
+    async def figures_of(
+        self, account_id: UUID, delivery_ids: Sequence[UUID]
+    ) -> list[AttemptFigures]:
+        """In the order in which they were made, delivery by delivery."""
+        ...
 
 
 class BulkRetries(Protocol):

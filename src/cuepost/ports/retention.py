@@ -14,6 +14,10 @@ class Passing(StrEnum):
     IDEMPOTENCY_KEYS = "idempotency keys"
     AUDIT_TRAIL = "the audit trail"
     SECRETS = "expired secrets"
+    SESSIONS = "ended sessions"
+    SIGN_IN_LINKS = "expired sign-in links"
+    SECRET_REVEALS = "secrets nobody came for"
+    INBOX_MESSAGES = "messages in test inboxes"
 
 
 class Retention(Protocol):

@@ -48,6 +48,13 @@ class CannotResolve(Exception):
     """The name has no address, or nobody could be asked."""
 
 
+class NoResolver:
+    """Where nobody looks names up."""
+
+    async def addresses(self, host: str) -> Sequence[Address]:
+        raise CannotResolve
+
+
 class Resolver(Protocol):
     async def addresses(self, host: str) -> Sequence[Address]:
         """Every address of that name; CannotResolve when there is none."""

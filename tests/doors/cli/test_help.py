@@ -39,6 +39,7 @@ def test_the_commands_of_the_contract_are_there() -> None:
         ("accounts", "list"),
         ("accounts", "open-access"),
         ("accounts", "close-access"),
+        ("accounts", "sign-in-link"),
         ("keys",),
         ("keys", "create"),
         ("keys", "list"),

@@ -15,7 +15,7 @@ def test_an_empty_store_gets_a_schema_an_account_with_access_and_its_keys(empty:
     made = empty.json("setup")
 
     assert list(made) == ["accountId", "apiKey", "serviceKey", "signInUrl"]
-    assert made["signInUrl"] is None
+    assert made["signInUrl"].startswith("http://127.0.0.1:8000/sign-in/")
     owner, pipeline = (empty.caller_with(made[name]) for name in ("apiKey", "serviceKey"))
     assert (str(owner.account_id), owner.scopes) == (made["accountId"], ACCOUNT_SCOPES)
     assert owner.webhooks_enabled
@@ -42,8 +42,13 @@ def test_people_see_the_keys_once(terminal: Terminal) -> None:
     lines = terminal.words("setup").splitlines()
 
     [account] = terminal.json("accounts", "list")["data"]
-    assert lines[:2] == ["Set up. The keys are shown this once; keep them.", ""]
-    assert [line.split("  ")[1] for line in lines[2:]] == ["Account", "API key", "Service key"]
+    assert lines[:2] == ["Set up. This is shown once; keep the keys.", ""]
+    assert [line.split("  ")[1] for line in lines[2:]] == [
+        "Account",
+        "API key",
+        "Service key",
+        "Sign in at",
+    ]
     assert lines[2].endswith(account["id"])
     assert terminal.caller_with(lines[3].split()[-1]).account_id is not None
 

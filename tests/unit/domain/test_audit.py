@@ -14,6 +14,7 @@ def test_every_action_is_named_after_its_subject() -> None:
         "delivery",
         "key",
         "project",
+        "user",
         "webhook",
     }
     assert all(action.count(".") == 1 for action in Action)

@@ -223,7 +223,10 @@ def test_the_policy_without_arguments_is_https_on_443_to_the_public_internet() -
     assert EgressPolicy() == EgressPolicy(networks=(), ports=((443, 443),), allow_http=False)
     assert not PUBLIC.allows_local_names
     assert EgressPolicy(networks=(ip_network("10.0.0.0/8"),)).allows_local_names
-    assert repr(PUBLIC) == "EgressPolicy(networks=(), ports=((443, 443),), allow_http=False)"
+    assert (
+        repr(PUBLIC)
+        == "EgressPolicy(networks=(), ports=((443, 443),), allow_http=False, inbox_prefix=None)"
+    )
 
 
 def test_a_port_is_allowed_when_it_lies_in_one_of_the_ranges() -> None:

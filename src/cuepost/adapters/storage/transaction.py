@@ -15,7 +15,14 @@ from cuepost.adapters.storage.records.guards import (
     IdempotencyRecords,
     ReportRecords,
 )
+from cuepost.adapters.storage.records.inboxes import InboxRecords
 from cuepost.adapters.storage.records.outcomes import OutcomeRecords
+from cuepost.adapters.storage.records.people import (
+    SecretRevealRecords,
+    SessionRecords,
+    SignInLinkRecords,
+    UserRecords,
+)
 from cuepost.adapters.storage.records.projects import ProjectRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.retention import RetentionRecords
@@ -34,6 +41,26 @@ class RecordsTransaction:
     @cached_property
     def keys(self) -> KeyRecords:
         return KeyRecords(self._session)
+
+    @cached_property
+    def users(self) -> UserRecords:
+        return UserRecords(self._session)
+
+    @cached_property
+    def sessions(self) -> SessionRecords:
+        return SessionRecords(self._session)
+
+    @cached_property
+    def sign_in_links(self) -> SignInLinkRecords:
+        return SignInLinkRecords(self._session)
+
+    @cached_property
+    def secret_reveals(self) -> SecretRevealRecords:
+        return SecretRevealRecords(self._session)
+
+    @cached_property
+    def inboxes(self) -> InboxRecords:
+        return InboxRecords(self._session)
 
     @cached_property
     def projects(self) -> ProjectRecords:

@@ -4,7 +4,9 @@ from uuid import UUID
 
 import click
 
+from cuepost.application.sign_in import NewLink
 from cuepost.domain.access import Account
+from cuepost.domain.instants import to_text
 from cuepost.doors.cli.groups import InOrder
 from cuepost.doors.cli.house import Opened, operator, use
 from cuepost.doors.cli.output import access_word, account_json, json_option, moment, table, tell
@@ -89,6 +91,27 @@ def open_access(account_id: UUID, as_json: bool) -> None:
 def close_access(account_id: UUID, as_json: bool) -> None:
     """Close webhooks to an account; deliveries that wait are cancelled."""
     _set_access(account_id, False, as_json)
+
+
+@accounts.command("sign-in-link")
+@click.argument("account_id", type=click.UUID)
+@json_option
+def sign_in_link(account_id: UUID, as_json: bool) -> None:
+    """Make a link that signs in to an account's pages.
+
+    It works once, within a day; also for somebody who has forgotten the password.
+    """
+
+    async def work(opened: Opened) -> NewLink:
+        return await opened.service.perform.change(
+            lambda transaction: opened.service.sign_in.make_link(
+                transaction, operator(), account_id
+            )
+        )
+
+    link = use(work, missing=no_account(account_id))
+    content = {"signInUrl": link.url, "expiresAt": to_text(link.expires_at)}
+    tell(as_json, content, f"{link.url}\nIt works once, until {to_text(link.expires_at)}.")
 
 
 def _set_access(account_id: UUID, enabled: bool, as_json: bool) -> None:

@@ -16,11 +16,12 @@ _TURN = UUID(int=1)
 
 @dataclass(frozen=True, slots=True)
 class FirstAccount:
-    """The keys are None when there was an account already."""
+    """The keys and the link are None when there was an account already."""
 
     account_id: UUID
     api_key: str | None = field(default=None, repr=False)
     service_key: str | None = field(default=None, repr=False)
+    sign_in_url: str | None = field(default=None, repr=False)
 
     @property
     def is_new(self) -> bool:
@@ -31,16 +32,20 @@ class FirstAccount:
             "accountId": str(self.account_id),
             "apiKey": self.api_key,
             "serviceKey": self.service_key,
-            "signInUrl": None,
+            "signInUrl": self.sign_in_url,
         }
         return shown if self.is_new else shown | {"alreadySetUp": True}
 
-    def known(self) -> dict[str, str]:
+    def keys(self) -> dict[str, str]:
         """For people."""
         keys = {"API key": self.api_key, "Service key": self.service_key}
         return {"Account": str(self.account_id)} | {
             name: key for name, key in keys.items() if key is not None
         }
+
+    def known(self) -> dict[str, str]:
+        """The keys, and where to sign in."""
+        return self.keys() | ({"Sign in at": self.sign_in_url} if self.sign_in_url else {})
 
 
 async def make_first_account(opened: Opened) -> FirstAccount:
@@ -61,4 +66,20 @@ async def _make(service: Service, transaction: Transaction) -> FirstAccount:
     service_key = await access.create_key(
         transaction, caller, None, name="First service key", scopes=SERVICE_SCOPES
     )
-    return FirstAccount(account.id, key.token, service_key.token)
+    link = await service.sign_in.make_link(transaction, caller, account.id)
+    return FirstAccount(account.id, key.token, service_key.token, link.url)
+
+
+async def entrance(opened: Opened, first: FirstAccount) -> str:
+    """Where the pages are: with a link that lets somebody in, as long as nobody has a password."""
+    sign_in, account_id = opened.service.sign_in, first.account_id
+    if first.sign_in_url is not None:
+        return first.sign_in_url
+    if await opened.service.perform.read(
+        lambda transaction: sign_in.needs_link(transaction, account_id)
+    ):
+        link = await opened.service.perform.change(
+            lambda transaction: sign_in.make_link(transaction, operator(), account_id)
+        )
+        return link.url
+    return f"{opened.settings.base_url}/settings"

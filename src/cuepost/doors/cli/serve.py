@@ -3,7 +3,7 @@
 import click
 
 import cuepost
-from cuepost.doors.cli.first_account import FirstAccount, make_first_account
+from cuepost.doors.cli.first_account import FirstAccount, entrance, make_first_account
 from cuepost.doors.cli.house import House, Opened
 from cuepost.doors.cli.output import facts
 from cuepost.settings import VARIABLES, Settings
@@ -28,8 +28,9 @@ def serve(house: House) -> None:
     """Start the whole service in one process.
 
     Without any settings it listens on http://127.0.0.1:8000 and keeps everything in
-    ./cuepost-data. The very first start makes an account and prints its keys, once. Ctrl-C or
-    SIGTERM ends it after the requests that are under way.
+    ./cuepost-data. The very first start makes an account and prints its keys, once. As long as
+    nobody has chosen a password, each start prints a link that signs in once. Ctrl-C or SIGTERM
+    ends it after the requests that are under way.
 
     \b
     Examples:
@@ -68,17 +69,18 @@ async def _greet_worker(opened: Opened) -> None:
 
 
 async def _greet(opened: Opened) -> None:
-    click.echo(_where(opened.settings))
+    click.echo(_where(opened.settings, f"{opened.settings.base_url}/settings"))
 
 
 async def _greet_and_set_up(opened: Opened) -> None:
     first = await make_first_account(opened)
     steps = _first_steps(first, opened.settings.base_url) if first.is_new else ""
-    click.echo(_where(opened.settings) + steps)
+    click.echo(_where(opened.settings, await entrance(opened, first)) + steps)
 
 
-def _where(settings: Settings) -> str:
+def _where(settings: Settings, pages: str) -> str:
     known = {
+        "Pages": pages,
         "API": settings.base_url,
         "Docs": f"{settings.base_url}/docs",
         "MCP": f"{settings.base_url}/mcp",
@@ -94,7 +96,7 @@ def _running(what_it_does: str) -> str:
 def _first_steps(first: FirstAccount, base_url: str) -> str:
     return (
         "\nThis is the first start. Keep these keys; they are shown this once.\n\n"
-        f"{facts(first.known())}\n\n"
+        f"{facts(first.keys())}\n\n"
         "A first webhook, ready to paste:\n\n"
         f"curl {base_url}/v1/webhooks \\\n"
         f"  -H 'Authorization: Bearer {first.api_key}' \\\n"

@@ -20,11 +20,11 @@ def setup(as_json: bool) -> None:
 
     The keys are printed once. On a store that has an account already nothing is changed, and
     that is said. With --json the object has accountId, apiKey, serviceKey and signInUrl; the last
-    is null as long as this version has no pages to sign in to.
+    signs in to the settings pages once, within a day.
     """
     first = use(make_first_account, migrating=True)
     if first.is_new:
-        words = f"Set up. The keys are shown this once; keep them.\n\n{facts(first.known())}"
+        words = f"Set up. This is shown once; keep the keys.\n\n{facts(first.known())}"
     else:
         words = f"Already set up; the first account is {first.account_id}."
     tell(as_json, first.as_json(), words)

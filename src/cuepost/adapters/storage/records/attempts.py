@@ -8,9 +8,26 @@ import msgspec
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import attempts
 from cuepost.domain.attempt import Attempt, Outcome, Timings
 from cuepost.domain.delivery import Trigger
+from cuepost.ports.history import AttemptFigures
+
+_FIGURES = Prepared(
+    sa.select(
+        attempts.c.delivery_id,
+        attempts.c.budget,
+        attempts.c.number,
+        attempts.c.outcome,
+        attempts.c.response_status,
+        attempts.c.duration_ms,
+    )
+    .where(
+        attempts.c.account_id == sa.bindparam("account_id"), Among(attempts.c.delivery_id, "ids")
+    )
+    .order_by(attempts.c.delivery_id, attempts.c.budget, attempts.c.number)
+)
 
 
 class AttemptRecords:
@@ -44,6 +61,17 @@ class AttemptRecords:
             sa.select(attempts).join(ranked, sa.and_(*same)).where(ranked.c.place == 1)
         )
         return {row.delivery_id: _attempt(row) for row in rows}
+
+    async def figures_of(
+        self, account_id: UUID, delivery_ids: Sequence[UUID]
+    ) -> list[AttemptFigures]:
+        if not delivery_ids:
+            return []
+        rows = await self._session.fetch(_FIGURES, account_id=account_id, ids=delivery_ids)
+        return [
+            AttemptFigures(delivery_id, budget, number, Outcome(outcome), status, duration_ms)
+            for delivery_id, budget, number, outcome, status, duration_ms in rows
+        ]
 
 
 def _row_of(attempt: Attempt) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.delivery_pages import (
+    OUTLINES,
     in_state,
     not_before,
     page_of,
@@ -29,8 +30,8 @@ from cuepost.domain.delivery import (
     DeliveryStatus,
     Trigger,
 )
-from cuepost.domain.ids import instant_of
-from cuepost.ports.history import DeliveryFilter
+from cuepost.domain.ids import instant_of, lowest_at
+from cuepost.ports.history import DeliveryFilter, Outline
 from cuepost.ports.records import Page
 
 STOPPED_AT_ONCE = 1_000
@@ -84,6 +85,14 @@ class DeliveryRecords:
             return await self._live_page(account_id, chosen, page)
         statement = page_of(account_id, chosen, page)
         return await self._complete(await self._session.all(statement))
+
+    async def outlines(
+        self, account_id: UUID, webhook_id: UUID, since: datetime, limit: int
+    ) -> list[Outline]:
+        rows = await self._session.fetch(
+            OUTLINES, account=account_id, webhook=webhook_id, lowest=lowest_at(since), most=limit
+        )
+        return [Outline(key, DeliveryStatus(status) if status else None) for key, status in rows]
 
     async def of_events(
         self, account_id: UUID, event_ids: Sequence[UUID]

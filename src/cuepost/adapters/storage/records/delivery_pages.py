@@ -6,11 +6,26 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
+from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import IN_FLIGHT, WAITING, deliveries, endpoints, queue
+from cuepost.adapters.storage.types import Id
 from cuepost.domain.delivery import LIVE, DeliveryStatus
 from cuepost.domain.ids import instant_of, lowest_at
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
+
+OUTLINES = Prepared(
+    sa.select(deliveries.c.id, deliveries.c.final_status)
+    .where(
+        deliveries.c.account_id == sa.bindparam("account"),
+        deliveries.c.webhook_id == sa.bindparam("webhook"),
+        deliveries.c.id >= sa.bindparam("lowest", type_=Id),
+    )
+    .order_by(deliveries.c.id.desc())
+    .limit(sa.bindparam("most", type_=sa.Integer))
+    # Spelled out, because for SQLite it would become one more parameter.
+    .offset(sa.literal_column("0"))
+)
 
 
 def visible(account_id: UUID) -> sa.Select[Any]:

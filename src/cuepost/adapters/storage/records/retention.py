@@ -21,8 +21,12 @@ from cuepost.adapters.storage.tables import (
     endpoints,
     events,
     idempotency_keys,
+    inbox_messages,
     queue,
     reports,
+    secret_reveals,
+    sessions,
+    sign_in_links,
     signing_secrets,
 )
 from cuepost.domain.ids import lowest_at
@@ -63,6 +67,16 @@ RULES: Mapping[Passing, Rule] = {
         audit_entries, lambda instant: audit_entries.c.id < lowest_at(instant)
     ),
     Passing.SECRETS: Rule(signing_secrets, lambda instant: signing_secrets.c.expires_at <= instant),
+    Passing.SESSIONS: Rule(sessions, lambda instant: sessions.c.expires_at <= instant),
+    Passing.SIGN_IN_LINKS: Rule(
+        sign_in_links, lambda instant: sign_in_links.c.expires_at <= instant
+    ),
+    Passing.SECRET_REVEALS: Rule(
+        secret_reveals, lambda instant: secret_reveals.c.expires_at <= instant
+    ),
+    Passing.INBOX_MESSAGES: Rule(
+        inbox_messages, lambda instant: inbox_messages.c.id < lowest_at(instant)
+    ),
 }
 
 

@@ -27,6 +27,14 @@ from cuepost.adapters.storage.tables.owned import (
     projects,
     signing_secrets,
 )
+from cuepost.adapters.storage.tables.people import (
+    inbox_messages,
+    inboxes,
+    secret_reveals,
+    sessions,
+    sign_in_links,
+    users,
+)
 
 __all__ = [
     "HALVES",
@@ -43,11 +51,17 @@ __all__ = [
     "endpoints",
     "events",
     "idempotency_keys",
+    "inbox_messages",
+    "inboxes",
     "lanes",
     "metadata",
     "projects",
     "queue",
     "reports",
+    "secret_reveals",
+    "sessions",
+    "sign_in_links",
     "signing_secrets",
+    "users",
     "workers",
 ]

@@ -1,0 +1,83 @@
+"""Who signs in to the pages, what is shown to them once, and what arrived in their test inbox."""
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.tables.metadata import metadata, one_of
+from cuepost.adapters.storage.types import Id, Instant
+from cuepost.domain.inbox import InboxAnswer
+
+users = sa.Table(
+    "users",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("email", sa.Text),
+    sa.Column("password_hash", sa.Text),
+    sa.Column("created_at", Instant, nullable=False),
+    # Whoever signs in names the e-mail alone.
+    sa.Index(None, "email", unique=True),
+    sqlite_with_rowid=False,
+)
+
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("user_id", Id, nullable=False),
+    sa.Column("digest", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("expires_at", Instant, nullable=False, index=True),
+    sa.Index(None, "digest", unique=True),
+    sqlite_with_rowid=False,
+)
+
+sign_in_links = sa.Table(
+    "sign_in_links",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("user_id", Id, nullable=False),
+    sa.Column("digest", sa.LargeBinary, nullable=False),
+    sa.Column("expires_at", Instant, nullable=False, index=True),
+    sa.Index(None, "digest", unique=True),
+    sqlite_with_rowid=False,
+)
+
+secret_reveals = sa.Table(
+    "secret_reveals",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("webhook_id", Id, nullable=False),
+    sa.Column("digest", sa.LargeBinary, nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("expires_at", Instant, nullable=False, index=True),
+    sa.Index(None, "account_id", "digest", unique=True),
+    sqlite_with_rowid=False,
+)
+
+inboxes = sa.Table(
+    "inboxes",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("token", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+    one_of("answer", InboxAnswer),
+    sa.Index(None, "token", unique=True),
+    sqlite_with_rowid=False,
+)
+
+inbox_messages = sa.Table(
+    "inbox_messages",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("headers", sa.LargeBinary, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.Column("verified_with", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False),
+    one_of("answer", InboxAnswer),
+    sa.Index(None, "id"),
+)

@@ -1,0 +1,72 @@
+"""Moving a project by hand, as the pipeline would, to see what a receiver makes of it."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from cuepost.application.audit_trail import AuditTrail
+from cuepost.application.milestone_book import Bookkeeper, Milestone
+from cuepost.domain.access import Caller, Scope
+from cuepost.domain.audit import Action
+from cuepost.domain.errors import NotFound, ProjectNotRehearsable
+from cuepost.domain.project import MOVES, Origin, ProcessingError, Project, ProjectStatus
+from cuepost.ports.store import Transaction
+
+_S = ProjectStatus
+# What leads on to a finished export; shorter than every path that a pipeline may take.
+WAY = (_S.QUEUED, _S.PROCESSING, _S.READY, _S.EXPORTING, _S.COMPLETED)
+GOALS = (_S.READY, _S.COMPLETED, _S.FAILED, _S.CANCELLED)
+REHEARSED = ProcessingError("rehearsal", "This failure was reported by hand, in the settings.")
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearse:
+    """Only for projects of the pages: those of others are moved by what really processes them."""
+
+    bookkeeper: Bookkeeper
+    audit: AuditTrail
+
+    async def advance(
+        self, transaction: Transaction, caller: Caller, project_id: UUID, to: ProjectStatus
+    ) -> Project:
+        """Every step on the way is booked, each with its event."""
+        caller.require(Scope.PROJECTS_WRITE)
+        found = await transaction.projects.lock(caller.account, [project_id])
+        if project_id not in found:
+            raise NotFound
+        project = found[project_id].require_present()
+        if project.origin is not Origin.APP:
+            raise ProjectNotRehearsable
+        book = await self.bookkeeper.open(transaction, project.account_id, {project_id: project})
+        for step in way_to(project.status, to):
+            book.projects[project_id].moved(step, book.now)
+            error = REHEARSED if step is _S.FAILED else None
+            book.enter(Milestone("", project_id, step, error=error))
+        await book.write(transaction)
+        await self.audit.note(
+            transaction, caller, Action.PROJECT_REHEARSED, caller.account, project_id, status=to
+        )
+        return book.projects[project_id]
+
+
+def way_to(status: ProjectStatus, goal: ProjectStatus) -> tuple[ProjectStatus, ...]:
+    """The steps in between, or the goal alone where it is no step ahead on the ordinary way."""
+    if status in (_S.FAILED, _S.COMPLETED) and goal is _S.COMPLETED:
+        return _S.EXPORTING, goal
+    if status in WAY and goal in WAY and WAY.index(goal) > WAY.index(status):
+        return WAY[WAY.index(status) + 1 : WAY.index(goal) + 1]
+    return (goal,)
+
+
+def goals_of(project: Project) -> tuple[ProjectStatus, ...]:
+    """Where it can be moved by hand from where it is."""
+    if project.origin is not Origin.APP:
+        return ()
+    return tuple(goal for goal in GOALS if _leads(project.status, goal))
+
+
+def _leads(status: ProjectStatus, goal: ProjectStatus) -> bool:
+    for step in way_to(status, goal):
+        if step not in MOVES[status]:
+            return False
+        status = step
+    return True

@@ -1,0 +1,82 @@
+"""A new secret at an address that shows it once, for doors that may not carry it themselves."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuepost.application.audit_trail import AuditTrail
+from cuepost.application.manage_webhooks import Unveiled
+from cuepost.domain.access import Caller, Scope
+from cuepost.domain.audit import Action
+from cuepost.domain.errors import NotFound
+from cuepost.domain.person import PASS_BYTES, compose_pass, pass_digest
+from cuepost.domain.secret_reveal import REVEAL_LIFE, SecretReveal
+from cuepost.domain.signing import SigningSecret
+from cuepost.ports.runtime import Clock, Entropy, IdSource, SecretBox
+from cuepost.ports.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class RevealOffer:
+    """Where the secret waits, and until when; whoever opens it has to sign in to the account."""
+
+    url: str
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        return f"RevealOffer(expires_at={self.expires_at})"
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    webhook_id: UUID
+    secret: SigningSecret
+
+
+@dataclass(frozen=True, slots=True)
+class RevealSecret:
+    clock: Clock
+    ids: IdSource
+    entropy: Entropy
+    box: SecretBox
+    audit: AuditTrail
+    address: Callable[[str], str]
+
+    async def offer(
+        self, transaction: Transaction, caller: Caller, unveiled: Unveiled
+    ) -> RevealOffer:
+        """In the transaction that made the secret: kept sealed, for a quarter of an hour."""
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+        now, token = self.clock.now(), compose_pass(self.entropy(PASS_BYTES))
+        reveal_id = self.ids(now)
+        reveal = SecretReveal(
+            account_id=account_id,
+            id=reveal_id,
+            webhook_id=unveiled.view.endpoint.id,
+            digest=pass_digest(token),
+            sealed=self.box.seal(unveiled.secret.key, reveal_id.bytes),
+            expires_at=now + REVEAL_LIFE,
+        )
+        await transaction.secret_reveals.add(reveal)
+        return RevealOffer(self.address(token), reveal.expires_at)
+
+    async def waiting(self, transaction: Transaction, caller: Caller, token: str) -> SecretReveal:
+        """Looking does not use it up: browsers and chat programs open addresses by themselves."""
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+        found = await transaction.secret_reveals.find(
+            account_id, pass_digest(token), self.clock.now()
+        )
+        if found is None:
+            raise NotFound("This secret was shown already, or its quarter of an hour is over.")
+        return found
+
+    async def show(self, transaction: Transaction, caller: Caller, token: str) -> Revealed:
+        reveal = await self.waiting(transaction, caller, token)
+        if not await transaction.secret_reveals.take(reveal.account_id, reveal.id):
+            raise NotFound("This secret was shown already.")
+        secret = SigningSecret(self.box.open(reveal.sealed, reveal.id.bytes))
+        await self.audit.note(
+            transaction, caller, Action.SECRET_REVEALED, reveal.account_id, reveal.webhook_id
+        )
+        return Revealed(reveal.webhook_id, secret)

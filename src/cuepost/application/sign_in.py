@@ -1,0 +1,209 @@
+"""Signing in to the settings pages: by a link that works once, or by e-mail and password."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from cuepost.application.audit_trail import AuditTrail
+from cuepost.application.perform import Perform
+from cuepost.application.sign_in_limits import SignInLimits
+from cuepost.domain.access import ACCOUNT_SCOPES, Account, Caller, Door
+from cuepost.domain.audit import Action
+from cuepost.domain.errors import EmailTaken, NotFound, WrongCredentials
+from cuepost.domain.person import (
+    LINK_LIFE,
+    PASS_BYTES,
+    SESSION_LIFE,
+    Session,
+    SignInLink,
+    User,
+    checked_email,
+    checked_password,
+    compose_pass,
+    pass_digest,
+)
+from cuepost.ports.passwords import Passwords
+from cuepost.ports.runtime import Clock, Entropy, IdSource
+from cuepost.ports.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who is signed in, as the use cases know callers."""
+
+    caller: Caller
+    user: User
+    account: Account
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """`token` goes into the cookie, and nowhere else."""
+
+    user: User
+    token: str
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        return f"NewSession({self.user.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class NewLink:
+    url: str
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        return f"NewLink(expires_at={self.expires_at})"
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    perform: Perform
+    clock: Clock
+    ids: IdSource
+    entropy: Entropy
+    audit: AuditTrail
+    passwords: Passwords
+    limits: SignInLimits
+    address: Callable[[str], str]
+
+    async def make_link(
+        self, transaction: Transaction, caller: Caller, account_id: UUID
+    ) -> NewLink:
+        """For the account's first user, who is made where there is none."""
+        now, token = self.clock.now(), compose_pass(self.entropy(PASS_BYTES))
+        if await transaction.accounts.lock(account_id) is None:
+            raise NotFound
+        known = await transaction.users.all(account_id)
+        user = known[0] if known else User(account_id, self.ids(now), now)
+        if not known:
+            await transaction.users.add(user)
+        expires_at = now + LINK_LIFE
+        link = SignInLink(account_id, self.ids(now), user.id, pass_digest(token), expires_at)
+        await transaction.sign_in_links.add(link)
+        await self.audit.note(transaction, caller, Action.LINK_MADE, account_id, user.id)
+        return NewLink(self.address(token), expires_at)
+
+    async def needs_link(self, transaction: Transaction, account_id: UUID) -> bool:
+        """Whether nobody of the account could sign in without one."""
+        known = await transaction.users.all(account_id)
+        return not any(user.can_sign_in_alone for user in known)
+
+    async def link(self, transaction: Transaction, token: str) -> SignInLink:
+        """Looking does not use it up: browsers and chat programs open addresses by themselves."""
+        found = await transaction.sign_in_links.find(pass_digest(token))
+        if found is None or found.expires_at <= self.clock.now():
+            raise NotFound("This sign-in link was used already, or is older than a day.")
+        return found
+
+    async def by_link(
+        self, transaction: Transaction, token: str, address: str | None
+    ) -> NewSession:
+        link = await self.link(transaction, token)
+        user = await transaction.users.get(link.account_id, link.user_id)
+        taken = await transaction.sign_in_links.take(link.account_id, link.id)
+        if user is None or not taken:
+            raise NotFound("This sign-in link was used already.")
+        return await self._opened(transaction, user, address, by="link")
+
+    async def by_password(self, email: str, password: str, address: str | None) -> NewSession:
+        """Whether the e-mail is unknown or the password wrong is not said, nor to be measured."""
+        email = email.strip().lower()
+        self.limits.require_patience(email, address)
+        user = await self.perform.read(lambda transaction: transaction.users.by_email(email))
+        if not await self.passwords.fits(password, user.password_hash if user else None):
+            self.limits.failed(email, address)
+            if user is not None:
+                await self._note_refusal(user, address)
+            raise WrongCredentials
+        assert user is not None
+        self.limits.succeeded(email)
+        return await self.perform.change(
+            lambda transaction: self._opened(transaction, user, address, by="password")
+        )
+
+    async def visitor(self, transaction: Transaction, token: str, address: str | None) -> Visitor:
+        """Raises NotFound for a session that has ended or never was."""
+        session = await transaction.sessions.find(pass_digest(token))
+        if session is None or not session.is_live(self.clock.now()):
+            raise NotFound
+        user = await transaction.users.get(session.account_id, session.user_id)
+        account = await transaction.accounts.get(session.account_id)
+        if user is None or account is None:
+            raise NotFound
+        caller = _caller(user, address, webhooks_enabled=account.webhooks_enabled)
+        return Visitor(caller, user, account, session)
+
+    async def sign_out(self, transaction: Transaction, visitor: Visitor) -> None:
+        session = visitor.session
+        await transaction.sessions.end(session.account_id, session.id)
+        await self.audit.note(
+            transaction, visitor.caller, Action.SIGNED_OUT, session.account_id, session.user_id
+        )
+
+    async def change_credentials(
+        self, visitor: Visitor, email: str, password: str, current_password: str
+    ) -> NewSession:
+        """Ends every session of the user and opens a new one; who has a password must know it."""
+        user, account_id = visitor.user, visitor.account.id
+        email, password = checked_email(email), checked_password(password)
+        if user.password_hash is not None:
+            self.limits.require_patience(str(user.id), visitor.caller.address)
+            if not await self.passwords.fits(current_password, user.password_hash):
+                self.limits.failed(str(user.id), visitor.caller.address)
+                raise WrongCredentials("The current password is another one.")
+        changed = user.with_credentials(email, await self.passwords.hashed(password))
+
+        async def change(transaction: Transaction) -> NewSession:
+            holder = await transaction.users.by_email(email)
+            if holder is not None and holder.id != user.id:
+                raise EmailTaken
+            await transaction.users.save(changed)
+            await transaction.sessions.end_of_user(account_id, user.id)
+            await self.audit.note(
+                transaction, visitor.caller, Action.CREDENTIALS_CHANGED, account_id, user.id
+            )
+            return await self._new_session(transaction, changed)
+
+        return await self.perform.change(change)
+
+    async def _opened(
+        self, transaction: Transaction, user: User, address: str | None, *, by: str
+    ) -> NewSession:
+        made = await self._new_session(transaction, user)
+        caller = _caller(user, address, webhooks_enabled=False)
+        await self.audit.note(
+            transaction, caller, Action.SIGNED_IN, user.account_id, user.id, by=by
+        )
+        return made
+
+    async def _new_session(self, transaction: Transaction, user: User) -> NewSession:
+        now, token = self.clock.now(), compose_pass(self.entropy(PASS_BYTES))
+        expires_at = now + SESSION_LIFE
+        session = Session(
+            user.account_id, self.ids(now), user.id, pass_digest(token), now, expires_at
+        )
+        await transaction.sessions.add(session)
+        return NewSession(user, token, expires_at)
+
+    async def _note_refusal(self, user: User, address: str | None) -> None:
+        caller = _caller(user, address, webhooks_enabled=False)
+        await self.perform.change(
+            lambda transaction: self.audit.note(
+                transaction, caller, Action.SIGN_IN_REFUSED, user.account_id, user.id
+            )
+        )
+
+
+def _caller(user: User, address: str | None, *, webhooks_enabled: bool) -> Caller:
+    return Caller(
+        door=Door.PAGES,
+        actor=f"user:{user.id}",
+        account_id=user.account_id,
+        scopes=ACCOUNT_SCOPES,
+        webhooks_enabled=webhooks_enabled,
+        address=address,
+    )

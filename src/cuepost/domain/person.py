@@ -1,0 +1,100 @@
+"""People who sign in to the settings pages: users, their sessions, and links that work once."""
+
+import hashlib
+import re
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from cuepost.domain.errors import FieldError, Invalid
+
+PASS_BYTES = 32
+SESSION_LIFE = timedelta(days=14)
+LINK_LIFE = timedelta(hours=24)
+SHORTEST_PASSWORD = 10
+LONGEST_PASSWORD = 200
+LONGEST_EMAIL = 254
+
+_EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+\.[^@\s\x00-\x1f\x7f.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody of an account; without e-mail and password only a one-time link lets them in."""
+
+    account_id: UUID
+    id: UUID
+    created_at: datetime
+    email: str | None = None
+    password_hash: str | None = None
+
+    @property
+    def can_sign_in_alone(self) -> bool:
+        return self.email is not None and self.password_hash is not None
+
+    def with_credentials(self, email: str, password_hash: str) -> "User":
+        return replace(self, email=email, password_hash=password_hash)
+
+    def __repr__(self) -> str:
+        return f"User({self.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    account_id: UUID
+    id: UUID
+    user_id: UUID
+    digest: bytes
+    created_at: datetime
+    expires_at: datetime
+
+    def is_live(self, now: datetime) -> bool:
+        return self.expires_at > now
+
+    def __repr__(self) -> str:
+        return f"Session({self.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class SignInLink:
+    account_id: UUID
+    id: UUID
+    user_id: UUID
+    digest: bytes
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        return f"SignInLink({self.id})"
+
+
+def compose_pass(secret: bytes) -> str:
+    """What a cookie or a link carries; the store keeps its digest alone."""
+    return urlsafe_b64encode(secret).decode().rstrip("=")
+
+
+def pass_digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+
+
+def checked_email(text: str) -> str:
+    """In lower case; letters apart, an address is what its owner typed."""
+    email = text.strip().lower()
+    if len(email) > LONGEST_EMAIL or not _EMAIL.fullmatch(email):
+        raise Invalid(
+            FieldError("email", "email_invalid", "Write an e-mail address such as ada@example.com.")
+        )
+    return email
+
+
+def checked_password(text: str) -> str:
+    if not SHORTEST_PASSWORD <= len(text) <= LONGEST_PASSWORD:
+        raise Invalid(
+            FieldError(
+                "password",
+                "password_length",
+                f"Choose {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters; "
+                "a few words in a row are easy to remember.",
+            )
+        )
+    return text

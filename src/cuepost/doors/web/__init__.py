@@ -1,0 +1,1 @@
+"""The settings pages: server-rendered, usable without JavaScript, under a strict policy."""

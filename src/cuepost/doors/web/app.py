@@ -1,0 +1,63 @@
+"""Assembles the pages as routes, for the application that they are mounted in."""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from starlette.routing import BaseRoute, Route
+
+from cuepost.application.service import Service
+from cuepost.doors.web import (
+    bulk_retries,
+    deliveries,
+    endpoints,
+    entrance,
+    inbox,
+    keys,
+    live_rows,
+    projects,
+    records,
+    secrets_once,
+)
+from cuepost.doors.web.doctor import WITHOUT, Diagnose, DoctorPage
+from cuepost.doors.web.gate import Gate
+from cuepost.doors.web.protection import Cookies
+from cuepost.doors.web.static_files import serve_static
+from cuepost.doors.web.visit import House, PageRoute
+
+# In this order: an address such as /settings/webhooks/new is no id.
+PAGES: tuple[PageRoute, ...] = (
+    *entrance.ROUTES,
+    *secrets_once.ROUTES,
+    *live_rows.ROUTES,
+    *bulk_retries.ROUTES,
+    *deliveries.ROUTES,
+    *endpoints.ROUTES,
+    *projects.ROUTES,
+    *keys.ROUTES,
+    *records.ROUTES,
+    *inbox.ROUTES,
+)
+
+
+def create_pages(
+    service: Service,
+    *,
+    base_url: str,
+    is_stopping: Callable[[], bool] = lambda: False,
+    diagnose: Diagnose | None = None,
+) -> list[BaseRoute]:
+    """`is_stopping` ends what would otherwise stream on while the process waits to leave.
+
+    `diagnose` is the signature doctor's, where there is one.
+    """
+    parts = urlsplit(base_url)
+    house = House(
+        service, base_url, parts.path.rstrip("/"), Cookies(parts.scheme == "https"), is_stopping
+    )
+    routes: list[BaseRoute] = [Route("/static/{name:path}", serve_static, methods=["GET"])]
+    doctor = DoctorPage(diagnose).routes() if diagnose else WITHOUT
+    routes += [
+        Route(page.path, Gate(page, house).__call__, methods=["GET", "POST"])
+        for page in (*PAGES, *doctor)
+    ]
+    return routes

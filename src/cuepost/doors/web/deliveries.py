@@ -1,0 +1,166 @@
+"""Deliveries: the list with its filters and search, one with all its attempts, and retrying."""
+
+from collections.abc import Sequence
+from shlex import quote
+
+from starlette.responses import Response
+
+from cuepost.application.browse_history import DeliveryDetail, Searched
+from cuepost.application.manage_webhooks import EndpointView
+from cuepost.domain.attempt import EXPLANATIONS, Attempt, Outcome
+from cuepost.domain.delivery import FINAL, DeliveryStatus
+from cuepost.domain.event_catalog import CATALOG
+from cuepost.doors.web import charts, sentences
+from cuepost.doors.web.delivery_filters import CLASSES, Chosen, chosen, uuid_in
+from cuepost.doors.web.endpoints import LIST, MOST_SHOWN, ONE
+from cuepost.doors.web.visit import PageRoute, Visit
+from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
+
+ALL = "/settings/deliveries"
+DELIVERY = f"{ONE}/deliveries/{{delivery_id}}"
+ROWS = 20
+
+
+async def show_all(visit: Visit) -> Response:
+    return await _list(visit, of_endpoint=False)
+
+
+async def show_of_endpoint(visit: Visit) -> Response:
+    return await _list(visit, of_endpoint=True)
+
+
+async def _list(visit: Visit, *, of_endpoint: bool) -> Response:
+    if visit.query("q"):
+        return await _search(visit)
+    picked = chosen(visit, visit.id("webhook_id") if of_endpoint else None)
+
+    async def look(transaction: Transaction) -> tuple[Searched, Sequence[EndpointView]]:
+        return await rows(visit, transaction, picked), await visit.service.webhooks.page(
+            transaction, visit.caller, Page(MOST_SHOWN)
+        )
+
+    found, endpoints = await visit.see(look)
+    return _list_page(visit, picked, found, endpoints, of_endpoint=of_endpoint)
+
+
+async def rows(visit: Visit, transaction: Transaction, picked: Chosen) -> Searched:
+    return await visit.service.history.search(
+        transaction, visit.caller, picked.deliveries, picked.end, Page(ROWS, picked.before)
+    )
+
+
+def _list_page(
+    visit: Visit,
+    picked: Chosen,
+    found: Searched,
+    endpoints: Sequence[EndpointView],
+    *,
+    of_endpoint: bool,
+    sought: str = "",
+) -> Response:
+    here = f"{LIST}/{picked.deliveries.webhook_id}/deliveries" if of_endpoint else ALL
+    return visit.page(
+        "deliveries/list.html",
+        section="webhooks" if of_endpoint else "deliveries",
+        found=found,
+        picked=picked,
+        urls={view.endpoint.id: view.endpoint.url for view in endpoints},
+        endpoints=endpoints,
+        of_endpoint=of_endpoint,
+        here=here,
+        statuses=list(DeliveryStatus),
+        outcomes=list(Outcome),
+        classes=CLASSES,
+        types=[entry.name for entry in CATALOG],
+        sought=sought,
+    )
+
+
+async def _search(visit: Visit) -> Response:
+    sought = visit.query("q")
+    wanted = uuid_in(sought)
+    if wanted is not None:
+        found = await visit.see(
+            lambda transaction: visit.service.history.find(transaction, visit.caller, wanted)
+        )
+        if found.delivery is not None:
+            return visit.go(f"{LIST}/{found.delivery.webhook_id}/deliveries/{found.delivery.id}")
+        if found.event_id is not None:
+            return visit.go(f"{ALL}?event={found.event_id}")
+        if found.project_id is not None:
+            return visit.go(f"{ALL}?project={found.project_id}")
+    endpoints = await visit.see(
+        lambda transaction: visit.service.webhooks.page(transaction, visit.caller, Page(MOST_SHOWN))
+    )
+    picked = chosen(visit, None)
+    return _list_page(
+        visit, picked, Searched((), None), endpoints, of_endpoint=False, sought=sought
+    )
+
+
+async def show(visit: Visit) -> Response:
+    webhook_id, delivery_id = visit.id("webhook_id"), visit.id("delivery_id")
+
+    async def look(transaction: Transaction) -> tuple[DeliveryDetail, EndpointView]:
+        service, caller = visit.service, visit.caller
+        view = await service.webhooks.get(transaction, caller, webhook_id)
+        return await service.history.delivery(transaction, caller, webhook_id, delivery_id), view
+
+    detail, view = await visit.see(look)
+    attempts = detail.attempts
+    last = attempts[-1] if attempts else None
+    return visit.page(
+        "deliveries/show.html",
+        section="deliveries",
+        view=view,
+        delivery=detail.delivery,
+        event=detail.event,
+        attempts=[(each, charts.waterfall(each)) for each in reversed(attempts)],
+        said=sentences.of_delivery(detail.delivery, last, visit.house.now()),
+        explanations=EXPLANATIONS,
+        curl=_curl(view.endpoint.url, last, detail.event.body) if last else None,
+        is_final=detail.delivery.status in FINAL,
+    )
+
+
+async def show_progress(visit: Visit) -> Response:
+    """A small part of a page that asks for itself again until the delivery has ended."""
+    webhook_id, delivery_id = visit.id("webhook_id"), visit.id("delivery_id")
+    detail = await visit.see(
+        lambda transaction: visit.service.history.delivery(
+            transaction, visit.caller, webhook_id, delivery_id
+        )
+    )
+    where = f"{LIST}/{webhook_id}/deliveries/{delivery_id}"
+    if not visit.is_fragment:
+        return visit.go(where)
+    last = detail.attempts[-1] if detail.attempts else None
+    said = sentences.of_delivery(detail.delivery, last, visit.house.now())
+    return visit.page("fragments/progress.html", delivery=detail.delivery, where=where, said=said)
+
+
+async def retry(visit: Visit) -> Response:
+    webhook_id, delivery_id = visit.id("webhook_id"), visit.id("delivery_id")
+    await visit.do(
+        lambda transaction: visit.service.redeliver.one(
+            transaction, visit.caller, webhook_id, delivery_id
+        )
+    )
+    return visit.go(f"{LIST}/{webhook_id}/deliveries/{delivery_id}", "retried")
+
+
+def _curl(url: str, attempt: Attempt, body: bytes) -> str:
+    lines = [f"curl -X POST {quote(url)}"]
+    lines += [f"  -H {quote(f'{name}: {value}')}" for name, value in attempt.request_headers]
+    lines.append(f"  --data-raw {quote(body.decode())}")
+    return " \\\n".join(lines)
+
+
+ROUTES = (
+    PageRoute(ALL, get=show_all),
+    PageRoute(f"{ONE}/deliveries", get=show_of_endpoint),
+    PageRoute(DELIVERY, get=show),
+    PageRoute(f"{DELIVERY}/progress", get=show_progress),
+    PageRoute(f"{DELIVERY}/retry", post=retry),
+)

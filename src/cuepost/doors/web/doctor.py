@@ -1,0 +1,100 @@
+"""The signature doctor: why a delivery does not verify. Nothing that is pasted here is kept."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from starlette.responses import Response
+
+from cuepost.domain.errors import NotFound
+from cuepost.doors.web.delivery_filters import uuid_in
+from cuepost.doors.web.visit import PageRoute, Visit
+
+HERE = "/settings/doctor"
+
+
+class Diagnosis(Protocol):
+    @property
+    def sentence(self) -> str: ...
+    @property
+    def remedy(self) -> str: ...
+    @property
+    def is_valid(self) -> bool: ...
+
+
+class Diagnose(Protocol):
+    def __call__(
+        self,
+        headers: str,
+        body: str,
+        secrets: Iterable[str],
+        *,
+        now: float | None = None,
+        computed: str | None = None,
+    ) -> Diagnosis: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pasted:
+    headers: str = ""
+    body: str = ""
+    computed: str = ""
+    # Of a delivery from the list: it is judged as if it had just arrived.
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorPage:
+    diagnose: Diagnose
+
+    async def show(self, visit: Visit) -> Response:
+        return _page(visit, await _picked(visit), None)
+
+    async def examine(self, visit: Visit) -> Response:
+        form = visit.form
+        pasted = Pasted(
+            form.text("headers"),
+            # Browsers send the line ends of a text field as CRLF, whatever was pasted.
+            form.text("body").replace("\r\n", "\n"),
+            form.text("computed").strip(),
+            form.text("at"),
+        )
+        found = self.diagnose(
+            pasted.headers,
+            pasted.body,
+            form.text("secrets").split(),
+            now=float(pasted.at) if pasted.at.isdecimal() else visit.house.now().timestamp(),
+            computed=pasted.computed or None,
+        )
+        return _page(visit, pasted, found)
+
+    def routes(self) -> tuple[PageRoute, ...]:
+        return (PageRoute(HERE, get=self.show, post=self.examine),)
+
+
+async def show_nothing(visit: Visit) -> Response:
+    return visit.page("doctor_missing.html", section="doctor")
+
+
+WITHOUT = (PageRoute(HERE, get=show_nothing),)
+
+
+async def _picked(visit: Visit) -> Pasted:
+    """The last attempt of a delivery, exactly as it was sent."""
+    webhook_id, delivery_id = uuid_in(visit.query("webhook")), uuid_in(visit.query("delivery"))
+    if webhook_id is None or delivery_id is None:
+        return Pasted()
+    detail = await visit.see(
+        lambda transaction: visit.service.history.delivery(
+            transaction, visit.caller, webhook_id, delivery_id
+        )
+    )
+    if not detail.attempts:
+        raise NotFound("This delivery has no attempt yet whose signature could be checked.")
+    sent = dict(detail.attempts[-1].request_headers)
+    lines = [f"{name}: {sent[name]}" for name in sent if name.startswith("webhook-")]
+    return Pasted("\n".join(lines), detail.event.body.decode(), "", sent["webhook-timestamp"])
+
+
+def _page(visit: Visit, pasted: Pasted, found: Diagnosis | None) -> Response:
+    return visit.page("doctor.html", section="doctor", pasted=pasted, found=found)

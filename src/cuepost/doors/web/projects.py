@@ -1,0 +1,147 @@
+"""Projects: create, status, events, results; and milestones by hand, to see a receiver work."""
+
+from starlette.responses import Response
+
+from cuepost.application.browse_history import EventView
+from cuepost.application.project_result import ProjectResult
+from cuepost.application.rehearse import goals_of
+from cuepost.domain.errors import Conflict, FieldError, Gone, Invalid, NotFound
+from cuepost.domain.project import MOVES, Origin, Project, ProjectKind, ProjectStatus
+from cuepost.doors.web.delivery_filters import instant_in, uuid_in
+from cuepost.doors.web.visit import PageRoute, Visit
+from cuepost.ports.history import EventFilter
+from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
+
+ALL = "/settings/projects"
+ONE = "/settings/projects/{project_id}"
+ROWS = 20
+EVENTS = 20
+LONGEST_NAME = 200
+
+
+async def show_all(visit: Visit) -> Response:
+    return await _list(visit, ())
+
+
+async def create(visit: Visit) -> Response:
+    form, now = visit.form, visit.house.now()
+    name, expires = form.text("name").strip(), form.text("expires").strip()
+    until = instant_in(expires)
+    errors = []
+    if not 1 <= len(name) <= LONGEST_NAME:
+        errors.append(FieldError("name", "name_length", "Give it a name of 1 to 200 signs."))
+    if expires and (until is None or until <= now):
+        errors.append(FieldError("expires", "expiry_in_the_past", "Choose a time to come."))
+    if errors:
+        return await _list(visit, tuple(errors))
+    transcript = form.text("kind") == ProjectKind.TRANSCRIPT
+    made = await visit.do(
+        lambda transaction: visit.service.projects.create(
+            transaction,
+            visit.caller,
+            name=name,
+            kind=ProjectKind.TRANSCRIPT if transcript else ProjectKind.VIDEO,
+            origin=Origin.APP,
+            access_expires_at=until,
+        )
+    )
+    return visit.go(f"{ALL}/{made.id}", "project-created")
+
+
+async def show(visit: Visit) -> Response:
+    project_id = visit.id("project_id")
+
+    async def look(
+        transaction: Transaction,
+    ) -> tuple[Project, ProjectResult | None, list[EventView]]:
+        service, caller = visit.service, visit.caller
+        project = await service.projects.get(transaction, caller, project_id)
+        try:
+            result = await service.results.get(transaction, caller, project_id)
+        except (Conflict, Gone):
+            result = None
+        events = []
+        if caller.webhooks_enabled:
+            events = await service.history.events(
+                transaction, caller, EventFilter(project_id=project_id), Page(EVENTS)
+            )
+        return project, result, events
+
+    project, result, events = await visit.see(look)
+    return visit.page(
+        "projects/show.html",
+        section="projects",
+        project=project,
+        result=result,
+        events=events,
+        goals=goals_of(project),
+        moves=MOVES[project.status],
+        has_expired=project.has_expired(visit.house.now()),
+    )
+
+
+async def advance(visit: Visit) -> Response:
+    project_id, to = visit.id("project_id"), visit.form.text("to")
+    if to not in list(ProjectStatus):
+        raise NotFound
+    await visit.do(
+        lambda transaction: visit.service.rehearse.advance(
+            transaction, visit.caller, project_id, ProjectStatus(to)
+        )
+    )
+    return visit.go(f"{ALL}/{project_id}", "project-moved")
+
+
+async def export(visit: Visit) -> Response:
+    project_id = visit.id("project_id")
+    await visit.do(
+        lambda transaction: visit.service.projects.export(transaction, visit.caller, project_id)
+    )
+    return visit.go(f"{ALL}/{project_id}", "project-moved")
+
+
+async def cancel(visit: Visit) -> Response:
+    project_id = visit.id("project_id")
+    await visit.do(
+        lambda transaction: visit.service.projects.cancel(transaction, visit.caller, project_id)
+    )
+    return visit.go(f"{ALL}/{project_id}", "project-moved")
+
+
+async def delete(visit: Visit) -> Response:
+    project_id = visit.id("project_id")
+    if visit.form.text("sure") != "yes":
+        raise Invalid(FieldError("sure", "not_sure", "Tick the box to delete the project."))
+    await visit.do(
+        lambda transaction: visit.service.projects.delete(transaction, visit.caller, project_id)
+    )
+    return visit.go(ALL, "project-deleted")
+
+
+async def _list(visit: Visit, errors: tuple[FieldError, ...]) -> Response:
+    before = uuid_in(visit.query("before"))
+    found = await visit.see(
+        lambda transaction: visit.service.projects.page(
+            transaction, visit.caller, Page(ROWS + 1, before)
+        )
+    )
+    return visit.page(
+        "projects/list.html",
+        422 if errors else 200,
+        section="projects",
+        projects=found[:ROWS],
+        further=found[ROWS - 1].id if len(found) > ROWS else None,
+        errors=errors,
+        name=visit.form.text("name"),
+    )
+
+
+ROUTES = (
+    PageRoute(ALL, get=show_all, post=create),
+    PageRoute(ONE, get=show),
+    PageRoute(f"{ONE}/advance", post=advance),
+    PageRoute(f"{ONE}/export", post=export),
+    PageRoute(f"{ONE}/cancel", post=cancel),
+    PageRoute(f"{ONE}/delete", post=delete),
+)

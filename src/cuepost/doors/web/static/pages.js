@@ -1,0 +1,120 @@
+// Times in the viewer's zone, countdowns, copying, live rows. Every page works without it.
+"use strict";
+
+document.documentElement.classList.add("js");
+
+const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+function localise(within) {
+  for (const time of within.querySelectorAll("time[datetime]:not([data-local])")) {
+    time.textContent = dayAndTime.format(new Date(time.dateTime));
+    time.dataset.local = "";
+  }
+}
+
+function span(milliseconds) {
+  let seconds = Math.max(Math.round(milliseconds / 1000), 0);
+  const parts = [];
+  for (const [unit, length] of [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]]) {
+    if (seconds >= length || parts.length) {
+      parts.push(`${Math.floor(seconds / length)} ${unit}`);
+      seconds %= length;
+    }
+  }
+  return parts.slice(0, 2).filter((part) => !part.startsWith("0 ")).join(" ") || "0 s";
+}
+
+function countDown() {
+  for (const each of document.querySelectorAll("[data-until]")) {
+    const left = new Date(each.dataset.until) - Date.now();
+    each.textContent = left > 0 ? `in ${span(left)}` : "now";
+  }
+}
+
+function announce(sentence) {
+  document.getElementById("announcer").textContent = sentence;
+}
+
+async function copy(button) {
+  const text = document.getElementById(button.dataset.copy).textContent;
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+    announce("Copied to the clipboard.");
+  } catch {
+    button.textContent = "Select and copy by hand";
+    getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
+  }
+  setTimeout(() => { button.textContent = before; }, 2000);
+}
+
+function parsedRow(html) {
+  const holder = document.createElement("template");
+  holder.innerHTML = html.trim();
+  return holder.content.querySelector("tr");
+}
+
+function watch(body) {
+  const toggle = document.querySelector("[data-live-toggle]");
+  const state = document.querySelector("[data-live-state]");
+  let source = null;
+
+  function take(message) {
+    const { id, html } = JSON.parse(message.data);
+    const row = parsedRow(html), known = document.getElementById(`row-${id}`);
+    localise(row);
+    if (known) {
+      if (known.innerHTML !== row.innerHTML) known.replaceWith(row);
+    } else {
+      row.classList.add("fresh");
+      setTimeout(() => row.classList.remove("fresh"), 3000);
+      const newer = [...body.rows].find((each) => each.id < row.id);
+      body.insertBefore(row, newer ?? null);
+      while (body.rows.length > Number(body.dataset.most)) body.deleteRow(-1);
+      document.querySelector("[data-live-empty]")?.remove();
+    }
+    countDown();
+  }
+
+  function start() {
+    source = new EventSource(body.dataset.live);
+    source.addEventListener("row", take);
+    source.addEventListener("open", () => { state.textContent = "Live: rows appear by themselves."; });
+    source.addEventListener("error", () => { state.textContent = "Connecting again …"; });
+    toggle.textContent = "Pause";
+    toggle.setAttribute("aria-pressed", "false");
+  }
+
+  function pause() {
+    source.close();
+    source = null;
+    toggle.textContent = "Go on";
+    toggle.setAttribute("aria-pressed", "true");
+    state.textContent = "Paused.";
+  }
+
+  toggle.addEventListener("click", () => (source ? pause() : start()));
+  addEventListener("pagehide", () => source?.close());
+  start();
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (button) copy(button);
+});
+
+// What is swapped in anew keeps open what was open.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const kept = event.detail.target.closest("[data-keep-open]");
+  if (!kept) return;
+  const open = [...kept.querySelectorAll("details[open]")].map((each) => each.id);
+  if (kept.contains(document.activeElement) || open.length) event.detail.shouldSwap = false;
+});
+document.addEventListener("htmx:sendError", () => announce("The server cannot be reached; try again."));
+document.addEventListener("htmx:afterSettle", () => { localise(document); countDown(); });
+
+localise(document);
+countDown();
+setInterval(countDown, 1000);
+for (const body of document.querySelectorAll("[data-live]")) watch(body);

@@ -1,0 +1,55 @@
+"""The way to the test inbox: through the store, without opening a connection to anywhere."""
+
+from dataclasses import dataclass
+from time import perf_counter
+
+from cuepost.application.perform import Perform
+from cuepost.application.receive_in_inbox import ReceiveInInbox
+from cuepost.domain.attempt import Outcome, Timings
+from cuepost.domain.inbox import InboxAnswer
+from cuepost.ports.runtime import Clock
+from cuepost.ports.store import Contention, StoreUnavailable
+from cuepost.ports.transport import Exchange, Request, Transport
+
+_JSON = (("content-type", "application/json"),)
+_ANSWERS = {
+    InboxAnswer.OK: (200, _JSON, b'{"received":true}'),
+    InboxAnswer.NOT_FOUND: (404, _JSON, b'{"error":"no such path here"}'),
+    InboxAnswer.SERVER_ERROR: (500, _JSON, b'{"error":"told to fail"}'),
+    InboxAnswer.REDIRECT: (302, (("location", "https://example.com/moved"),), b""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class InboxTransport:
+    """Hands deliveries for the inbox over to it, and all others to the way out."""
+
+    outside: Transport
+    inbox: ReceiveInInbox
+    perform: Perform
+    clock: Clock
+
+    async def send(self, request: Request) -> Exchange:
+        if request.url.inbox is None:
+            return await self.outside.send(request)
+        began = perf_counter()
+        answer = await self._taken_in(request.url.inbox, request)
+        if answer is InboxAnswer.SLOW:
+            await self.clock.wait(request.timeout_seconds)
+            return Exchange(request.timeout_seconds * 1000, Timings(), fault=Outcome.TIMEOUT)
+        took = (perf_counter() - began) * 1000
+        if answer is None or answer is InboxAnswer.CLOSE:
+            return Exchange(took, Timings(), fault=Outcome.CONNECT_ERROR)
+        status, headers, body = _ANSWERS[answer]
+        timings = Timings(first_byte_ms=took)
+        return Exchange(took, timings, status=status, headers=headers, body=body)
+
+    async def _taken_in(self, token: str, request: Request) -> InboxAnswer | None:
+        try:
+            return await self.perform.change(
+                lambda transaction: self.inbox.take_in(
+                    transaction, token, request.headers, request.body
+                )
+            )
+        except (Contention, StoreUnavailable):
+            return None

@@ -1,0 +1,23 @@
+"""Test inboxes and what has arrived in them."""
+
+from typing import Protocol
+from uuid import UUID
+
+from cuepost.domain.inbox import Inbox, InboxAnswer, InboxMessage
+from cuepost.ports.records import Page
+
+
+class Inboxes(Protocol):
+    async def add(self, inbox: Inbox) -> None:
+        """Unless the account has one already."""
+        ...
+
+    async def get(self, account_id: UUID) -> Inbox | None: ...
+    async def by_token(self, token: str) -> Inbox | None: ...
+    async def set_answer(self, account_id: UUID, answer: InboxAnswer) -> None: ...
+    async def keep(self, message: InboxMessage, most: int) -> None:
+        """Add it, and forget the oldest ones beyond that many."""
+        ...
+
+    async def messages(self, account_id: UUID, page: Page) -> list[InboxMessage]: ...
+    async def clear(self, account_id: UUID) -> None: ...

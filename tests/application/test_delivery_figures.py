@@ -1,0 +1,69 @@
+"""Figures for charts: of the last day, or of the newest ones where there were very many."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from cuepost.application import delivery_figures
+from cuepost.domain.attempt import Outcome
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.domain.errors import WebhooksNotEnabled
+from tests.application.world import World
+from tests.support.records import Records
+
+
+async def ended(world: World, outcome: Outcome, status: int | None, millis: float) -> None:
+    delivery = await world.complete()
+    attempt = Records(world.clock, world.ids).attempt(
+        delivery, outcome=outcome, response_status=status, duration_ms=millis
+    )
+    await world.do(lambda t: t.attempts.add([attempt]))
+    good = outcome is Outcome.DELIVERED
+    await world.end(delivery, DeliveryStatus.DELIVERED if good else DeliveryStatus.FAILED)
+
+
+async def busy_endpoint(world: World) -> UUID:
+    webhook_id = (await world.endpoint()).view.endpoint.id
+    await ended(world, Outcome.DELIVERED, 200, 10)
+    world.clock.advance(hours=25)
+    for millis in (20, 30, 40):
+        await ended(world, Outcome.DELIVERED, 204, millis)
+    await ended(world, Outcome.TIMEOUT, None, 15_000)
+    world.clock.advance(hours=1)
+    return webhook_id
+
+
+async def test_a_page_shows_the_last_day(world: World) -> None:
+    webhook_id = await busy_endpoint(world)
+    figures = await world.see(world.service.figures.of_endpoint, world.owner, webhook_id)
+    now = world.clock.now()
+    assert (figures.since, figures.until) == (now - timedelta(days=1), now)
+    assert figures.counts == {DeliveryStatus.DELIVERED: 3, DeliveryStatus.FAILED: 1}
+    assert figures.outcomes == {Outcome.DELIVERED: 3, Outcome.TIMEOUT: 1}
+    assert figures.classes == {"2xx": 3, "none": 1}
+    assert (figures.p50_ms, figures.p95_ms) == (30, 15_000)
+    assert (figures.success_rate, figures.total) == (0.75, 4)
+    assert [bar.total for bar in figures.bars] == [0] * 23 + [4]
+
+
+async def test_a_busy_endpoint_is_judged_by_its_newest_deliveries(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    webhook_id = await busy_endpoint(world)
+    monkeypatch.setattr(delivery_figures, "IN_A_LIST", 2)
+    found = await world.see(world.service.figures.of_endpoints, world.owner, [webhook_id])
+    assert found[webhook_id].total == 2
+    assert found[webhook_id].since > world.clock.now() - timedelta(hours=2)
+
+
+async def test_an_idle_endpoint_has_no_rate(world: World) -> None:
+    webhook_id = (await world.endpoint()).view.endpoint.id
+    figures = await world.see(world.service.figures.of_endpoint, world.owner, webhook_id)
+    assert (figures.total, figures.success_rate, figures.p50_ms) == (0, None, None)
+
+
+async def test_figures_are_for_accounts_with_access(world: World) -> None:
+    closed = await world.new_owner(webhooks_enabled=False)
+    with pytest.raises(WebhooksNotEnabled):
+        await world.see(world.service.figures.of_endpoints, closed, [])

@@ -1,0 +1,36 @@
+"""A browser for all of these tests, and services for them to look at."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.support.browser import opened_browser
+from tests.support.furnished_pages import Furnished, furnished
+from tests.support.service_process import ServiceProcess, free_port
+
+LINK = re.compile(r"http://\S+/sign-in/[A-Za-z0-9_-]+")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with opened_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def printed_link(tmp_path: Path) -> Iterator[str]:
+    """Of a service that has just been started for the first time."""
+    settings = {"DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port())}
+    with ServiceProcess(settings) as service:
+        found = LINK.search(service.greeting)
+        assert found is not None
+        yield found[0]
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Furnished]:
+    with furnished(tmp_path_factory.mktemp("furnished")) as made:
+        yield made

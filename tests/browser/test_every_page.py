@@ -1,0 +1,106 @@
+"""Every page in every dress: what axe-core says, what the console says, what it weighs."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Response
+
+from tests.support.browser import complaints_of, opened_context, violations
+from tests.support.furnished_pages import Furnished
+
+pytestmark = pytest.mark.timeout(180)
+
+DRESSES = [(1280, False), (1280, True), (390, False), (390, True)]
+MOST_BYTES = 150_000
+OPEN_ALL = "for (const each of document.querySelectorAll('main details')) each.open = true"
+NOT_FOUND = "the server responded with a status of 404"
+
+
+@pytest.fixture(params=DRESSES, ids=lambda dress: f"{dress[0]}-{'dark' if dress[1] else 'light'}")
+def context(
+    request: pytest.FixtureRequest, browser: Browser, house: Furnished
+) -> Iterator[BrowserContext]:
+    width, dark = request.param
+    with opened_context(browser, width=width, dark=dark) as opened:
+        yield opened
+
+
+def sign_in(page: Page, house: Furnished) -> None:
+    page.goto(house.sign_in_link())
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Webhooks").wait_for()
+
+
+def test_no_page_has_a_violation_or_a_complaint_or_scrolls_sideways(
+    context: BrowserContext, house: Furnished
+) -> None:
+    page = context.new_page()
+    said = complaints_of(page)
+    faults: dict[str, object] = {}
+    page.goto(f"{house.base_url}/sign-in")
+    faults["sign-in"] = violations(page)
+    sign_in(page, house)
+    for name, path in house.paths.items():
+        page.goto(house.base_url + path)
+        page.evaluate(OPEN_ALL)
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        if found := violations(page) + ([f"{wide} px too wide"] if wide > 0 else []):
+            faults[name] = found
+    assert {name: found for name, found in faults.items() if found} == {}
+    assert [each for each in said if NOT_FOUND not in each] == []
+
+
+def test_a_page_with_all_it_needs_weighs_less_than_150_kilobytes(
+    browser: Browser, house: Furnished
+) -> None:
+    heaviest: dict[str, int] = {}
+    with opened_context(browser) as first:
+        signed = first.new_page()
+        sign_in(signed, house)
+        state = first.storage_state()
+    for name in ("webhooks", "webhook", "deliveries", "delivery-failed", "audit", "event-types"):
+        context = browser.new_context(storage_state=state)
+        page, weights = context.new_page(), []
+        page.on("requestfinished", lambda each: weights.append(each.sizes()))  # noqa: B023  # used before the next turn
+        page.goto(house.base_url + house.paths[name])
+        page.wait_for_timeout(300)
+        heaviest[name] = sum(
+            each["responseBodySize"] + each["responseHeadersSize"] for each in weights
+        )
+        context.close()
+    assert max(heaviest.values()) < MOST_BYTES, heaviest
+    assert min(heaviest.values()) > 10_000, heaviest
+
+
+def test_what_a_hostile_receiver_answered_does_nothing(browser: Browser, house: Furnished) -> None:
+    with opened_context(browser) as context:
+        page = context.new_page()
+        said = complaints_of(page)
+        sign_in(page, house)
+        page.goto(house.base_url + house.paths["delivery-failed"])
+        page.evaluate(OPEN_ALL)
+        assert page.get_by_text('<script>document.title = "owned"</script>').count() > 0
+        assert page.locator("main script, main img, main style, main [onload]").count() == 0
+        assert page.title().startswith("Delivery of project.completed")
+        assert page.locator("main pre").first.is_visible()
+        assert said == []
+
+
+def test_the_policy_is_on_every_page_and_allows_nothing_inline(
+    browser: Browser, house: Furnished
+) -> None:
+    answers: list[Response] = []
+    with opened_context(browser) as context:
+        page = context.new_page()
+        sign_in(page, house)
+        page.on("response", lambda each: answers.append(each))  # noqa: PLW0108  # it wants a function
+        for path in house.paths.values():
+            page.goto(house.base_url + path)
+            assert page.locator("[style], script:not([src]), style").count() == 0
+    pages = [each for each in answers if each.request.resource_type == "document"]
+    assert len(pages) >= len(house.paths)
+    for each in pages:
+        policy = each.headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy

@@ -1,0 +1,97 @@
+"""The pages in process, on a real store, and somebody who visits them without JavaScript."""
+
+import re
+from dataclasses import dataclass, field, replace
+from html import unescape
+from typing import Any
+
+import httpx2
+from argon2 import PasswordHasher
+
+from cuepost.adapters.argon2_passwords import Argon2Passwords
+from cuepost.application.service import Ambient, Rules, assemble
+from cuepost.domain.access import Caller
+from cuepost.doors.rest.app import create_app
+from cuepost.doors.rest.open_pages import HealthChecks
+from cuepost.doors.web.app import create_pages
+from cuepost.doors.web.doctor import Diagnose
+from cuepost.testing import RepeatableEntropy
+from tests.application.world import BASE_URL, OPERATOR, POLICY, World
+
+TOKEN = re.compile(r'name="_token" value="([^"]+)"')
+ONCE = re.compile(r'name="once" value="([^"]+)"')
+CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+RULES = Rules(BASE_URL, POLICY, endpoint_limit=5)
+HERE = {"sec-fetch-site": "same-origin", "origin": BASE_URL}
+
+
+@dataclass
+class Guest:
+    """Somebody with a browser: keeps cookies, sends forms with what the last page gave."""
+
+    world: World
+    client: httpx2.AsyncClient
+    last: str = ""
+    sent: dict[str, str] = field(default_factory=lambda: dict(HERE))
+
+    async def get(self, path: str, **more: Any) -> httpx2.Response:
+        answer = await self.client.get(path, **more)
+        self.last = answer.text
+        return answer
+
+    async def post(self, path: str, **fields: Any) -> httpx2.Response:
+        """With the token of the page that was last seen, unless another one is given."""
+        form = {"_token": self.token()} | fields
+        answer = await self.client.post(path, data=form, headers=self.sent)
+        self.last = answer.text
+        return answer
+
+    async def done(self, path: str, **fields: Any) -> str:
+        """A form that leads on to another page; which one."""
+        answer = await self.post(path, **fields)
+        assert answer.status_code == 303, answer.text
+        return answer.headers["location"]
+
+    def token(self) -> str:
+        found = TOKEN.search(self.last)
+        return unescape(found[1]) if found else ""
+
+    def once(self) -> str:
+        found = ONCE.search(self.last)
+        assert found is not None
+        return unescape(found[1])
+
+    async def sign_in(self, caller: Caller | None = None) -> "Guest":
+        account_id = (caller or self.world.owner).account
+        sign_in = self.world.service.sign_in
+        link = await self.world.do(sign_in.make_link, OPERATOR, account_id)
+        path = link.url.removeprefix(BASE_URL)
+        await self.get(path)
+        assert (await self.done(path)).startswith("/settings/webhooks")
+        await self.get("/settings/account")
+        return self
+
+    def another(self) -> "Guest":
+        return Guest(self.world, _client(self.world))
+
+
+def opened(world: World, diagnose: Diagnose | None = None) -> Guest:
+    ambient = Ambient(
+        world.clock, world.ids, RepeatableEntropy("web"), world.box, Argon2Passwords(CHEAP)
+    )
+    world = replace(world, service=assemble(world.store, ambient, RULES))
+    return Guest(world, _client(world, diagnose))
+
+
+def _client(world: World, diagnose: Diagnose | None = None) -> httpx2.AsyncClient:
+    app = create_app(
+        world.service,
+        base_url=BASE_URL,
+        health=HealthChecks(world.store.check),
+        further_routes=create_pages(world.service, base_url=BASE_URL, diagnose=diagnose),
+    )
+    return httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app, client=("192.0.2.7", 4711)),
+        base_url=BASE_URL,
+        follow_redirects=False,
+    )

@@ -1,0 +1,132 @@
+"""Who comes in, how, and for how long."""
+
+import re
+
+import pytest
+
+from tests.application.world import OPERATOR
+from tests.doors.web.guest import Guest
+
+EMAIL, PASSWORD = "ada@example.com", "correct horse battery"
+
+
+async def with_password(guest: Guest) -> None:
+    await guest.get("/settings/account")
+    assert (
+        await guest.done("/settings/account", email=EMAIL, password=PASSWORD)
+        == "/settings/account?note=credentials"
+    )
+
+
+async def test_whoever_is_not_signed_in_is_led_to_the_sign_in_and_back(stranger: Guest) -> None:
+    answer = await stranger.get("/settings/deliveries?status=failed")
+    assert answer.status_code == 303
+    wanted = "/sign-in?next=/settings/deliveries%3Fstatus%3Dfailed"
+    assert answer.headers["location"] == wanted
+    member = await stranger.another().sign_in()
+    await with_password(member)
+    await stranger.get(wanted)
+    there = await stranger.done(
+        "/sign-in", email=EMAIL, password=PASSWORD, next="/settings/deliveries?status=failed"
+    )
+    assert there == "/settings/deliveries?status=failed"
+    assert (await stranger.get(there)).status_code == 200
+
+
+@pytest.mark.parametrize("wanted", ["https://evil.example", "//evil.example", "/\\evil", "x", ""])
+async def test_a_sign_in_leads_nowhere_else(stranger: Guest, wanted: str) -> None:
+    await with_password(await stranger.another().sign_in())
+    await stranger.get("/sign-in")
+    there = await stranger.done("/sign-in", email=EMAIL, password=PASSWORD, next=wanted)
+    assert there == "/settings/webhooks"
+
+
+async def test_a_link_is_not_used_up_by_looking_at_it(stranger: Guest) -> None:
+    world = stranger.world
+    link = await world.do(world.service.sign_in.make_link, OPERATOR, world.account.id)
+    for _ in range(2):
+        assert (await stranger.get(link.url)).status_code == 200
+    await stranger.done(link.url)
+    again = stranger.another()
+    assert (await again.get(link.url)).status_code == 404
+
+
+async def test_the_cookie_is_new_at_sign_in_and_for_http_alone(stranger: Guest) -> None:
+    await stranger.get("/sign-in")
+    before = dict(stranger.client.cookies)
+    await stranger.sign_in()
+    after = dict(stranger.client.cookies)
+    assert list(before) == ["__Host-cuepost-visit"]
+    assert set(before.values()).isdisjoint(after.values())
+    member = stranger.another()
+    world = member.world
+    link = await world.do(world.service.sign_in.make_link, OPERATOR, world.account.id)
+    await member.get(link.url)
+    answer = await member.post(link.url)
+    [cookie] = [
+        each for each in answer.headers.get_list("set-cookie") if each.startswith("__Host-cuepost=")
+    ]
+    for word in ("HttpOnly", "Secure", "SameSite=lax", "Path=/"):
+        assert word in cookie
+
+
+async def test_a_session_ends_at_sign_out_for_whoever_has_the_cookie(guest: Guest) -> None:
+    cookies = dict(guest.client.cookies)
+    thief = guest.another()
+    thief.client.cookies.update(cookies)
+    assert (await thief.get("/settings/webhooks")).status_code == 200
+    assert await guest.done("/sign-out") == "/sign-in"
+    assert (await thief.get("/settings/webhooks")).status_code == 303
+
+
+async def test_a_part_of_a_page_that_asks_after_the_session_ended_leads_the_whole_page_away(
+    stranger: Guest,
+) -> None:
+    answer = await stranger.get("/settings/deliveries", headers={"hx-request": "true"})
+    assert (answer.status_code, answer.text) == (200, "")
+    assert answer.headers["hx-redirect"] == "/sign-in"
+
+
+async def test_a_new_password_ends_the_other_sessions(guest: Guest) -> None:
+    other = await guest.another().sign_in()
+    await with_password(guest)
+    assert (await guest.get("/settings/webhooks")).status_code == 200
+    assert (await other.get("/settings/webhooks")).status_code == 303
+
+
+async def test_a_wrong_password_is_refused_and_ten_of_them_make_wait(stranger: Guest) -> None:
+    await with_password(await stranger.another().sign_in())
+    await stranger.get("/sign-in")
+    codes = [
+        (await stranger.post("/sign-in", email=EMAIL, password="wrong")).status_code
+        for _ in range(11)
+    ]
+    assert codes == [401] * 10 + [429]
+    assert EMAIL in stranger.last
+    assert "wrong" not in re.sub("wrong_credentials", "", stranger.last)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"email": "ada", "password": PASSWORD}, "Write an e-mail address"),
+        ({"email": EMAIL, "password": "short"}, "Choose 10 to 200 characters"),
+    ],
+)
+async def test_faults_are_said_beside_their_fields(
+    guest: Guest, fields: dict[str, str], sentence: str
+) -> None:
+    answer = await guest.post("/settings/account", **fields)
+    assert answer.status_code == 422
+    assert sentence in answer.text
+    assert 'aria-invalid="true"' in answer.text
+
+
+async def test_the_current_password_must_be_known(guest: Guest) -> None:
+    await with_password(guest)
+    await guest.get("/settings/account")
+    answer = await guest.post(
+        "/settings/account", email=EMAIL, password="another long one", current="wrong"
+    )
+    assert answer.status_code == 422
+    assert "The current password is another one." in answer.text

@@ -1,0 +1,107 @@
+"""A real Chromium: the one of this machine, or one that is installed for the tests."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.support.missing import missing_component
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+INSTALL_SECONDS = 600
+PATIENCE_MILLIS = 15_000
+AXE = Path(__file__).parent / "vendor" / "axe-4.14.0.min.js"
+# A form that comes back with its faults is no fault of the page.
+REFUSED_FORM = "the server responded with a status of 422"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def found_chromium() -> str | None:
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def chromium() -> str:
+    """Its path; Debian's is installed where we may, and else the test is not to be had."""
+    found = found_chromium()
+    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+        _install()
+        found = found_chromium()
+    if found is None:
+        missing_component("there is no Chromium on this machine")
+    return found
+
+
+def _install() -> None:
+    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "chromium"]):
+        subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            timeout=INSTALL_SECONDS,
+            env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
+        )
+
+
+@contextmanager
+def opened_browser() -> Iterator[Browser]:
+    path = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path,
+            args=["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"],
+        )
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened_context(
+    browser: Browser,
+    *,
+    width: int = 1280,
+    dark: bool = False,
+    javascript: bool = True,
+    scale: float = 1.0,
+) -> Iterator[BrowserContext]:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=javascript,
+        device_scale_factor=scale,
+        timezone_id="Europe/Berlin",
+        locale="en-GB",
+        reduced_motion="reduce",
+    )
+    context.set_default_timeout(PATIENCE_MILLIS)
+    yield context
+    context.close()
+
+
+def complaints_of(page: Page) -> list[str]:
+    """What the console complains about, from here on; a broken policy is told there, too."""
+    said: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"} and REFUSED_FORM not in message.text:
+            said.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    return said
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds on the page as it stands."""
+    page.evaluate(AXE.read_text(encoding="utf-8") + "\n;undefined")
+    found = page.evaluate(
+        "rules => axe.run(document, {runOnly: {type: 'tag', values: rules}})", RULES
+    )
+    return [
+        f"{each['id']}: {node['target']} {node['failureSummary']}"
+        for each in found["violations"]
+        for node in each["nodes"]
+    ]
