@@ -16,7 +16,6 @@ from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
 from cuepost.application.manage_webhooks import EndpointChange
 from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
-from cuepost.bootstrap.doctor import doctor
 from cuepost.domain.access import ACCOUNT_SCOPES, Account, Caller, Door
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
@@ -91,7 +90,6 @@ def _server(house: Furnished) -> uvicorn.Server:
         house.service,
         base_url=house.base_url,
         is_stopping=lambda: server.should_exit,
-        diagnose=doctor(),
     )
     app = create_app(
         house.service,

@@ -14,7 +14,6 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from cuepost.bootstrap.delivery import announcing, delivering
-from cuepost.bootstrap.doctor import doctor
 from cuepost.bootstrap.metrics import Metrics
 from cuepost.bootstrap.parts import Parts, running
 from cuepost.doors.cli.house import Opened, Work
@@ -209,10 +208,7 @@ def _api(
 def _further_routes(parts: Parts, tools: McpDoor, stopping: asyncio.Event) -> Sequence[BaseRoute]:
     downloads = parts.service.downloads
     pages = create_pages(
-        parts.service,
-        base_url=parts.settings.base_url,
-        is_stopping=stopping.is_set,
-        diagnose=doctor(),
+        parts.service, base_url=parts.settings.base_url, is_stopping=stopping.is_set
     )
     return [*(media_routes(downloads) if downloads else ()), *tools.routes(), *pages]
 

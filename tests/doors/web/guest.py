@@ -14,7 +14,6 @@ from cuepost.domain.access import Caller
 from cuepost.doors.rest.app import create_app
 from cuepost.doors.rest.open_pages import HealthChecks
 from cuepost.doors.web.app import create_pages
-from cuepost.doors.web.doctor import Diagnose
 from cuepost.testing import RepeatableEntropy
 from tests.application.world import BASE_URL, OPERATOR, POLICY, World
 
@@ -75,20 +74,20 @@ class Guest:
         return Guest(self.world, _client(self.world))
 
 
-def opened(world: World, diagnose: Diagnose | None = None) -> Guest:
+def opened(world: World) -> Guest:
     ambient = Ambient(
         world.clock, world.ids, RepeatableEntropy("web"), world.box, Argon2Passwords(CHEAP)
     )
     world = replace(world, service=assemble(world.store, ambient, RULES))
-    return Guest(world, _client(world, diagnose))
+    return Guest(world, _client(world))
 
 
-def _client(world: World, diagnose: Diagnose | None = None) -> httpx2.AsyncClient:
+def _client(world: World) -> httpx2.AsyncClient:
     app = create_app(
         world.service,
         base_url=BASE_URL,
         health=HealthChecks(world.store.check),
-        further_routes=create_pages(world.service, base_url=BASE_URL, diagnose=diagnose),
+        further_routes=create_pages(world.service, base_url=BASE_URL),
     )
     return httpx2.AsyncClient(
         transport=httpx2.ASGITransport(app, client=("192.0.2.7", 4711)),

@@ -2,19 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
-from cuepost.bootstrap.doctor import KIT, doctor
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.instants import to_millis
 from cuepost.domain.signing import SigningSecret, signature
-from cuepost.doors.web.doctor import Diagnose
+from cuepost.doors.web import doctor
 from tests.application.world import World
 from tests.doors.web.guest import Guest, opened
-from tests.support.missing import missing_component
 from tests.support.records import Records
 
 HERE = "/settings/doctor"
@@ -48,13 +45,15 @@ class Notebook:
 
 
 @pytest.fixture
-def notebook() -> Notebook:
-    return Notebook()
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
+    made = Notebook()
+    monkeypatch.setattr(doctor, "diagnose", made)
+    return made
 
 
 @pytest.fixture
 async def patient(world: World, notebook: Notebook) -> Guest:
-    return await opened(world, notebook).sign_in()
+    return await opened(world).sign_in()
 
 
 async def test_what_is_pasted_reaches_the_doctor_and_nothing_of_it_is_kept(
@@ -99,13 +98,8 @@ async def test_a_delivery_is_filled_in_as_it_was_sent_and_judged_at_its_time(
     assert notebook.asked == [("x: y", "", [], 1_700_000_000.0, None)]
 
 
-async def test_without_the_kit_the_page_says_where_the_doctor_is(guest: Guest) -> None:
-    assert "cuepost-receiver" in (await guest.get(HERE)).text
-
-
 async def test_the_real_doctor_tells_good_from_bad(world: World) -> None:
-    diagnose = real_doctor()
-    patient = await opened(world, diagnose).sign_in()
+    patient = await opened(world).sign_in()
     secret, now = SigningSecret(bytes(range(32))), to_millis(world.clock.now()) // 1000
     headers = (
         f"webhook-id: 1\nwebhook-timestamp: {now}\n"
@@ -117,11 +111,3 @@ async def test_the_real_doctor_tells_good_from_bad(world: World) -> None:
         await patient.post(HERE, headers=headers, body=body, secrets=secret.reveal())
         found.append("pill-verified" in patient.last)
     assert found == [True, False]
-
-
-def real_doctor() -> Diagnose:
-    if find_spec(KIT) is None:
-        missing_component("the receiver kit is not installed")
-    found = doctor()
-    assert found is not None
-    return found

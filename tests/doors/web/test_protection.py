@@ -8,7 +8,6 @@ import pytest
 
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.doors.web.app import PAGES
-from cuepost.doors.web.doctor import WITHOUT
 from cuepost.doors.web.visit import PageRoute
 from tests.application.world import BASE_URL
 from tests.doors.web.guest import HERE, Guest
@@ -63,7 +62,7 @@ async def test_a_browser_that_says_nothing_of_origins_needs_the_token_alone(gues
 
 
 def all_pages() -> list[PageRoute]:
-    return [*PAGES, *WITHOUT]
+    return list(PAGES)
 
 
 @dataclass(frozen=True)

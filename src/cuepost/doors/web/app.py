@@ -9,6 +9,7 @@ from cuepost.application.service import Service
 from cuepost.doors.web import (
     bulk_retries,
     deliveries,
+    doctor,
     endpoints,
     entrance,
     inbox,
@@ -18,7 +19,6 @@ from cuepost.doors.web import (
     records,
     secrets_once,
 )
-from cuepost.doors.web.doctor import WITHOUT, Diagnose, DoctorPage
 from cuepost.doors.web.gate import Gate
 from cuepost.doors.web.protection import Cookies
 from cuepost.doors.web.static_files import serve_static
@@ -36,6 +36,7 @@ PAGES: tuple[PageRoute, ...] = (
     *keys.ROUTES,
     *records.ROUTES,
     *inbox.ROUTES,
+    *doctor.ROUTES,
 )
 
 
@@ -44,20 +45,14 @@ def create_pages(
     *,
     base_url: str,
     is_stopping: Callable[[], bool] = lambda: False,
-    diagnose: Diagnose | None = None,
 ) -> list[BaseRoute]:
-    """`is_stopping` ends what would otherwise stream on while the process waits to leave.
-
-    `diagnose` is the signature doctor's, where there is one.
-    """
+    """`is_stopping` ends what would otherwise stream on while the process waits to leave."""
     parts = urlsplit(base_url)
     house = House(
         service, base_url, parts.path.rstrip("/"), Cookies(parts.scheme == "https"), is_stopping
     )
     routes: list[BaseRoute] = [Route("/static/{name:path}", serve_static, methods=["GET"])]
-    doctor = DoctorPage(diagnose).routes() if diagnose else WITHOUT
     routes += [
-        Route(page.path, Gate(page, house).__call__, methods=["GET", "POST"])
-        for page in (*PAGES, *doctor)
+        Route(page.path, Gate(page, house).__call__, methods=["GET", "POST"]) for page in PAGES
     ]
     return routes

@@ -1,37 +1,15 @@
 """The signature doctor: why a delivery does not verify. Nothing that is pasted here is kept."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from starlette.responses import Response
 
 from cuepost.domain.errors import NotFound
 from cuepost.doors.web.delivery_filters import uuid_in
 from cuepost.doors.web.visit import PageRoute, Visit
+from cuepost_receiver.doctor import Diagnosis, diagnose
 
 HERE = "/settings/doctor"
-
-
-class Diagnosis(Protocol):
-    @property
-    def sentence(self) -> str: ...
-    @property
-    def remedy(self) -> str: ...
-    @property
-    def is_valid(self) -> bool: ...
-
-
-class Diagnose(Protocol):
-    def __call__(
-        self,
-        headers: str,
-        body: str,
-        secrets: Iterable[str],
-        *,
-        now: float | None = None,
-        computed: str | None = None,
-    ) -> Diagnosis: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +21,30 @@ class Pasted:
     at: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorPage:
-    diagnose: Diagnose
-
-    async def show(self, visit: Visit) -> Response:
-        return _page(visit, await _picked(visit), None)
-
-    async def examine(self, visit: Visit) -> Response:
-        form = visit.form
-        pasted = Pasted(
-            form.text("headers"),
-            # Browsers send the line ends of a text field as CRLF, whatever was pasted.
-            form.text("body").replace("\r\n", "\n"),
-            form.text("computed").strip(),
-            form.text("at"),
-        )
-        found = self.diagnose(
-            pasted.headers,
-            pasted.body,
-            form.text("secrets").split(),
-            now=float(pasted.at) if pasted.at.isdecimal() else visit.house.now().timestamp(),
-            computed=pasted.computed or None,
-        )
-        return _page(visit, pasted, found)
-
-    def routes(self) -> tuple[PageRoute, ...]:
-        return (PageRoute(HERE, get=self.show, post=self.examine),)
+async def show(visit: Visit) -> Response:
+    return _page(visit, await _picked(visit), None)
 
 
-async def show_nothing(visit: Visit) -> Response:
-    return visit.page("doctor_missing.html", section="doctor")
+async def examine(visit: Visit) -> Response:
+    form = visit.form
+    pasted = Pasted(
+        form.text("headers"),
+        # Browsers send the line ends of a text field as CRLF, whatever was pasted.
+        form.text("body").replace("\r\n", "\n"),
+        form.text("computed").strip(),
+        form.text("at"),
+    )
+    found = diagnose(
+        pasted.headers,
+        pasted.body,
+        form.text("secrets").split(),
+        now=float(pasted.at) if pasted.at.isdecimal() else visit.house.now().timestamp(),
+        computed=pasted.computed or None,
+    )
+    return _page(visit, pasted, found)
 
 
-WITHOUT = (PageRoute(HERE, get=show_nothing),)
+ROUTES = (PageRoute(HERE, get=show, post=examine),)
 
 
 async def _picked(visit: Visit) -> Pasted:
