@@ -14,8 +14,9 @@ from tests.support.service_process import ServiceProcess, free_port
 LINK = re.compile(r"http://\S+/sign-in/[A-Za-z0-9_-]+")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def browser() -> Iterator[Browser]:
+    """For one test: while it is open its event loop runs, and nobody else can have one."""
     with opened_browser() as opened:
         yield opened
 
