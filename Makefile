@@ -49,6 +49,18 @@ coverage: install ## every test, measured; the domain must be covered whole
 	$(BIN)/coverage report --include='src/cuepost/domain/*' --fail-under=100
 	$(BIN)/coverage report --include='packages/receiver/src/*' --fail-under=100
 
+# The long forms of proofs that `make test` has in short; hours on a small machine. Each can be said
+# alone: make proof PROOF="tests/faults/test_kills.py"
+PROOF ?= tests/faults tests/simulation tests/history tests/e2e/test_large_downloads.py \
+	packages/receiver/tests tests/doors/rest/test_schemathesis.py
+
+.PHONY: proof
+proof: install ## the long proofs: kills, failing databases, seeds, a million deliveries
+	@CUEPOST_SIMULATION_SEEDS=20000 CUEPOST_TEST_KILLS=1000 CUEPOST_TEST_DATABASE_FAULTS=50 \
+	CUEPOST_TEST_RECEIVER_KILLS=1000 CUEPOST_TEST_HISTORY_ROWS=1000000 \
+	CUEPOST_TEST_DOWNLOAD_MIB=5120 CUEPOST_TEST_SCHEMATHESIS_EXAMPLES=1000 \
+	$(BIN)/python -m pytest -n 1 -o timeout=86400 $(PROOF) $(PYTEST_ARGS)
+
 .PHONY: bench
 bench: install ## the benchmark suite: ratios, not absolute times
 	@$(BIN)/python -m benchmarks
