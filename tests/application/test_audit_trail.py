@@ -88,6 +88,14 @@ async def test_sending_again_is_written_down(world: World) -> None:
     assert await newest(world) == (Action.BULK_RETRY_CANCELLED, str(webhook_id), {})
 
 
+async def test_listeners_that_come_and_go_are_written_down(world: World) -> None:
+    listeners, named = world.service.listeners, {"name": "laptop"}
+    made = await world.do(listeners.register, world.owner, "laptop", None)
+    assert await newest(world) == (Action.LISTENER_CREATED, str(made.id), named)
+    await world.do(listeners.delete, world.owner, made.id)
+    assert await newest(world) == (Action.LISTENER_DELETED, str(made.id), named)
+
+
 async def test_a_deleted_project_is_written_down(world: World) -> None:
     project = await world.project()
     await world.do(world.service.projects.delete, world.owner, project.id)

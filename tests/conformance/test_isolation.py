@@ -14,6 +14,7 @@ from cuepost.domain.inbox import InboxAnswer
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports import history as history_ports
 from cuepost.ports import inboxes as inbox_ports
+from cuepost.ports import listeners as listener_ports
 from cuepost.ports import people as people_ports
 from cuepost.ports import records as record_ports
 from cuepost.ports.history import DeliveryFilter, EventFilter
@@ -86,6 +87,21 @@ READS: dict[str, tuple[Call, object]] = {
         lambda t, s, p: t.bulk_retries.next_candidates(replace(p.job, account_id=s.id), 10),
         [],
     ),
+    "Listeners.get": (lambda t, s, p: t.listeners.get(s.id, p.listener.id), None),
+    "Listeners.lock": (lambda t, s, p: t.listeners.lock(s.id, p.listener.id), None),
+    "Listeners.lock_named": (lambda t, s, p: t.listeners.lock_named(s.id, p.listener.name), None),
+    "Listeners.count": (lambda t, s, p: t.listeners.count(s.id), 0),
+    "Listeners.page": (lambda t, s, p: t.listeners.page(s.id, ALL), []),
+    "Listeners.unnoticed": (
+        lambda t, s, p: t.listeners.unnoticed(replace(p.listener, account_id=s.id), 10),
+        [],
+    ),
+    "Listeners.waiting": (
+        lambda t, s, p: t.listeners.waiting(
+            replace(p.listener, account_id=s.id, acknowledged=-1), s.now, 10
+        ),
+        [],
+    ),
 }
 
 DELETED = CancelReason.PROJECT_DELETED
@@ -148,6 +164,17 @@ CHANGES: dict[str, tuple[Call, object]] = {
         lambda t, s, p: t.bulk_retries.save(replace(p.job, account_id=s.id, retried=9)),
         None,
     ),
+    "Listeners.save": (
+        lambda t, s, p: t.listeners.save(replace(p.listener, account_id=s.id, events=())),
+        None,
+    ),
+    "Listeners.delete": (lambda t, s, p: t.listeners.delete(s.id, p.listener.id), None),
+    "Listeners.let_go": (
+        lambda t, s, p: t.listeners.let_go(
+            replace(p.listener, account_id=s.id, settled=UUID(int=2**128 - 1))
+        ),
+        None,
+    ),
 }
 
 # These write rows of the account that is named, beside those of any other.
@@ -158,6 +185,10 @@ ADDITIONS: dict[str, tuple[Call, object]] = {
     ),
     "Inboxes.keep": (
         lambda t, s, p: t.inboxes.keep(Records().inbox_message(s.id), 1),
+        None,
+    ),
+    "Listeners.append": (
+        lambda t, s, p: t.listeners.append(replace(p.listener, account_id=s.id), [p.event.id]),
         None,
     ),
     "Reports.add": (lambda t, s, p: t.reports.add(s.id, [p.report], s.now), None),
@@ -207,7 +238,7 @@ async def test_a_stranger_changes_nothing(store: AnyStore, records: Records) -> 
 
 
 def protocol_methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    for module in (record_ports, history_ports, people_ports, inbox_ports):
+    for module in (record_ports, history_ports, people_ports, inbox_ports, listener_ports):
         for kind in vars(module).values():
             if inspect.isclass(kind) and getattr(kind, "_is_protocol", False):
                 for name, method in vars(kind).items():
@@ -216,12 +247,12 @@ def protocol_methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def test_every_method_that_is_told_an_account_is_tried() -> None:
-    words = {"account_id", "job", "projects", "endpoint", "user", "message"}
+    words = {"account_id", "job", "projects", "endpoint", "user", "message", "listener"}
     told = {
         f"{kind}.{name}"
         for kind, name, method in protocol_methods()
         if words & set(inspect.signature(method).parameters)
     }
     # Whatever these add carries its own account.
-    told -= {"BulkRetries.add", "Endpoints.add", "Users.add"}
+    told -= {"BulkRetries.add", "Endpoints.add", "Users.add", "Listeners.add"}
     assert told == {name.partition(" ")[0] for name in READS | CHANGES | ADDITIONS}

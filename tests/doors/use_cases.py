@@ -13,7 +13,7 @@ from cuepost.doors.rest.openapi.examples import example_of
 from cuepost.doors.rest.table import OPERATIONS
 from tests.application.world import BASE_URL
 
-GROUPS = ("projects", "results", "milestones", "webhooks", "history", "redeliver")
+GROUPS = ("projects", "results", "milestones", "webhooks", "history", "redeliver", "listeners")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from cuepost.engine import housekeeping
 from cuepost.engine.housekeeping import Chore, Housekeeper, house_chores
 from cuepost.ports.store import StoreUnavailable
 from cuepost.testing import VirtualClock
-from tests.application.world import World
+from tests.application.world import EVERYTHING, World
 from tests.engine.resting import PATIENCE_SECONDS, House, kept_house
 
 SECOND, MINUTE, HOUR, DAY = (
@@ -130,6 +130,23 @@ async def test_the_history_of_a_deleted_endpoint_is_cleared_away(
     stored = await world.dump()
     assert [row.id for row in stored["deliveries"]] == [stays.id]
     assert [row.id for row in stored["endpoints"]] == [kept.id]
+
+
+async def test_a_listener_that_nobody_serves_for_30_days_is_forgotten(
+    world: World, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "FORGOTTEN_LISTENERS", 2)
+    listeners = world.service.listeners
+    for name in ("served", "one", "two", "three"):
+        await world.do(listeners.register, world.owner, name, None)
+    await house.later(20 * DAY)
+    served = await world.do(listeners.register, world.owner, "served", None)
+    await house.later(10 * DAY - HOUR)
+    assert len(await world.see(listeners.page, world.owner, EVERYTHING)) == 4
+
+    await house.later(2 * HOUR)
+
+    assert await world.see(listeners.page, world.owner, EVERYTHING) == [served]
 
 
 async def test_idempotency_keys_are_forgotten_after_a_day(world: World, house: House) -> None:

@@ -15,6 +15,7 @@ from cuepost.domain.delivery import FINAL, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.event import Event
 from cuepost.domain.inbox import Inbox, InboxAnswer, InboxMessage
+from cuepost.domain.listener import Listener, Turn
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.domain.secret_reveal import SecretReveal
@@ -156,6 +157,17 @@ class Records:
             created_at=now,
         )
         return _made(job, changed)
+
+    def listener(self, account_id: UUID, **changed: Any) -> Listener:
+        listener = Listener.registered(
+            account_id,
+            self.id(),
+            f"Rechner {next(self._numbers)} 💻",
+            ("project.completed", "project.failed"),
+            now=self.clock.now(),
+            turn=Turn(7, 7),
+        )
+        return _made(listener, changed)
 
     def audit_entry(self, account_id: UUID, **changed: Any) -> AuditEntry:
         entry = AuditEntry(

@@ -8,6 +8,7 @@ from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.event import Event
 from cuepost.domain.inbox import Inbox
+from cuepost.domain.listener import Listener
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Project
 from cuepost.domain.secret_reveal import SecretReveal
@@ -27,6 +28,7 @@ class Populated:
     pending: Delivery
     ended: Delivery
     job: BulkRetry
+    listener: Listener
     report: ReportAnswer
     user: User
     session: Session
@@ -56,6 +58,7 @@ def of_account(records: Records) -> Populated:
         pending=records.delivery(account.id, **concerning),
         ended=records.delivery(account.id, status=DeliveryStatus.FAILED, **concerning),
         job=records.bulk_retry(account.id, endpoint.id),
+        listener=records.listener(account.id),
         report=records.answer(),
         user=user,
         session=records.session(user),
@@ -95,6 +98,8 @@ async def add_history(transaction: Transaction, records: Records, made: Populate
     await transaction.deliveries.add([made.pending, made.ended])
     await transaction.attempts.add([records.attempt(made.ended)])
     await transaction.bulk_retries.add(made.job)
+    # The event was there before, and so it is noted.
+    await transaction.listeners.add(made.listener)
     await transaction.reports.add(account_id, [made.report], now)
     await transaction.idempotency.claim(account_id, made.idempotency_key, b"print", now)
     await transaction.idempotency.remember(account_id, made.idempotency_key, b"sealed")

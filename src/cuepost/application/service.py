@@ -14,6 +14,7 @@ from cuepost.application.diagnose_signature import DiagnoseSignature, kit_doctor
 from cuepost.application.download import FollowLink
 from cuepost.application.erase_account import EraseAccount
 from cuepost.application.explain_delivery import ExplainDelivery
+from cuepost.application.follow_events import FollowEvents
 from cuepost.application.manage_keys import ManageKeys
 from cuepost.application.manage_projects import ManageProjects, StopExpiredProjects
 from cuepost.application.manage_webhooks import ManageWebhooks
@@ -96,6 +97,7 @@ class Service:
     webhooks: ManageWebhooks
     history: BrowseHistory
     redeliver: Redeliver
+    listeners: FollowEvents
     explain: ExplainDelivery
     signatures: DiagnoseSignature
     confirm_host: ConfirmHost
@@ -138,6 +140,7 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         ),
         history=BrowseHistory(),
         redeliver=Redeliver(clock, ids, audit),
+        listeners=FollowEvents(perform, clock, ids, audit),
         explain=ExplainDelivery(clock),
         signatures=DiagnoseSignature(clock, ambient.box, kit_doctor),
         confirm_host=ConfirmHost(rules.base_url),

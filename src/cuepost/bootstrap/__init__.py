@@ -4,7 +4,7 @@ import os
 from datetime import datetime
 from functools import cached_property
 
-from cuepost.adapters.system_clock import SystemClock
+from cuepost.adapters.system_clock import SystemClock, system_entropy
 from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.doors.cli import cli
 from cuepost.doors.cli.house import House, T, Work
@@ -33,6 +33,9 @@ class HouseOnDemand:
 
     def now(self) -> datetime:
         return SystemClock().now()
+
+    def entropy(self, count: int) -> bytes:
+        return system_entropy(count)
 
     def speak_mcp(self) -> None:
         speak_mcp(os.environ)

@@ -13,7 +13,7 @@ import uvloop
 from cuepost.adapters.master_key_file import BadKeyFile
 from cuepost.adapters.secret_box import CannotOpen
 from cuepost.adapters.storage.schema import WrongSchema
-from cuepost.adapters.system_clock import SystemClock
+from cuepost.adapters.system_clock import SystemClock, system_entropy
 from cuepost.bootstrap.delivery import AlreadyServed, NoOpenTelemetry
 from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.bootstrap.parts import NoStore, opened_store, running
@@ -66,6 +66,9 @@ class RealHouse:
 
     def now(self) -> datetime:
         return SystemClock().now()
+
+    def entropy(self, count: int) -> bytes:
+        return system_entropy(count)
 
     def work(self, greet: Work[None]) -> None:
         async def do() -> None:

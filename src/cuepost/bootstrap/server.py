@@ -70,11 +70,7 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
             tools, stopping = _mcp_door(parts), asyncio.Event()
             routes = _further_routes(parts, tools, stopping)
             server = _server(_api(parts, metrics, _health(parts, dispatcher), routes), metrics)
-
-            def stop() -> None:
-                stopping.set()
-                server.stop()
-
+            stop = _stop_all(server, parts, stopping)
             with _stopped_by_signals(stop):
                 await greet(Opened(parts.service, settings))
                 async with _kept_house(parts), tools.running():
@@ -241,6 +237,17 @@ def _server(app: ASGIApp, metrics: Metrics) -> GracefulServer:
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
     )
+
+
+def _stop_all(server: GracefulServer, parts: Parts, stopping: asyncio.Event) -> Callable[[], None]:
+    """Whoever waits for events is answered at once, or the server would wait for them in turn."""
+
+    def stop() -> None:
+        stopping.set()
+        parts.service.listeners.stop_waiting()
+        server.stop()
+
+    return stop
 
 
 @contextmanager

@@ -27,6 +27,8 @@ class Action(StrEnum):
     DELIVERY_RETRIED = "delivery.retried"
     BULK_RETRY_STARTED = "bulk_retry.started"
     BULK_RETRY_CANCELLED = "bulk_retry.cancelled"
+    LISTENER_CREATED = "listener.created"
+    LISTENER_DELETED = "listener.deleted"
     PROJECT_DELETED = "project.deleted"
     PROJECT_REHEARSED = "project.rehearsed"
     LINK_MADE = "user.sign_in_link_made"

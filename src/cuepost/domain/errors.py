@@ -21,6 +21,8 @@ Refused
 │   ├── DeliveryInProgress   delivery_in_progress
 │   ├── EndpointDisabled     endpoint_disabled
 │   ├── EndpointLimitReached endpoint_limit_reached
+│   ├── ListenerLimitReached listener_limit_reached
+│   ├── PositionUnknown      position_unknown
 │   ├── ProjectNotEligible   project_not_eligible
 │   ├── ProjectNotRehearsable project_not_rehearsable
 │   ├── EmailTaken           email_taken
@@ -157,6 +159,18 @@ class EndpointLimitReached(Conflict):
     """The account has as many endpoints as it may have; delete one first."""
 
     code = "endpoint_limit_reached"
+
+
+class ListenerLimitReached(Conflict):
+    """The account has as many listeners as it may have; delete one first."""
+
+    code = "listener_limit_reached"
+
+
+class PositionUnknown(Conflict):
+    """This listener was not handed an event at that position yet."""
+
+    code = "position_unknown"
 
 
 class ProjectNotEligible(Conflict):

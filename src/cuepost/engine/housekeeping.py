@@ -10,6 +10,7 @@ from functools import partial
 from cuepost.application.service import Service
 from cuepost.domain import audit
 from cuepost.domain.bulk_retry import BulkRetry
+from cuepost.domain.listener import UNSERVED_LIFE
 from cuepost.engine.retention import Forgetting
 from cuepost.ports.retention import Passing
 from cuepost.ports.runtime import Clock
@@ -19,6 +20,7 @@ BULK_RETRY_JOBS = 50
 BULK_RETRY_DELIVERIES = 500
 EXPIRED_PROJECTS = 100
 PURGED_ROWS = 1_000
+FORGOTTEN_LISTENERS = 20
 IDEMPOTENCY_LIFE = timedelta(hours=24)
 
 logger = logging.getLogger("cuepost.housekeeping")
@@ -71,6 +73,7 @@ def house_chores(
         Chore("stop expired projects", timedelta(seconds=1), tidying.stop_expired_projects),
         Chore("purge deleted endpoints", minute, tidying.purge_deleted_endpoints),
         Chore("prepare days", hour, tidying.prepare_days),
+        Chore("forget unserved listeners", hour, tidying.forget_unserved_listeners),
         *_retention_chores(Forgetting(store, clock), retention),
     )
 
@@ -130,4 +133,14 @@ class Tidying:
             return False
         return await self.service.perform.change(
             lambda transaction: transaction.endpoints.purge_deleted(PURGED_ROWS)
+        )
+
+    async def forget_unserved_listeners(self) -> bool:
+        before = self.clock.now() - UNSERVED_LIFE
+        if not await self.service.perform.read(
+            lambda transaction: transaction.listeners.any_unserved(before)
+        ):
+            return False
+        return await self.service.perform.change(
+            lambda transaction: transaction.listeners.forget_unserved(before, FORGOTTEN_LISTENERS)
         )

@@ -7,6 +7,7 @@ from typing import Protocol
 from cuepost.ports.dispatch import DeliveryQueue, Outcomes
 from cuepost.ports.history import Attempts, BulkRetries, Deliveries, Events
 from cuepost.ports.inboxes import Inboxes
+from cuepost.ports.listeners import Listeners
 from cuepost.ports.people import SecretReveals, Sessions, SignInLinks, Users
 from cuepost.ports.records import (
     Accounts,
@@ -64,6 +65,8 @@ class Transaction(Protocol):
     def outcomes(self) -> Outcomes: ...
     @property
     def bulk_retries(self) -> BulkRetries: ...
+    @property
+    def listeners(self) -> Listeners: ...
     @property
     def idempotency(self) -> Idempotency: ...
     @property

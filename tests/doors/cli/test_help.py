@@ -48,6 +48,7 @@ def test_the_commands_of_the_contract_are_there() -> None:
         ("media", "put"),
         ("migrate",),
         ("erase-account",),
+        ("listen",),
         ("trigger",),
         ("deliveries",),
         ("deliveries", "tail"),

@@ -10,6 +10,17 @@ from tests.doors.use_cases import noting, used_by_rest
 EXEMPT = {
     "milestones.report": "Milestones come from the processing pipeline, with the operator's key; "
     "an agent of an account must not be able to invent them.",
+    **dict.fromkeys(
+        (
+            "listeners.register",
+            "listeners.page",
+            "listeners.follow",
+            "listeners.acknowledge",
+            "listeners.delete",
+        ),
+        "A program follows a stream, for hours and event by event, and sends each on to a local "
+        "receiver; an agent, which is asked once, looks at the events instead.",
+    ),
 }
 # It answers from the catalogue, without a use case.
 WITHOUT_USE_CASE = {"listEventTypes": "event_types_list"}

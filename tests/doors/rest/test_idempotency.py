@@ -89,7 +89,7 @@ async def test_keys_of_different_accounts_never_meet(api: Api) -> None:
 @pytest.mark.parametrize("key", ["", " ", "a b", "x" * 201, "ü", "a\x7f"])
 async def test_a_key_that_is_none_is_refused(sqlite_api: Api, operation: Any, key: str) -> None:
     path = operation.path.replace("{", "").replace("}", "")
-    for name in ("webhookId", "projectId", "deliveryId"):
+    for name in ("webhookId", "projectId", "deliveryId", "listenerId"):
         path = path.replace(name, "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90")
     token = sqlite_api.pipeline if operation.name == "reportMilestones" else sqlite_api.owner
     headers = [

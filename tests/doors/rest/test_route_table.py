@@ -41,8 +41,10 @@ class Things:
 
 async def things_of(api: Api) -> Things:
     endpoint = (await api.world.endpoint()).view.endpoint
+    listener = await api.done("POST", "/v1/listeners", {"name": "laptop"})
     delivery = await api.world.complete()
     await api.world.end(delivery, DeliveryStatus.FAILED)
+    await api.done("GET", f"/v1/listeners/{listener['id']}/events")
     job = await api.done("POST", f"/v1/webhooks/{endpoint.id}/retries", {"since": NOW})
     return Things(
         {
@@ -51,6 +53,7 @@ async def things_of(api: Api) -> Things:
             "eventId": str(delivery.event_id),
             "projectId": str(delivery.project_id),
             "retryId": job["id"],
+            "listenerId": listener["id"],
         }
     )
 

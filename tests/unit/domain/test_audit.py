@@ -13,6 +13,7 @@ def test_every_action_is_named_after_its_subject() -> None:
         "bulk_retry",
         "delivery",
         "key",
+        "listener",
         "project",
         "user",
         "webhook",

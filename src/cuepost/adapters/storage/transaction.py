@@ -16,6 +16,7 @@ from cuepost.adapters.storage.records.guards import (
     ReportRecords,
 )
 from cuepost.adapters.storage.records.inboxes import InboxRecords
+from cuepost.adapters.storage.records.listeners import ListenerRecords
 from cuepost.adapters.storage.records.outcomes import OutcomeRecords
 from cuepost.adapters.storage.records.people import (
     SecretRevealRecords,
@@ -97,6 +98,10 @@ class RecordsTransaction:
     @cached_property
     def bulk_retries(self) -> BulkRetryRecords:
         return BulkRetryRecords(self._session)
+
+    @cached_property
+    def listeners(self) -> ListenerRecords:
+        return ListenerRecords(self._session)
 
     @cached_property
     def idempotency(self) -> IdempotencyRecords:

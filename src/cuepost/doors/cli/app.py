@@ -10,6 +10,7 @@ from cuepost.doors.cli.deliveries import deliveries
 from cuepost.doors.cli.demo import demo
 from cuepost.doors.cli.groups import InOrder
 from cuepost.doors.cli.keys import keys
+from cuepost.doors.cli.listen import listen
 from cuepost.doors.cli.mcp import mcp
 from cuepost.doors.cli.media import media
 from cuepost.doors.cli.receiver import receiver
@@ -29,6 +30,7 @@ def cli(ctx: click.Context) -> None:
     Start here:
       cuepost demo             see everything happen, in about ten seconds
       cuepost serve            the whole service; the first start prints your keys
+      cuepost listen URL       every event, sent to a receiver on your own machine
       cuepost verify FILE      why a delivery's signature does not fit
       cuepost COMMAND --help   what a command does, with examples
 
@@ -46,7 +48,7 @@ def cli(ctx: click.Context) -> None:
 
 
 OPERATORS = (serve, api, worker, demo, setup, accounts, keys, media, migrate, erase_account)
-DEVELOPERS = (trigger, deliveries, verify, receiver, mcp)
+DEVELOPERS = (listen, trigger, deliveries, verify, receiver, mcp)
 
 for command in OPERATORS + DEVELOPERS:
     cli.add_command(command)

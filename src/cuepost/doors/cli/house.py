@@ -47,6 +47,10 @@ class House(Protocol):
 
     def now(self) -> datetime: ...
 
+    def entropy(self, count: int) -> bytes:
+        """Bytes that nobody can guess."""
+        ...
+
     def speak_mcp(self) -> None:
         """Pass MCP on between standard input and output and a running service."""
         ...

@@ -16,11 +16,16 @@ from cuepost.doors.cli.output import Command
 from cuepost.settings import CLIENT_VARIABLES
 
 TIMEOUT_SECONDS = 30.0
+TOO_MANY, SERVER_ERRORS = 429, 500
 URL, API_KEY = "CUEPOST_URL", "CUEPOST_API_KEY"
 
 
 class NotThere(CannotRun):
     """The service knows nothing of that id."""
+
+
+class TryLater(CannotRun):
+    """The service cannot be reached, or cannot answer now; the same call may do better later."""
 
 
 def service_options(command: Command) -> Command:
@@ -86,7 +91,7 @@ class ServiceClient:
             text = answer.read()
         except (OSError, http.client.HTTPException, ValueError) as error:
             where = self.base_url.geturl()
-            raise CannotRun(
+            raise TryLater(
                 f"No answer from {where}: {error}. Is the service running, and is {URL} right?"
             ) from error
         finally:
@@ -106,7 +111,8 @@ def _read(status: int, text: bytes) -> Any:
     try:
         answer = json.loads(text)
     except ValueError:
-        raise CannotRun(f"The service answered {status}, and not with JSON.") from None
+        kind = TryLater if status >= SERVER_ERRORS else CannotRun
+        raise kind(f"The service answered {status}, and not with JSON.") from None
     if status < 300:
         return answer
     detail = answer.get("detail") if isinstance(answer, dict) else None
@@ -115,6 +121,8 @@ def _read(status: int, text: bytes) -> Any:
         words = f"The service does not know this API key ({API_KEY})."
     if status == 404:
         raise NotThere(words)
+    if status == TOO_MANY or status >= SERVER_ERRORS:
+        raise TryLater(words)
     raise CannotRun(words)
 
 

@@ -15,6 +15,7 @@ from cuepost.doors.wire_models.shapes import Request
 T = TypeVar("T", bound=Request)
 
 MOST_PARAMETERS = 50
+NUMBERS = {"limit", "wait"}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -46,9 +47,10 @@ def read_query(query: bytes, model: type[T]) -> T:
         if name in values:
             raise Invalid(FieldError(name, "duplicate_parameter", "Give this parameter once."))
         values[name] = value
-    limit = values.get("limit")
-    if isinstance(limit, str) and limit.isascii() and limit.isdecimal() and len(limit) < 10:
-        values["limit"] = int(limit)
+    for name in NUMBERS & values.keys():
+        text = values[name]
+        if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 10:
+            values[name] = int(text)
     try:
         return msgspec.convert(values, model)
     except msgspec.ValidationError as error:

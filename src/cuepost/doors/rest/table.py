@@ -1,6 +1,6 @@
 """The route table: every call of the API, the hot one first."""
 
-from cuepost.doors.rest import history, milestones, projects, retries, webhooks
+from cuepost.doors.rest import history, listeners, milestones, projects, retries, webhooks
 from cuepost.doors.rest.operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -8,5 +8,6 @@ OPERATIONS: tuple[Operation, ...] = (
     *webhooks.OPERATIONS,
     *history.OPERATIONS,
     *retries.OPERATIONS,
+    *listeners.OPERATIONS,
     *projects.OPERATIONS,
 )

@@ -44,7 +44,7 @@ class EventRecords:
             self._session,
             sa.select(events).where(events.c.account_id == account_id, events.c.id == event_id),
         )
-        return _event(row) if row else None
+        return event_from(row) if row else None
 
     async def page(self, account_id: UUID, chosen: EventFilter, page: Page) -> list[Event]:
         statement = sa.select(events).where(events.c.account_id == account_id)
@@ -55,10 +55,10 @@ class EventRecords:
         rows = await self._session.all(
             newest_first(statement, events.c.id, page, chosen.since, chosen.until)
         )
-        return [_event(row) for row in rows]
+        return [event_from(row) for row in rows]
 
 
-def _event(row: sa.Row[Any]) -> Event:
+def event_from(row: sa.Row[Any]) -> Event:
     return Event(
         account_id=row.account_id,
         id=row.id,

@@ -18,6 +18,7 @@ from cuepost.adapters.storage.tables.history import (
     queue,
     workers,
 )
+from cuepost.adapters.storage.tables.listening import listener_events, listeners
 from cuepost.adapters.storage.tables.metadata import metadata
 from cuepost.adapters.storage.tables.owned import (
     accounts,
@@ -54,6 +55,8 @@ __all__ = [
     "inbox_messages",
     "inboxes",
     "lanes",
+    "listener_events",
+    "listeners",
     "metadata",
     "projects",
     "queue",

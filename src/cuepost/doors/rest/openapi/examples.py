@@ -16,6 +16,14 @@ from cuepost.doors.wire_models.audit import AuditEntry, AuditList
 from cuepost.doors.wire_models.bulk_retries import BulkRetry, StartBulkRetry
 from cuepost.doors.wire_models.deliveries import Delivery, DeliveryList
 from cuepost.doors.wire_models.events import Event, EventDelivery, EventList
+from cuepost.doors.wire_models.listeners import (
+    Acknowledge,
+    Listener,
+    ListenerList,
+    RegisterListener,
+    StreamedEvent,
+    StreamedEvents,
+)
 from cuepost.doors.wire_models.milestones import (
     MilestoneReport,
     MilestoneResult,
@@ -46,8 +54,8 @@ _HINT = "whsec_…YW0="
 # Not a secret: base64 of the word "example", over and over.
 _SECRET = "whsec_ZXhhbXBsZWV4YW1wbGVleGFtcGxlZXhhbXBsZWV4YW0="
 _URL = "https://hooks.example.com/cuepost"
-_WEBHOOK, _PROJECT, _EVENT, _DELIVERY, _RETRY, _ENTRY = (
-    UUID(f"0198c0de-5a3b-7d21-9c4e-00000000000{place}") for place in range(1, 7)
+_WEBHOOK, _PROJECT, _EVENT, _DELIVERY, _RETRY, _ENTRY, _LISTENER = (
+    UUID(f"0198c0de-5a3b-7d21-9c4e-00000000000{place}") for place in (1, 2, 3, 4, 5, 6, 8)
 )
 _COMPLETED = BY_NAME["project.completed"]
 
@@ -117,6 +125,21 @@ _entry = AuditEntry(
     details={"url": _URL},
     at=_NOON,
 )
+_listener = Listener(
+    id=_LISTENER,
+    name="laptop",
+    events=list(DEFAULT_SUBSCRIPTION),
+    acknowledged=41,
+    created_at=_NOON,
+    served_at=_LATER,
+)
+_streamed = StreamedEvent(
+    position=42,
+    id=_EVENT,
+    type=_COMPLETED.name,
+    created_at=_NOON,
+    body=msgspec.json.encode(_COMPLETED.sample()).decode(),
+)
 _report = MilestoneReport(
     report_id="render-1842/completed",
     project_id=_PROJECT,
@@ -152,6 +175,11 @@ _EXAMPLES: tuple[msgspec.Struct, ...] = (
         finished_at=None,
         dry_run=False,
     ),
+    RegisterListener(name="laptop", events=list(DEFAULT_SUBSCRIPTION)),
+    Acknowledge(up_to=1),
+    _listener,
+    ListenerList([_listener], None),
+    StreamedEvents([_streamed]),
     CreateProject(name="Trailer"),
     UpdateProject(name="Trailer, second cut"),
     _project,

@@ -18,6 +18,7 @@ _IDS: Mapping[str, Mapping[str, str]] = {
         "webhookId": "$request.path.webhookId",
         "retryId": "$response.body#/id",
     },
+    "registerListener": {"listenerId": "$response.body#/id"},
     "createProject": {"projectId": "$response.body#/id"},
 }
 

@@ -1,0 +1,147 @@
+"""Following the account's events from anywhere: a stream with acknowledgement, and a durable place.
+
+A listener's stream is made when somebody asks for it, never when an event is written. Whoever asks
+gets what is not acknowledged, again and again, so nothing is lost between the two sides.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from uuid import UUID
+
+from cuepost.application.audit_trail import AuditTrail
+from cuepost.application.perform import Perform
+from cuepost.domain.access import Caller, Scope
+from cuepost.domain.audit import Action
+from cuepost.domain.endpoint import subscription
+from cuepost.domain.errors import ListenerLimitReached, NotFound
+from cuepost.domain.event_catalog import SUBSCRIBABLE
+from cuepost.domain.listener import Listener
+from cuepost.ports.listeners import Streamed
+from cuepost.ports.records import Page
+from cuepost.ports.runtime import Clock, IdSource
+from cuepost.ports.store import Transaction
+
+MOST_LISTENERS = 100
+LOOK_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class FollowEvents:
+    perform: Perform
+    clock: Clock
+    ids: IdSource
+    audit: AuditTrail
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def register(
+        self, transaction: Transaction, caller: Caller, name: str, events: Sequence[str] | None
+    ) -> Listener:
+        """The listener of that name, where it stopped; a new one begins now."""
+        account_id, now = caller.require_webhooks(Scope.WEBHOOKS_MANAGE), self.clock.now()
+        chosen = subscription(events) if events else SUBSCRIBABLE
+        found = await transaction.listeners.lock_named(account_id, name)
+        if found is not None:
+            resumed = replace(found, events=chosen, served_at=now)
+            await transaction.listeners.save(resumed)
+            return resumed
+        # Others who register a new one wait here, so that the limit holds.
+        await transaction.accounts.lock(account_id)
+        if await transaction.listeners.count(account_id) >= MOST_LISTENERS:
+            raise ListenerLimitReached(
+                f"The account has {MOST_LISTENERS} listeners already; delete one first."
+            )
+        turn = await transaction.listeners.turn()
+        made = Listener.registered(account_id, self.ids(now), name, chosen, now=now, turn=turn)
+        await transaction.listeners.add(made)
+        await self.audit.note(
+            transaction, caller, Action.LISTENER_CREATED, account_id, made.id, name=name
+        )
+        return made
+
+    async def page(self, transaction: Transaction, caller: Caller, page: Page) -> list[Listener]:
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+        return await transaction.listeners.page(account_id, page)
+
+    async def delete(self, transaction: Transaction, caller: Caller, listener_id: UUID) -> None:
+        listener = await self._locked(transaction, caller, listener_id)
+        await transaction.listeners.delete(listener.account_id, listener.id)
+        await self.audit.note(
+            transaction,
+            caller,
+            Action.LISTENER_DELETED,
+            listener.account_id,
+            listener.id,
+            name=listener.name,
+        )
+
+    async def acknowledge(
+        self, transaction: Transaction, caller: Caller, listener_id: UUID, up_to: int
+    ) -> Listener:
+        listener = await self._locked(transaction, caller, listener_id)
+        done = replace(listener.acknowledging(up_to), served_at=self.clock.now())
+        await transaction.listeners.save(done)
+        return done
+
+    async def follow(
+        self, caller: Caller, listener_id: UUID, limit: int, wait: timedelta
+    ) -> list[Streamed]:
+        """What is to be acknowledged next; where there is nothing, wait so long for it.
+
+        No transaction is open and no connection is taken while it waits.
+        """
+        until = self.clock.now() + wait
+        found = await self._taken(caller, listener_id, limit)
+        while not found and self.clock.now() < until and not self._stopping.is_set():
+            await self.clock.wait_for(self._stopping, LOOK_SECONDS)
+            if await self._has_news(caller, listener_id):
+                found = await self._taken(caller, listener_id, limit)
+        return found
+
+    def stop_waiting(self) -> None:
+        """Whoever waits is answered with nothing, and comes back to another process."""
+        self._stopping.set()
+
+    async def _taken(self, caller: Caller, listener_id: UUID, limit: int) -> list[Streamed]:
+        return await self.perform.change(
+            lambda transaction: self._take(transaction, caller, listener_id, limit)
+        )
+
+    async def _take(
+        self, transaction: Transaction, caller: Caller, listener_id: UUID, limit: int
+    ) -> list[Streamed]:
+        # Before the first statement: the transaction must not have its number by then.
+        now = self.clock.now()
+        listener = await self._locked(transaction, caller, listener_id)
+        waiting = await transaction.listeners.waiting(listener, now, limit)
+        if not waiting:
+            turn = await transaction.listeners.turn()
+            found = await transaction.listeners.unnoticed(listener, limit)
+            await transaction.listeners.append(listener, found)
+            listener = listener.having_found(found, is_all=len(found) < limit, now=now, turn=turn)
+            await transaction.listeners.let_go(listener)
+            waiting = await transaction.listeners.waiting(listener, now, limit)
+        await transaction.listeners.save(replace(listener, served_at=now))
+        return waiting
+
+    async def _has_news(self, caller: Caller, listener_id: UUID) -> bool:
+        async def look(transaction: Transaction) -> bool:
+            account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+            listener = await transaction.listeners.get(account_id, listener_id)
+            if listener is None:
+                raise NotFound
+            if await transaction.listeners.unnoticed(listener, 1):
+                return True
+            return bool(await transaction.listeners.waiting(listener, self.clock.now(), 1))
+
+        return await self.perform.read(look)
+
+    async def _locked(
+        self, transaction: Transaction, caller: Caller, listener_id: UUID
+    ) -> Listener:
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
+        listener = await transaction.listeners.lock(account_id, listener_id)
+        if listener is None:
+            raise NotFound
+        return listener

@@ -1,0 +1,171 @@
+"""`cuepost listen` as a developer meets it: what it shows, what it refuses, how it ends."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cuepost_receiver import verify
+from tests.doors.cli.judging_receiver import judging_receiver
+from tests.e2e.story import Visitor, keys_in
+from tests.support.listen_process import ListenProcess
+from tests.support.service_process import (
+    PATIENCE_SECONDS,
+    ServiceProcess,
+    command,
+    environment,
+    free_port,
+)
+
+
+@dataclass
+class Desk:
+    """A service, and a receiver that answers as told and keeps what it gets."""
+
+    visitor: Visitor
+    folder: Path
+    receiver: str
+    answers: list[int]
+    got: list[tuple[bytes, dict[str, str]]]
+
+    @property
+    def listener(self) -> ListenProcess:
+        keys = self.visitor.keys
+        return ListenProcess(self.visitor.base_url, keys.api, self.receiver, self.folder)
+
+    def environ(self) -> dict[str, str]:
+        settings = {"URL": self.visitor.base_url, "API_KEY": self.visitor.keys.api}
+        return environment(settings) | {"XDG_STATE_HOME": str(self.folder / "state")}
+
+    def cancelled(self) -> str:
+        """An event that needs no pipeline; its id."""
+        project = self.visitor.post("/v1/projects", {"name": "Cut"})["id"]
+        self.visitor.post(f"/v1/projects/{project}/cancel", None, 200)
+        [event] = self.visitor.get(f"/v1/events?projectId={project}")["data"]
+        return str(event["id"])
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    answers: list[int] = []
+    got: list[tuple[bytes, dict[str, str]]] = []
+
+    def judge(body: bytes, headers: Mapping[str, str]) -> int:
+        got.append((body, dict(headers)))
+        return answers.pop(0) if answers else 204
+
+    with judging_receiver(judge) as port:
+        settings = {"DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port())}
+        with ServiceProcess(settings) as service:
+            keys = keys_in(service.greeting)
+            assert keys is not None
+            visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
+            yield Desk(visitor, tmp_path, f"http://127.0.0.1:{port}/hook", answers, got)
+            # Somebody may be waiting for events: a stop does not wait for them.
+            began = time.monotonic()
+            assert service.stop().code == 0
+            assert time.monotonic() - began < 8
+
+
+@contextmanager
+def listening(desk: Desk) -> Iterator[ListenProcess]:
+    listener = desk.listener
+    listener.start()
+    try:
+        listener.wait_until(lambda: bool(listener.lines("listening")))
+        yield listener
+    finally:
+        if listener.is_running:
+            listener.end(signal.SIGKILL)
+
+
+def test_what_the_receiver_answers_badly_is_tried_three_times_and_passed_over(desk: Desk) -> None:
+    desk.answers += [500, 404, 503, 200]
+    with listening(desk) as listener:
+        bad, good = desk.cancelled(), desk.cancelled()
+        listener.wait_until(lambda: len(listener.lines("forwarded")) == 4)
+        assert listener.end(signal.SIGINT) == 0
+    told = [
+        (each["eventId"], each["status"], each["givenUp"]) for each in listener.lines("forwarded")
+    ]
+    assert told == [(bad, 500, False), (bad, 404, False), (bad, 503, True), (good, 200, False)]
+    assert [each["forwarded"] for each in listener.lines("ended")] == [1]
+    [secret] = {each["secret"] for each in listener.lines("listening")}
+    assert [verify(body, headers, [secret]).id for body, headers in desk.got] == [bad] * 3 + [good]
+
+
+def test_a_second_one_with_the_same_name_is_refused(desk: Desk) -> None:
+    with listening(desk):
+        ran = subprocess.run(
+            command("listen", desk.receiver),
+            env=desk.environ(),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "Another 'cuepost listen' serves" in ran.stderr
+
+
+def test_a_wrong_key_ends_it_and_a_wrong_address_is_a_usage_error(desk: Desk) -> None:
+    for target, key, code, said in (
+        (desk.receiver, "cpk_wrong", 1, "does not know this API key"),
+        ("ftp://localhost/hook", desk.visitor.keys.api, 2, "is not an address such as"),
+    ):
+        ran = subprocess.run(
+            command("listen", target),
+            env=desk.environ() | {"CUEPOST_API_KEY": key},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        assert ran.returncode == code
+        assert said in ran.stderr
+
+
+def test_on_a_terminal_r_sends_the_last_one_again(desk: Desk) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command("listen", desk.receiver),
+        env=desk.environ() | {"TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        shown = read_until(ours, "Ctrl-C ends")
+        [secret] = re.findall(r"whsec_[A-Za-z0-9+/=]+", shown)
+        event_id = desk.cancelled()
+        assert re.search(rf"204.* ms  project.cancelled  {event_id}", read_until(ours, event_id))
+        os.write(ours, b"r")
+        read_until(ours, "sent again")
+        process.send_signal(signal.SIGINT)
+        assert "1 events were forwarded" in read_until(ours, "goes on from there")
+        assert process.wait(PATIENCE_SECONDS) == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait(PATIENCE_SECONDS)
+        os.close(ours)
+    assert [verify(body, headers, [secret]).id for body, headers in desk.got] == [event_id] * 2
+
+
+def read_until(terminal: int, wanted: str) -> str:
+    text, deadline = "", time.monotonic() + PATIENCE_SECONDS
+    while wanted not in text:
+        ready, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))
+        assert ready, f"{wanted!r} is not in {text!r}"
+        text += os.read(terminal, 65_536).decode()
+    return text
