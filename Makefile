@@ -26,8 +26,12 @@ run: install-runtime ## set up, then serve on an embedded SQLite store
 	@exec $(BIN)/cuepost serve
 
 .PHONY: test
-test: install ## set up, then every test (PYTEST_ARGS=… to choose)
+test: install browser ## set up, then every test (PYTEST_ARGS=… to choose)
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
+
+.PHONY: browser
+browser: install # a Chromium for the tests of the pages, where none is and we may install one
+	@$(BIN)/python -m tests.support.browser
 
 .PHONY: check
 check: lint coverage ## what CI runs: format, lint, types, layering, tests, coverage
@@ -41,7 +45,7 @@ lint: install ## format, lint, types, layering; no tests
 	@if [ -f scripts/reference.py ]; then set -x; $(BIN)/python scripts/reference.py --check; fi
 
 .PHONY: coverage
-coverage: install ## every test, measured; the domain must be covered whole
+coverage: install browser ## every test, measured; the domain must be covered whole
 	@rm -rf .cache/coverage && mkdir -p .cache/coverage
 	$(BIN)/coverage run -m pytest -n $(TEST_WORKERS) $(PYTEST_ARGS)
 	$(BIN)/coverage combine --quiet

@@ -24,12 +24,15 @@ def found_chromium() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
-def chromium() -> str:
-    """Its path; Debian's is installed where we may, and else the test is not to be had."""
-    found = found_chromium()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+def prepare() -> None:
+    """Before any test, and not within the time of one: Debian's is installed where we may."""
+    if found_chromium() is None and os.geteuid() == 0 and shutil.which("apt-get"):
         _install()
-        found = found_chromium()
+
+
+def chromium() -> str:
+    """Its path; without it the test is not to be had."""
+    found = found_chromium()
     if found is None:
         missing_component("there is no Chromium on this machine")
     return found
@@ -105,3 +108,7 @@ def violations(page: Page) -> list[str]:
         for each in found["violations"]
         for node in each["nodes"]
     ]
+
+
+if __name__ == "__main__":
+    prepare()
