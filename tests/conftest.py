@@ -1,4 +1,4 @@
-"""Fixtures for every test: the event loop and a real PostgreSQL."""
+"""For every test: the event loop, a real PostgreSQL, and an order that keeps all cores busy."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -17,6 +17,24 @@ settings.register_profile(
 )
 if "CI" not in os.environ:
     settings.load_profile("developer")
+
+
+# Whole processes, browsers and thousands of seeds: each takes seconds, the others milliseconds.
+_LONG = ("tests/browser/", "tests/faults/", "tests/e2e/", "tests/simulation/", "test_schemathesis")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each process begins with its share of the long tests, so that none is alone with them."""
+    shares = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    long = [item for item in items if any(part in item.nodeid for part in _LONG)]
+    short = [item for item in items if not any(part in item.nodeid for part in _LONG)]
+    ordered: list[pytest.Item] = []
+    for share in range(shares):
+        ordered += long[share::shares]
+        upto = len(items) * (share + 1) // shares - len(ordered)
+        ordered += short[:upto]
+        del short[:upto]
+    items[:] = ordered
 
 
 @pytest.fixture(scope="session")
