@@ -1,8 +1,9 @@
 """The pipeline reports milestones: accepted means committed, with the event and its deliveries."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -243,12 +244,35 @@ async def test_an_unknown_project_is_not_found_and_stores_nothing(world: World) 
 
 
 async def test_a_project_that_vanishes_meanwhile_is_not_found(world: World) -> None:
-    """Between the look-up of its account and the transaction an erasure may come through."""
-    await world.endpoint()
+    """Whose it was is remembered; what an erasure has removed must still not be written to."""
     project = await world.project()
-    book = await world.do(world.service.milestones.bookkeeper.open, project.account_id, {})
-    answer = book.enter(world.milestone(project, report_id="r"))
+    [first] = await world.report(world.milestone(project, report_id="q"))
+    assert first.accepted
+    await world.sql(lambda transaction: transaction.accounts.erase_some(world.account.id, 1_000))
+    [answer] = await world.report(world.milestone(project, report_id="r"))
     assert answer == ReportAnswer("r", False, None, False, SilenceReason.PROJECT_NOT_FOUND)
+
+
+async def test_many_at_once_are_written_in_few_transactions(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.endpoint()
+    projects = [await world.project() for _ in range(20)]
+    begun: list[Store] = []
+    begin = type(world.store).transaction
+
+    def counted(store: Store) -> AbstractAsyncContextManager[Transaction]:
+        begun.append(store)
+        return begin(store)
+
+    monkeypatch.setattr(type(world.store), "transaction", counted)
+    answers = await asyncio.gather(
+        *(world.report(world.milestone(each, report_id=str(each.id))) for each in projects)
+    )
+    assert [answer.report_id for [answer] in answers] == [str(each.id) for each in projects]
+    assert {answer.notified for [answer] in answers} == {True}
+    assert len(begun) < len(projects) / 2
+    assert len(await world.deliveries()) == 20
 
 
 async def test_when_the_deliveries_cannot_be_stored_nothing_is(

@@ -114,6 +114,12 @@ CHANGES: dict[str, tuple[Call, object]] = {
         ),
         None,
     ),
+    "Projects.save_moves": (
+        lambda t, s, p: t.projects.save_moves(
+            [replace(p.project, account_id=s.id, status=ProjectStatus.FAILED)]
+        ),
+        None,
+    ),
     "Projects.replace_artifacts": (
         lambda t, s, p: t.projects.replace_artifacts(s.id, {p.project.id: ()}),
         None,

@@ -115,12 +115,25 @@ async def test_projects_are_locked_for_a_change_and_saved_with_it(
         deleted = deleting.deleted(later)
         await transaction.projects.save([changed, deleted])
         await transaction.projects.save([])
+        await transaction.projects.save_moves([])
 
     assert [await stored(store, each) for each in (changing, deleting, staying)] == [
         changed,
         deleted,
         staying,
     ]
+
+
+async def test_a_move_changes_status_stage_and_time_alone(
+    store: AnyStore, records: Records
+) -> None:
+    project = records.project(records.id())
+    await add(store, project)
+    later = records.clock.now() + timedelta(seconds=5)
+    moved = replace(project, status=ProjectStatus.FAILED, stage=Stage.EXPORT, updated_at=later)
+    async with store.transaction() as transaction:
+        await transaction.projects.save_moves([replace(moved, name="not this")])
+    assert await stored(store, project) == moved
 
 
 async def test_projects_are_named_from_the_end_of_their_access_window_until_they_are_stopped(

@@ -4,12 +4,12 @@ import asyncio
 import random
 import secrets
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES, id_from
 from cuepost.domain.ids import composed
-from cuepost.domain.instants import from_millis, to_millis
+from cuepost.domain.instants import to_millis
 
 _COUNTER_BITS = 18
 _CHANCE_BITS = 74 - _COUNTER_BITS
@@ -17,7 +17,7 @@ _CHANCE_BITS = 74 - _COUNTER_BITS
 
 class SystemClock:
     def now(self) -> datetime:
-        return from_millis(time.time_ns() // 1_000_000)
+        return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -45,7 +45,8 @@ class SystemIds:
             self._millis, self._counter = millis, 0
         # A millisecond of more than 2^18 ids wraps the counter; chance still keeps them apart.
         number = self._counter % (1 << _COUNTER_BITS)
-        made = composed(millis, number << _CHANCE_BITS | secrets.randbits(_CHANCE_BITS))
+        # Ids have to be different, not secret: no need to ask the system for each.
+        made = composed(millis, number << _CHANCE_BITS | random.getrandbits(_CHANCE_BITS))
         return id_from(made.to_bytes(ID_BYTES))
 
 

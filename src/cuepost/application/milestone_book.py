@@ -13,12 +13,13 @@ from cuepost.domain.event import Event, SilenceReason, freeze
 from cuepost.domain.event_catalog import BY_STATUS, EventType, MilestoneFacts
 from cuepost.domain.fanout import Subscriber, deliveries_of
 from cuepost.domain.project import ProcessingError, Project, ProjectStatus, Stage
+from cuepost.domain.record import record
 from cuepost.ports.records import ReportAnswer
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Milestone:
     report_id: str
     project_id: UUID
@@ -64,7 +65,7 @@ class MilestoneBook:
         return ReportAnswer(milestone.report_id, True, event.id, notified, event.reason)
 
     async def write(self, transaction: Transaction) -> None:
-        await transaction.projects.save(list(self.changed.values()))
+        await transaction.projects.save_moves(list(self.changed.values()))
         await transaction.events.add(self.events)
         await transaction.deliveries.add(self.deliveries)
         await transaction.projects.replace_artifacts(self.account_id, self.artifacts)

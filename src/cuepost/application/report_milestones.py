@@ -1,10 +1,10 @@
 """The pipeline reports milestones; an accepted one is committed with all that follows."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
 from uuid import UUID
 
+from cuepost.application.gathering import Gathering
 from cuepost.application.milestone_book import Bookkeeper, Milestone
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Caller, Scope
@@ -15,25 +15,30 @@ from cuepost.domain.project import ProjectStatus, Stage, stage_after
 from cuepost.ports.records import ReportAnswer
 from cuepost.ports.store import Transaction
 
+# In one transaction; a request may have more.
+MOST_AT_ONCE = 500
+REMEMBERED_OWNERS = 20_000
 
-@dataclass(frozen=True, slots=True)
+
 class ReportMilestones:
-    perform: Perform
-    bookkeeper: Bookkeeper
+    def __init__(self, perform: Perform, bookkeeper: Bookkeeper) -> None:
+        self._perform = perform
+        self._bookkeeper = bookkeeper
+        self._gathering = Gathering(self._report_for, MOST_AT_ONCE)
+        self._owners: dict[UUID, UUID] = {}
 
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
         """One answer each, in order; one transaction for each account that is concerned."""
         caller.require(Scope.MILESTONES_REPORT)
         _require_consistent(milestones)
-        named = list({milestone.project_id for milestone in milestones})
-        owners = await self.perform.read(lambda transaction: transaction.projects.owners(named))
+        owners = await self._owners_of({milestone.project_id for milestone in milestones})
         of_account: dict[UUID, list[Milestone]] = defaultdict(list)
         for milestone in milestones:
             if milestone.project_id in owners:
                 of_account[owners[milestone.project_id]].append(milestone)
         answers: dict[tuple[UUID, str], ReportAnswer] = {}
         for account_id, batch in of_account.items():
-            answered = await self._report_for(account_id, batch)
+            answered = await self._gathering.do(account_id, batch)
             answers |= {(account_id, report_id): found for report_id, found in answered.items()}
         return [
             answers[owners[milestone.project_id], milestone.report_id]
@@ -42,13 +47,25 @@ class ReportMilestones:
             for milestone in milestones
         ]
 
+    async def _owners_of(self, project_ids: Set[UUID]) -> Mapping[UUID, UUID]:
+        """Remembered, as a project never changes hands; one that is gone is noticed later on."""
+        known = {each: self._owners[each] for each in project_ids if each in self._owners}
+        unknown = [each for each in project_ids if each not in known]
+        if not unknown:
+            return known
+        found = await self._perform.read(lambda transaction: transaction.projects.owners(unknown))
+        if len(self._owners) + len(found) > REMEMBERED_OWNERS:
+            self._owners.clear()
+        self._owners.update(found)
+        return {**known, **found}
+
     async def _report_for(
         self, account_id: UUID, batch: Sequence[Milestone]
     ) -> dict[str, ReportAnswer]:
         async def book(transaction: Transaction) -> dict[str, ReportAnswer]:
             return await self._book(transaction, account_id, batch)
 
-        return await self.perform.change(book)
+        return await self._perform.change(book)
 
     async def _book(
         self, transaction: Transaction, account_id: UUID, batch: Sequence[Milestone]
@@ -60,7 +77,7 @@ class ReportMilestones:
         answers = await transaction.reports.find(
             account_id, [milestone.report_id for milestone in batch]
         )
-        book = await self.bookkeeper.open(transaction, account_id, projects)
+        book = await self._bookkeeper.open(transaction, account_id, projects)
         fresh: list[ReportAnswer] = []
         for milestone in batch:
             if milestone.report_id not in answers:

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from cuepost import __version__
 from cuepost.adapters.guarded_transport import GuardedTransport, tls_context
+from cuepost.adapters.secret_box import RememberingBox
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_wakeup import PostgresWakeup
@@ -37,6 +38,7 @@ from cuepost.ports.telemetry import Telemetry
 # With others at the same store, something may be due that nobody announced.
 POLL = timedelta(seconds=1)
 POLL_ALONE = timedelta(seconds=30)
+REMEMBERED_SECRETS = 1024
 
 
 class AlreadyServed(Exception):
@@ -156,7 +158,7 @@ def _dispatcher(parts: Parts, transport: GuardedTransport, telemetry: Telemetry)
     embedded = isinstance(parts.store, SqliteStore)
     pipeline = AttemptPipeline(
         clock=ambient.clock,
-        box=ambient.box,
+        box=RememberingBox(ambient.box, REMEMBERED_SECRETS),
         policy=parts.rules.policy,
         transport=InboxTransport(
             transport, parts.service.inbox, parts.service.perform, ambient.clock

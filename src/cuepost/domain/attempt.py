@@ -7,6 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from cuepost.domain.delivery import Trigger
+from cuepost.domain.record import record
 
 
 class Outcome(StrEnum):
@@ -75,7 +76,7 @@ EXPLANATIONS: Mapping[Outcome, Explanation] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timings:
     dns_ms: float | None = None
     connect_ms: float | None = None
@@ -83,7 +84,7 @@ class Timings:
     first_byte_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attempt:
     account_id: UUID
     delivery_id: UUID

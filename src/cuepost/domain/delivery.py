@@ -1,12 +1,12 @@
 """A delivery is one event on its way to one endpoint; here are its states and its moves."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
 from cuepost.domain.errors import DeliveryInProgress
+from cuepost.domain.record import record
 
 
 class DeliveryStatus(StrEnum):
@@ -73,7 +73,7 @@ def after(status: DeliveryStatus, cause: Cause) -> DeliveryStatus:
         raise IllegalMove(f"{status} has no move for '{cause}'") from None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Delivery:
     """`budget` counts the budgets of three attempts that were opened: 1, and one more a retry."""
 

@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from cuepost.domain.instants import to_text
+from cuepost.domain.record import record
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class SilenceReason(StrEnum):
@@ -24,7 +27,7 @@ class SilenceReason(StrEnum):
     ENDPOINT_DISABLED = "endpoint_disabled"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Event:
     account_id: UUID
     id: UUID
@@ -47,4 +50,4 @@ def freeze(event_id: UUID, event_type: str, created_at: datetime, data: Mapping[
         "createdAt": to_text(created_at),
         "data": data,
     }
-    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(envelope).encode()

@@ -11,7 +11,8 @@ def to_millis(instant: datetime) -> int:
 
 
 def from_millis(millis: int) -> datetime:
-    return EPOCH + timedelta(milliseconds=millis)
+    # By position: naming the unit makes it half as fast again, and each row has several instants.
+    return EPOCH + timedelta(0, 0, 0, millis)
 
 
 def to_text(instant: datetime) -> str:

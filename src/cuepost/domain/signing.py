@@ -1,14 +1,17 @@
 """Signing secrets and signatures of the Standard Webhooks convention, version `v1`."""
 
-import hmac
+import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
 from uuid import UUID
 
 PREFIX = "whsec_"
 KEY_BYTES = 32
 HINT_PREFIX = "whsec_…"
+_BLOCK_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -36,8 +39,20 @@ class SigningSecret:
 
 
 def signature(secret: SigningSecret, event_id: UUID | str, timestamp: int, body: bytes) -> str:
-    message = f"{event_id}.{timestamp}.".encode() + body
-    return "v1," + b64encode(hmac.digest(secret.key, message, "sha256")).decode()
+    inner, outer = (half.copy() for half in _halves(secret.key))
+    inner.update(f"{event_id}.{timestamp}.".encode())
+    inner.update(body)
+    outer.update(inner.digest())
+    return "v1," + b64encode(outer.digest()).decode()
+
+
+@lru_cache(maxsize=1024)
+def _halves(key: bytes) -> tuple["hashlib._Hash", "hashlib._Hash"]:
+    """Of HMAC-SHA256, as far as they depend on the key alone: half of the work for a short body."""
+    block = (sha256(key).digest() if len(key) > _BLOCK_BYTES else key).ljust(_BLOCK_BYTES, b"\0")
+    return sha256(bytes(byte ^ 0x36 for byte in block)), sha256(
+        bytes(byte ^ 0x5C for byte in block)
+    )
 
 
 def signature_header(

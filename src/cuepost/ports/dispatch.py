@@ -9,6 +9,7 @@ from uuid import UUID
 from cuepost.domain.attempt import Attempt
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import StoredSecret
+from cuepost.domain.record import record
 
 BEGINNING = UUID(int=0)
 
@@ -21,7 +22,7 @@ class Target:
     secrets: tuple[StoredSecret, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assignment:
     """One attempt that this worker has to make; not after `access_until`, where that is known."""
 
@@ -38,7 +39,7 @@ class Assignment:
     access_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """What an attempt means for its delivery: ended, or due again."""
 
@@ -47,7 +48,7 @@ class Verdict:
     reason: CancelReason | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Result:
     assignment: Assignment
     attempt: Attempt

@@ -13,6 +13,7 @@ from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.fanout import Subscriber
 from cuepost.domain.project import Project
+from cuepost.domain.record import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Page:
     before: UUID | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReportAnswer:
     """What was answered to a milestone report; a repeated report gets it again."""
 
@@ -84,6 +85,10 @@ class Projects(Protocol):
         ...
 
     async def save(self, projects: Sequence[Project]) -> None: ...
+    async def save_moves(self, projects: Sequence[Project]) -> None:
+        """Their status and stage, and when that was; nothing else has changed."""
+        ...
+
     async def expired(self, now: datetime, limit: int) -> list[Project]:
         """Projects whose access window has ended and was not dealt with yet, each of them once."""
         ...

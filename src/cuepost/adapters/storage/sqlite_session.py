@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -67,14 +67,14 @@ class SqliteSession:
         if rows:
             columns = tuple(rows[0])
             encoded = _encoded(table, columns, rows)
-            await self._do(lambda: self._insert(table, columns, encoded))
+            await self._do(lambda: self._in_chunks(partial(_insert_sql, table, columns), encoded))
 
     async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
         if rows:
             changed = tuple(column for column in rows[0] if column not in key)
-            sql = _update_sql(table, changed, tuple(key))
             encoded = _encoded(table, (*changed, *key), rows)
-            await self._do(lambda: self._driver.executemany(sql, encoded))
+            written = partial(_update_sql, table, changed, tuple(key))
+            await self._do(lambda: self._in_chunks(written, encoded))
 
     async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
         if rows:
@@ -93,10 +93,10 @@ class SqliteSession:
         with translated():
             return work()
 
-    def _insert(self, table: sa.Table, columns: tuple[str, ...], rows: list[Any]) -> None:
+    def _in_chunks(self, written: Callable[[int], str], rows: list[Any]) -> None:
         done = 0
         for size in _ROWS_AT_ONCE:
-            sql = _insert_sql(table, columns, size)
+            sql = written(size)
             while len(rows) - done >= size:
                 chunk = rows[done : done + size]
                 self._driver.execute(sql, [value for row in chunk for value in row])
@@ -150,10 +150,14 @@ def _insert_sql(table: sa.Table, columns: tuple[str, ...], rows: int) -> str:
 
 
 @cache
-def _update_sql(table: sa.Table, changed: tuple[str, ...], key: tuple[str, ...]) -> str:
-    changes = ", ".join(f'"{column}" = ?' for column in changed)
-    match = " AND ".join(f'"{column}" = ?' for column in key)
-    return f"UPDATE {table.name} SET {changes} WHERE {match}"
+def _update_sql(table: sa.Table, changed: tuple[str, ...], key: tuple[str, ...], rows: int) -> str:
+    places = range(1, len(changed) + len(key) + 1)
+    named = dict(zip((*changed, *key), (f"new.column{place}" for place in places), strict=True))
+    changes = ", ".join(f'"{column}" = {named[column]}' for column in changed)
+    match = " AND ".join(f'{table.name}."{column}" = {named[column]}' for column in key)
+    marks = ", ".join("?" for _ in places)
+    values = ", ".join([f"({marks})"] * rows)
+    return f"UPDATE {table.name} SET {changes} FROM (VALUES {values}) AS new WHERE {match}"
 
 
 @cache
