@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from cuepost.adapters.tallies import Distribution, Tally
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of
@@ -37,34 +38,27 @@ _LINE = (
 
 class EngineTelemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
-        attempts = Counter(
-            "cuepost_attempts",
-            "Attempts that have ended.",
-            ("outcome",),
-            registry=registry,
+        self._attempts = Tally(
+            "cuepost_attempts", "Attempts that have ended.", "outcome", list(Outcome), registry
         )
-        ended = Counter(
+        self._ended = Tally(
             "cuepost_deliveries_ended",
             "Deliveries that were ended by an attempt, as that attempt decided.",
-            ("status",),
-            registry=registry,
+            "status",
+            (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED),
+            registry,
         )
-        self._attempts = {each: attempts.labels(each.value) for each in Outcome}
-        self._ended = {
-            each: ended.labels(each.value)
-            for each in (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED)
-        }
-        self._duration = Histogram(
+        self._duration = Distribution(
             "cuepost_attempt_seconds",
             "Time that an attempt takes, from DNS to the head of the answer.",
-            buckets=_SECONDS,
-            registry=registry,
+            _SECONDS,
+            registry,
         )
-        self._delay = Histogram(
+        self._delay = Distribution(
             "cuepost_first_attempt_delay_seconds",
             "Time from the creation of an event to the start of the first attempt to send it.",
-            buckets=_DELAYS,
-            registry=registry,
+            _DELAYS,
+            registry,
         )
         self._late = Counter(
             "cuepost_late_results",
@@ -87,13 +81,13 @@ class EngineTelemetry:
 
     def attempted(self, result: Result) -> None:
         attempt, verdict = result.attempt, result.verdict
-        self._attempts[attempt.outcome].inc()
+        self._attempts.of[attempt.outcome] += 1
         self._duration.observe(attempt.duration_ms / 1_000)
         if _is_first(result.assignment):
             delay = attempt.started_at - instant_of(result.assignment.event_id)
             self._delay.observe(max(delay.total_seconds(), 0.0))
-        if verdict.status in self._ended:
-            self._ended[verdict.status].inc()
+        if verdict.status in self._ended.of:
+            self._ended.of[verdict.status] += 1
         if logger.isEnabledFor(logging.INFO):
             logger.info(_LINE, *_told(result))
 

@@ -3,10 +3,11 @@
 import hashlib
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from uuid import UUID
+
+from cuepost.domain.record import record
 
 PREFIX = "whsec_"
 KEY_BYTES = 32
@@ -14,7 +15,7 @@ HINT_PREFIX = "whsec_…"
 _BLOCK_BYTES = 64
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@record
 class SigningSecret:
     """The key bytes; only `reveal` gives them away, and only their owner is shown them, once."""
 
@@ -39,9 +40,9 @@ class SigningSecret:
 
 
 def signature(secret: SigningSecret, event_id: UUID | str, timestamp: int, body: bytes) -> str:
-    inner, outer = (half.copy() for half in _halves(secret.key))
-    inner.update(f"{event_id}.{timestamp}.".encode())
-    inner.update(body)
+    fresh_inner, fresh_outer = _halves(secret.key)
+    inner, outer = fresh_inner.copy(), fresh_outer.copy()
+    inner.update(b"%b.%d.%b" % (str(event_id).encode(), timestamp, body))
     outer.update(inner.digest())
     return "v1," + b64encode(outer.digest()).decode()
 

@@ -52,10 +52,8 @@ class AttemptPipeline:
     def _signed(
         self, assignment: Assignment, live: Sequence[StoredSecret], at: datetime
     ) -> Headers:
-        secrets = [
-            SigningSecret(self.box.open(secret.sealed, assignment.webhook_id.bytes))
-            for secret in live
-        ]
+        owner = assignment.webhook_id.bytes
+        secrets = [SigningSecret(self.box.open(secret.sealed, owner)) for secret in live]
         timestamp = to_millis(at) // 1000
         signatures = signature_header(secrets, assignment.event_id, timestamp, assignment.body)
         return (

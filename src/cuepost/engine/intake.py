@@ -13,7 +13,7 @@ from cuepost.ports.store import Store
 # What waits in memory for longer goes back: it may have been stopped, or its endpoint changed.
 LONGEST_IN_MEMORY = timedelta(seconds=1)
 # A larger claim would hold up everything else in this process.
-CLAIMED_AT_ONCE = 64
+CLAIMED_AT_ONCE = 100
 
 
 class Intake:

@@ -21,7 +21,7 @@ from cuepost.ports.store import Contention, StoreUnavailable
 T = TypeVar("T")
 
 # Few different lengths, so that the driver finds its prepared statements again.
-_ROWS_AT_ONCE = (100, 10, 1)
+_ROWS_AT_ONCE = (100, 30, 10, 3, 1)
 _TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE")
 _UNAVAILABLE = frozenset(
     {
