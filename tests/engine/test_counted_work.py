@@ -37,9 +37,9 @@ async def milestones_of(stage: Stage, count: int) -> list[Milestone]:
     return [stage.world.milestone(await stage.world.project()) for _ in range(count)]
 
 
-@pytest.mark.parametrize("count", [1, MANY])
+@pytest.mark.parametrize(("count", "most_hops"), [(1, 2), (MANY, 10)])
 def test_from_the_report_to_the_record_of_the_attempt(
-    play_embedded: Play, hops: list[object], count: int
+    play_embedded: Play, hops: list[object], count: int, most_hops: int
 ) -> None:
     """A hundred cost as many statements as one, and two waits for the disk."""
 
@@ -55,7 +55,8 @@ def test_from_the_report_to_the_record_of_the_attempt(
             await stage.later()
             assert len(stage.sent) == count
             assert stage.store.watch.operations <= TO_ACCEPT_AND_DELIVER
-            assert (stage.store.watch.commits, len(hops)) == (2, 2)
+            assert stage.store.watch.commits == 2
+            assert len(hops) <= most_hops
 
     play_embedded(scenario)
 
@@ -89,6 +90,6 @@ def test_a_backlog(play: Play, hops: list[object]) -> None:
             await stage.later()
             assert len(stage.sent) == MANY
             assert stage.store.watch.operations <= TO_DELIVER_A_BACKLOG
-            assert len(hops) <= 6
+            assert len(hops) <= 10
 
     play(scenario)

@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 # Few different lengths, so that the driver finds its prepared statements again.
 _ROWS_AT_ONCE = (100, 30, 10, 3, 1)
+# That many take long enough to be worth a thread: the event loop goes on meanwhile.
+_MANY_ROWS = 32
 _TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE")
 _UNAVAILABLE = frozenset(
     {
@@ -67,20 +69,18 @@ class SqliteSession:
         if rows:
             columns = tuple(rows[0])
             encoded = _encoded(table, columns, rows)
-            await self._do(lambda: self._in_chunks(partial(_insert_sql, table, columns), encoded))
+            await self._write(partial(_insert_sql, table, columns), encoded)
 
     async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
         if rows:
             changed = tuple(column for column in rows[0] if column not in key)
             encoded = _encoded(table, (*changed, *key), rows)
-            written = partial(_update_sql, table, changed, tuple(key))
-            await self._do(lambda: self._in_chunks(written, encoded))
+            await self._write(partial(_update_sql, table, changed, tuple(key)), encoded)
 
     async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
         if rows:
-            sql = _delete_sql(table, tuple(key))
             encoded = _encoded(table, key, rows)
-            await self._do(lambda: self._driver.executemany(sql, encoded))
+            await self._write(partial(_delete_sql, table, tuple(key)), encoded)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -89,14 +89,22 @@ class SqliteSession:
                 loop.run_in_executor(self._threads, work), self._driver.interrupt
             )
 
+    async def _write(self, sql_for: Callable[[int], str], rows: list[Any]) -> None:
+        """`sql_for` so many rows; each statement lets other threads run until it is done."""
+
+        def work() -> None:
+            self._in_chunks(sql_for, rows)
+
+        await (self.in_thread(work) if len(rows) >= _MANY_ROWS else self._do(work))
+
     async def _do(self, work: Callable[[], T]) -> T:
         with translated():
             return work()
 
-    def _in_chunks(self, written: Callable[[int], str], rows: list[Any]) -> None:
+    def _in_chunks(self, sql_for: Callable[[int], str], rows: list[Any]) -> None:
         done = 0
         for size in _ROWS_AT_ONCE:
-            sql = written(size)
+            sql = sql_for(size)
             while len(rows) - done >= size:
                 chunk = rows[done : done + size]
                 self._driver.execute(sql, [value for row in chunk for value in row])
@@ -161,9 +169,14 @@ def _update_sql(table: sa.Table, changed: tuple[str, ...], key: tuple[str, ...],
 
 
 @cache
-def _delete_sql(table: sa.Table, key: tuple[str, ...]) -> str:
-    match = " AND ".join(f'"{column}" = ?' for column in key)
-    return f"DELETE FROM {table.name} WHERE {match}"
+def _delete_sql(table: sa.Table, key: tuple[str, ...], rows: int) -> str:
+    names = ", ".join(f'"{column}"' for column in key)
+    columns = ", ".join(f"column{place}" for place, _ in enumerate(key, 1))
+    marks = ", ".join("?" for _ in key)
+    values = ", ".join([f"({marks})"] * rows)
+    # Without the SELECT the whole table would be read.
+    listed = f"SELECT {columns} FROM (VALUES {values})"
+    return f"DELETE FROM {table.name} WHERE ({names}) IN ({listed})"
 
 
 def _encoded(table: sa.Table, columns: Sequence[str], rows: Rows) -> list[tuple[Any, ...]]:
