@@ -1,5 +1,6 @@
 """The pipeline reports milestones; an accepted one is committed with all that follows."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from uuid import UUID
@@ -17,6 +18,7 @@ from cuepost.ports.store import Transaction
 
 # In one transaction; a request may have more.
 MOST_AT_ONCE = 500
+ACCOUNTS_AT_ONCE = 10
 REMEMBERED_OWNERS = 20_000
 
 
@@ -36,16 +38,31 @@ class ReportMilestones:
         for milestone in milestones:
             if milestone.project_id in owners:
                 of_account[owners[milestone.project_id]].append(milestone)
-        answers: dict[tuple[UUID, str], ReportAnswer] = {}
-        for account_id, batch in of_account.items():
-            answered = await self._gathering.do(account_id, batch)
-            answers |= {(account_id, report_id): found for report_id, found in answered.items()}
+        answers = await self._report_to_all(of_account)
         return [
-            answers[owners[milestone.project_id], milestone.report_id]
+            answers[owners[milestone.project_id]][milestone.report_id]
             if milestone.project_id in owners
             else _unknown(milestone)
             for milestone in milestones
         ]
+
+    async def _report_to_all(
+        self, of_account: Mapping[UUID, Sequence[Milestone]]
+    ) -> dict[UUID, dict[str, ReportAnswer]]:
+        """Several at a time, so that they wait for the disk together."""
+        answers: dict[UUID, dict[str, ReportAnswer]] = {}
+        accounts = list(of_account)
+        for first in range(0, len(accounts), ACCOUNTS_AT_ONCE):
+            some = accounts[first : first + ACCOUNTS_AT_ONCE]
+            found = await asyncio.gather(
+                *(self._gathering.do(each, of_account[each]) for each in some),
+                return_exceptions=True,
+            )
+            for account_id, answered in zip(some, found, strict=True):
+                if isinstance(answered, BaseException):
+                    raise answered
+                answers[account_id] = answered
+        return answers
 
     async def _owners_of(self, project_ids: Set[UUID]) -> Mapping[UUID, UUID]:
         """Remembered, as a project never changes hands; one that is gone is noticed later on."""

@@ -8,6 +8,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage import tables
+from cuepost.adapters.storage.group_commit import SAVEPOINT
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.adapters.storage.transaction import RecordsTransaction
@@ -142,7 +143,7 @@ async def writers(transaction: RecordsTransaction) -> Sequence[sa.Row[Any]]:
     return await transaction._session.all(sa.union_all(*counts))
 
 
-async def test_a_batch_of_five_hundred_has_one_transaction_an_account_on_sqlite(
+async def test_a_batch_of_five_hundred_has_one_change_an_account_and_one_commit_on_sqlite(
     sqlite_rivals: Rivals,
 ) -> None:
     world = sqlite_rivals.world
@@ -157,8 +158,14 @@ async def test_a_batch_of_five_hundred_has_one_transaction_an_account_on_sqlite(
     )
     driver.set_trace_callback(None)
     assert [answer.notified for answer in answers] == [True] * 500
-    bounds = [each for each in heard if each.startswith(("BEGIN", "COMMIT", "ROLLBACK"))]
-    assert bounds == ["BEGIN IMMEDIATE", "COMMIT"] * 2
+    words = ("BEGIN", "SAVEPOINT", "RELEASE", "COMMIT", "ROLLBACK")
+    bounds = [each for each in heard if each.startswith(words)]
+    assert bounds == [
+        "BEGIN IMMEDIATE",
+        f"SAVEPOINT {SAVEPOINT}",
+        f"RELEASE {SAVEPOINT}",
+        "COMMIT",
+    ]
 
 
 async def test_batches_that_overlap_in_opposite_order_all_come_through(rivals: Rivals) -> None:
