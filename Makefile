@@ -65,9 +65,23 @@ proof: install ## the long proofs: kills, failing databases, seeds, a million de
 	CUEPOST_TEST_DOWNLOAD_MIB=5120 CUEPOST_TEST_SCHEMATHESIS_EXAMPLES=1000 \
 	$(BIN)/python -m pytest -n 1 -o timeout=86400 $(PROOF) $(PYTEST_ARGS)
 
+# What to run and where to keep the figures: make bench BENCH="bare delivery --json figures.json".
+# The figures of the last run go into docs/benchmarks.md by `make bench-write`.
+BENCH ?= --json .cache/benchmarks.json
+
 .PHONY: bench
-bench: install ## the benchmark suite: ratios, not absolute times
-	@$(BIN)/python -m benchmarks
+bench: install ## the benchmark suite: ratios, not absolute times (BENCH=… to choose)
+	@scripts/set_up.sh peers || echo "the peers could not be installed; they are left out" >&2
+	@mkdir -p .cache
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+.PHONY: bench-write
+bench-write: install # the tables of the last run, into the document
+	@$(BIN)/python -m benchmarks --from .cache/benchmarks.json --write docs/benchmarks.md
+
+.PHONY: peers
+peers: # an environment for the task queues that the benchmarks compare cuepost with
+	@scripts/set_up.sh peers
 
 .PHONY: screenshots
 screenshots: install ## pictures of every settings page, into docs/screenshots
@@ -83,6 +97,7 @@ lock: ## resolve and pin anew (needs uv)
 	cd requirements && $(UV) $(LOCK) runtime.in -o runtime.txt
 	cd requirements && $(UV) $(LOCK) dev.in -o dev.txt
 	cd requirements && $(UV) $(LOCK) build.in -o build.txt
+	cd requirements && $(UV) $(LOCK) peers.in -o peers.txt
 
 .PHONY: clean
 clean: ## remove what set-up, tests and checks made

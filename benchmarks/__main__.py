@@ -1,82 +1,136 @@
-"""`make bench`: runs every benchmark and prints a table, and JSON with the raw figures."""
+"""`make bench`: runs every scenario, prints the tables, and keeps the raw figures as JSON."""
 
 import asyncio
-import json
-import os
-import platform
-import sqlite3
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import click
 import uvloop
 
-import cuepost
-from benchmarks import delivery, downloads, fairness, ingest, pages
-from benchmarks.figures import Comparison
+from benchmarks import (
+    bare_client,
+    delivery,
+    downloads,
+    fairness,
+    growth,
+    ingest,
+    latency,
+    machine,
+    memory,
+    pages,
+    workers,
+)
+from benchmarks.figures import Comparison, Figure, NotRun, attempted
+from benchmarks.peers import scenario as peers
+from benchmarks.report import Report, markdown
+from benchmarks.sizes import FULL, SMALL, Sizes
 
 
-def machine() -> dict[str, object]:
-    return {
-        "cuepost": cuepost.__version__,
-        "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
-        "cores": os.cpu_count(),
-        "load": os.getloadavg()[0],
-    }
-
-
-def table(comparisons: Sequence[Comparison]) -> str:
-    rows = [("benchmark", "measured", "beside", "ratio", "")] + [
-        (
-            each.name,
-            f"{each.measured:,.{_places(each)}f} {each.unit}",
-            f"{each.beside:,.{_places(each)}f} {each.unit} ({each.beside_name})",
-            f"{each.ratio:.2f}",
-            each.notes,
-        )
-        for each in comparisons
-    ]
-    widths = [max(len(row[place]) for row in rows) for place in range(5)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
-
-
-def _places(each: Comparison) -> int:
-    return 1 if each.unit == "ms" else 0
-
-
-def _pages() -> Iterator[Comparison]:
+def _pages(sizes: Sizes) -> Iterator[Figure]:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        yield from runner.run(pages.compare())
+        for each in runner.run(_compared_pages(sizes)):
+            yield Figure.of(f"pages.{each.name}", each)
 
 
-def _ingest() -> Iterator[Comparison]:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        yield from runner.run(ingest.compare())
+async def _compared_pages(sizes: Sizes) -> list[Comparison]:
+    if sizes.page_rows is None:
+        return await pages.compare()
+    few, many = [await pages.measured(rows) for rows in sizes.page_rows]
+    beside = f"{sizes.page_rows[0]:,} deliveries"
+    return [Comparison(f"{name}, p95", "ms", many[name], beside, few[name]) for name in many]
 
 
-SCENARIOS: dict[str, Callable[[], Iterator[Comparison]]] = {
-    "ingest": _ingest,
-    "delivery": lambda: delivery.compare(20_000),
-    "fairness": lambda: fairness.compare(fairness.Scale()),
-    "downloads": lambda: iter(downloads.measured()),
+SCENARIOS: dict[str, Callable[[Sizes], Iterator[Figure | NotRun]]] = {
+    "bare": bare_client.measured,
+    "delivery": delivery.measured,
+    "ingest": ingest.measured,
+    "latency": latency.measured,
+    "peers": peers.measured,
+    "workers": workers.measured,
+    "fairness": fairness.measured,
+    "downloads": downloads.measured,
+    "memory": memory.measured,
+    "growth": growth.measured,
     "pages": _pages,
 }
 
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(SCENARIOS)))
-@click.option("--json", "as_json", is_flag=True, help="The raw figures too, with the versions.")
-def main(names: Sequence[str], as_json: bool) -> None:
-    """Run these scenarios, or all of them."""
-    comparisons = [each for name in names or SCENARIOS for each in SCENARIOS[name]()]
-    click.echo(table(comparisons))
-    if as_json:
-        figures = [asdict(each) | {"ratio": each.ratio} for each in comparisons]
-        click.echo(json.dumps({"machine": machine(), "figures": figures}, indent=2))
+@click.option("--json", "kept_in", type=click.Path(path_type=Path), help="Keep the figures here.")
+@click.option("--write", "document", type=click.Path(path_type=Path), help="Put the tables here.")
+@click.option(
+    "--from",
+    "earlier",
+    type=click.Path(path_type=Path, exists=True),
+    help="Figures of an earlier run; scenarios that are named now replace their own.",
+)
+@click.option("--small", is_flag=True, help="Only see that everything works; figures mean nothing.")
+@click.option("--history", type=int, help="Rows of history for `growth`.")
+@click.option("--pending", type=int, help="Deliveries that wait, for `growth` and `memory`.")
+@click.option("--rounds", type=int, help="How often each rate is taken.")
+def main(
+    *,
+    names: Sequence[str],
+    kept_in: Path | None,
+    document: Path | None,
+    earlier: Path | None,
+    small: bool,
+    history: int | None,
+    pending: int | None,
+    rounds: int | None,
+) -> None:
+    """Run these scenarios, or all of them; with --from alone none."""
+    if small and document is not None:
+        raise click.UsageError(
+            "The figures of a small run mean nothing; they are not written down."
+        )
+    sizes = _sizes(SMALL if small else FULL, history, pending, rounds)
+    report = Report({}, asdict(sizes)) if earlier is None else Report.read(earlier)
+    chosen = names or (() if earlier else tuple(SCENARIOS))
+    failed = _run(report, chosen, sizes, kept_in) if chosen else False
+    click.echo(markdown(report))
+    if document is not None:
+        report.put_into(document)
+    sys.exit(failed)
 
 
-main()
+def _sizes(sizes: Sizes, history: int | None, pending: int | None, rounds: int | None) -> Sizes:
+    if history is not None:
+        sizes = replace(sizes, history=history)
+    if pending is not None:
+        sizes = replace(sizes, pending=pending, many_pending=pending)
+    if rounds is not None:
+        sizes = replace(sizes, rounds=rounds, peer_rounds=rounds)
+    return sizes
+
+
+def _run(report: Report, names: Sequence[str], sizes: Sizes, kept_in: Path | None) -> bool:
+    """Whether something failed."""
+    before = machine.load()
+    for name in names:
+        began = time.monotonic()
+        report.forget(name)
+        for found in attempted(name, name, SCENARIOS[name](sizes)):
+            _take(report, found)
+        click.echo(f"{name}: {time.monotonic() - began:.0f} s", err=True)
+        load = {"load before": before, "load after": machine.load()}
+        report.machine = {**machine.described(), **load}
+        if kept_in is not None:
+            report.write(kept_in)
+    return any(each.failed for each in report.not_run)
+
+
+def _take(report: Report, found: Figure | NotRun) -> None:
+    report.take(found)
+    if isinstance(found, Figure):
+        click.echo(f"{found.what}: {found.value:,.2f} {found.unit}", err=True)
+    else:
+        click.echo(f"{found.what}: not run: {found.why}", err=True)
+
+
+if __name__ == "__main__":
+    main()

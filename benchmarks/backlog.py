@@ -1,54 +1,124 @@
-"""Deliveries that have been due for long, put into a store that nobody sends from."""
+"""Deliveries of the past, put into a store that nobody sends from: waiting ones, and ended ones."""
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from benchmarks.furnishing import Furnished
+from benchmarks.furnishing import Furnished, settings_of
 from cuepost.bootstrap.parts import Parts, running
+from cuepost.domain.attempt import Attempt, Outcome, Timings
 from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
 from cuepost.domain.event import Event, freeze
-from cuepost.settings import load
 
 AT_ONCE = 1_000
 AGE = timedelta(minutes=10)
+HISTORY = timedelta(days=28)
+TYPE = "project.completed"
+Made = tuple[Event, Delivery]
 
 
 async def put_off(
-    settings: Mapping[str, str], furnished: Furnished, counts: Mapping[str, int]
-) -> None:
-    """So many overdue deliveries to the endpoint of each path."""
-    chosen = load({f"CUEPOST_{name}": value for name, value in settings.items()})
-    async with running(chosen) as parts:
+    settings: Mapping[str, str],
+    furnished: Furnished,
+    counts: Mapping[str, int],
+    due_in: timedelta = -AGE,
+) -> set[str]:
+    """So many deliveries to the endpoint of each path, overdue or due later; their events."""
+    events: set[str] = set()
+    async with running(settings_of(settings)) as parts:
+        now = parts.ambient.clock.now()
+        due, then = now + due_in, min(now, now + due_in)
         for path, count in counts.items():
-            account, webhook = furnished.account_of[path], UUID(furnished.webhook_of[path])
-            project = UUID(furnished.projects[path][0])
             for first in range(0, count, AT_ONCE):
-                await _add(parts, account, webhook, project, min(AT_ONCE, count - first))
+                times = [then] * min(AT_ONCE, count - first)
+                made = list(_made(parts, furnished, path, times, due))
+                await _add(parts, made)
+                events |= {str(event.id) for event, _ in made}
+    return events
 
 
-async def _add(parts: Parts, account: UUID, webhook: UUID, project: UUID, count: int) -> None:
-    then = parts.ambient.clock.now() - AGE
-    events, deliveries = [], []
-    for _ in range(count):
-        event_id = parts.ambient.ids(then)
+async def look_back(
+    settings: Mapping[str, str], furnished: Furnished, paths: Sequence[str], count: int
+) -> None:
+    """So many deliveries of the last four weeks that ended well, with their attempts."""
+    async with running(settings_of(settings)) as parts:
+        begin = parts.ambient.clock.now() - HISTORY
+        for day in range(0, HISTORY.days + 1, 7):
+            await parts.store.prepare_days(begin + timedelta(days=day))
+        step = (HISTORY - AGE) / count
+        for number, first in enumerate(range(0, count, AT_ONCE)):
+            places = range(first, min(first + AT_ONCE, count))
+            times = [begin + place * step for place in places]
+            path = paths[number % len(paths)]
+            await _add(parts, list(_made(parts, furnished, path, times)))
+
+
+def _made(
+    parts: Parts,
+    furnished: Furnished,
+    path: str,
+    times: Sequence[datetime],
+    due: datetime | None = None,
+) -> Iterator[Made]:
+    """Ended ones, unless they are due at some time."""
+    account, webhook = furnished.account_of[path], UUID(furnished.webhook_of[path])
+    ids = parts.ambient.ids
+    known = furnished.projects[path]
+    for then in times:
+        project = UUID(known[0]) if known else ids(then)
+        event_id = ids(then)
         data = {"projectId": str(project), "status": "completed", "stage": "export"}
-        body = freeze(event_id, "project.completed", then, data)
-        events.append(Event(account, event_id, "project.completed", then, project, then, body))
-        deliveries.append(
+        body = freeze(event_id, TYPE, then, data)
+        yield (
+            Event(account, event_id, TYPE, then, project, then, body),
             Delivery(
                 account_id=account,
-                id=parts.ambient.ids(then),
+                id=ids(then),
                 webhook_id=webhook,
                 event_id=event_id,
-                event_type="project.completed",
+                event_type=TYPE,
                 project_id=project,
                 trigger=Trigger.AUTOMATIC,
-                status=DeliveryStatus.PENDING,
+                status=DeliveryStatus.PENDING if due else DeliveryStatus.DELIVERED,
                 created_at=then,
-                next_attempt_at=then,
-            )
+                attempt_count=0 if due else 1,
+                next_attempt_at=due,
+                finished_at=None if due else then,
+            ),
         )
+
+
+async def _add(parts: Parts, made: Sequence[Made]) -> None:
+    ended = [delivery for _, delivery in made if delivery.finished_at is not None]
     async with parts.store.transaction() as transaction:
-        await transaction.events.add(events)
-        await transaction.deliveries.add(deliveries)
+        await transaction.events.add([event for event, _ in made])
+        await transaction.deliveries.add([delivery for _, delivery in made])
+        if ended:
+            await transaction.attempts.add([_attempt(delivery) for delivery in ended])
+
+
+def _attempt(delivery: Delivery) -> Attempt:
+    return Attempt(
+        account_id=delivery.account_id,
+        delivery_id=delivery.id,
+        budget=1,
+        number=1,
+        trigger=delivery.trigger,
+        started_at=delivery.created_at,
+        duration_ms=1.5,
+        timings=Timings(first_byte_ms=1.0),
+        signed_with=("whsec_…wxyz",),
+        request_headers=(
+            ("content-type", "application/json; charset=utf-8"),
+            ("user-agent", "cuepost"),
+            ("accept-encoding", "identity"),
+            ("webhook-id", str(delivery.event_id)),
+            ("webhook-timestamp", str(int(delivery.created_at.timestamp()))),
+            ("webhook-signature", "v1," + "a" * 44),
+        ),
+        response_status=200,
+        response_headers=(("content-length", "2"),),
+        response_body=b"ok",
+        response_truncated=False,
+        outcome=Outcome.DELIVERED,
+    )

@@ -1,53 +1,131 @@
-"""What the product's own HTTP client does with nothing around it: the limit of everything else."""
+"""What the product's own HTTP client does with nothing around it: the limit of everything else.
+
+Before it stands what the receiver takes from a sender that costs next to nothing, to show that the
+receiver is not what limits the client.
+"""
 
 import asyncio
+import gc
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import uvloop
 
-from benchmarks.scenery import LOCAL, receiving
+from benchmarks.feeding import generated, request
+from benchmarks.figures import Figure, middle
+from benchmarks.generator import Job
+from benchmarks.receiving import receiving
+from benchmarks.signed import PATH, Signed, require_received, signed
+from benchmarks.sizes import Sizes
 from cuepost.adapters.guarded_transport import GuardedTransport, tls_context
 from cuepost.adapters.system_resolver import SystemResolver
 from cuepost.domain.egress_policy import EgressPolicy, parse_networks
 from cuepost.domain.receiver_url import parse_receiver_url
 from cuepost.ports.transport import Request
-from tests.support.certificates import Authority
 
 IN_FLIGHT = 100
-BODY = b"x" * 300
+PATIENCE_SECONDS = 600
+KINDS = {
+    "plain.keep-alive": (False, True, "plain HTTP, keep-alive"),
+    "tls.keep-alive": (True, True, "TLS, keep-alive"),
+    "plain.new": (False, False, "plain HTTP, a new connection each"),
+    "tls.new": (True, False, "TLS, a new connection each"),
+}
 
 
-def rate(count: int, *, tls: bool = False, keep_alive: bool = True) -> float:
-    """Requests a second, so many at once."""
-    with tempfile.TemporaryDirectory() as name:
-        folder, authority = Path(name), Authority()
-        chain = folder / "chain.pem"
-        chain.write_bytes(authority.server_chain(LOCAL))
-        with receiving(folder, chain=chain if tls else None, closing=not keep_alive) as receiver:
-            trusted = authority.write_to(folder / "authority.pem")
-            url = f"{'https' if tls else 'http'}://{LOCAL}:{receiver.port}/ok"
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                seconds = runner.run(_sent(url, receiver.port, trusted, count))
-    return count / seconds
+class Done(msgspec.Struct):
+    seconds: float
+    cpu: float
+    ids: list[str]
 
 
-async def _sent(url: str, port: int, trusted: str, count: int) -> float:
-    policy = EgressPolicy(parse_networks("127.0.0.0/8"), ((port, port),), allow_http=True)
+def measured(sizes: Sizes) -> Iterator[Figure]:
+    raw = middle([_receiver_alone(sizes.bare_requests) for _ in range(sizes.rounds)], "rate")
+    yield Figure("receiver", "the receiver, from a pipelined generator", "/s", raw["rate"], raw)
+    for key, (tls, keep_alive, name) in KINDS.items():
+        count = sizes.bare_requests if keep_alive else sizes.new_connections
+        rounds = [sent(count, tls=tls, keep_alive=keep_alive) for _ in range(sizes.rounds)]
+        raw = middle(rounds, "rate")
+        yield Figure(f"bare.{key}", f"the bare client, {name}", "/s", raw["rate"], raw)
+
+
+def _receiver_alone(count: int) -> Mapping[str, float]:
+    requests = signed(count)
+    written = [request(PATH, dict(each.headers), each.body) for each in requests]
+    with tempfile.TemporaryDirectory() as name, receiving(Path(name)) as receiver:
+        before = receiver.cpu
+        done = generated(Job(receiver.port, written, connections=8, at_once=16))
+        cpu = receiver.cpu - before
+        require_received(receiver, {each.id for each in requests})
+    seconds = max(each.answered for each in done.answers) - min(each.began for each in done.answers)
+    return {
+        "rate": count / seconds,
+        "receiver CPU s per 1,000": 1_000 * cpu / count,
+        "generator CPU s per 1,000": 1_000 * done.cpu / count,
+    }
+
+
+def sent(count: int, *, tls: bool = False, keep_alive: bool = True) -> Mapping[str, float]:
+    """In a process of its own: in this one there is too much around it."""
+    with (
+        tempfile.TemporaryDirectory() as name,
+        receiving(
+            Path(name), tls=tls, keep_alive=keep_alive, processes=1 if keep_alive else 2
+        ) as receiver,
+    ):
+        before = receiver.cpu
+        told = subprocess.run(
+            [sys.executable, "-m", "benchmarks.bare_client", receiver.url(PATH), str(count)]
+            + ([receiver.trusted] if receiver.trusted else []),
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=PATIENCE_SECONDS,
+        )
+        cpu = receiver.cpu - before
+        done = msgspec.json.decode(told.stdout, type=Done)
+        require_received(receiver, set(done.ids))
+    return {
+        "rate": count / done.seconds,
+        "app CPU s per 1,000": 1_000 * done.cpu / count,
+        "receiver CPU s per 1,000": 1_000 * cpu / count,
+        "receiver's share of a core": cpu / done.seconds,
+    }
+
+
+async def _sent(url: str, trusted: str | None, requests: Sequence[Signed]) -> None:
+    policy = EgressPolicy(parse_networks("127.0.0.0/8"), ((1, 65_535),), allow_http=True)
     transport = GuardedTransport(policy, SystemResolver(), tls_context(trusted), IN_FLIGHT)
-    request = Request(parse_receiver_url(url, policy), (("content-type", "text/plain"),), BODY, 15)
-    left = iter(range(count))
+    parsed = parse_receiver_url(url, policy)
+    left = iter(requests)
 
     async def one_by_one() -> None:
-        for _ in left:
-            exchange = await transport.send(request)
+        for each in left:
+            exchange = await transport.send(Request(parsed, each.headers, each.body, 15))
             assert exchange.status == 200, exchange
 
-    began = time.monotonic()
     async with asyncio.TaskGroup() as group:
         for _ in range(IN_FLIGHT):
             group.create_task(one_by_one())
-    seconds = time.monotonic() - began
     transport.close()
-    return seconds
+
+
+def main(url: str, count: str, trusted: str | None = None) -> None:
+    requests = signed(int(count))
+    # What was made beforehand is not the client's to look through.
+    gc.freeze()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        cpu, began = time.process_time(), time.monotonic()
+        runner.run(_sent(url, trusted, requests))
+        done = Done(
+            time.monotonic() - began, time.process_time() - cpu, [each.id for each in requests]
+        )
+    sys.stdout.buffer.write(msgspec.json.encode(done))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

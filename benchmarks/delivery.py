@@ -1,91 +1,106 @@
 """How many deliveries a second go all the way: reported, committed, signed, sent, recorded.
 
-Each is held against what the same client sends with no product around it, in the same run.
+The clock runs from the first call of the API to the last request at the receiver; what was used of
+the processors is taken once everything is recorded.
 """
 
-import asyncio
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from benchmarks import bare_client
-from benchmarks.feeding import batches, feed
-from benchmarks.figures import Comparison
-from benchmarks.scenery import product, receiving
-from tests.support.postgres import PostgresServer, fresh_database_sync
+from benchmarks.bare_client import KINDS
+from benchmarks.figures import Figure, NotRun, attempted, middle
+from benchmarks.furnishing import pieces
+from benchmarks.scenery import Product, product
+from benchmarks.sizes import Sizes
+from benchmarks.stores import StoreChoice, stores
+
+BATCH = 100
+FEW_CONNECTIONS, SEVERAL_CONNECTIONS = 4, 16
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
-    rate: float
-    cpu_per_thousand: float
-    memory: float
-    accepted_rate: float
+class Case:
+    key: str
+    name: str
+    count: int
+    endpoints: int
+    batch: int = BATCH
+    tls: bool = False
+    keep_alive: bool = True
+
+    @property
+    def connections(self) -> int:
+        """Of those who call the API."""
+        return SEVERAL_CONNECTIONS if self.batch == 1 else FEW_CONNECTIONS
 
 
-def compare(count: int) -> Iterator[Comparison]:
-    limit = bare_client.rate(count)
-
-    def beside_the_client(name: str, found: Delivered) -> Comparison:
-        notes = f"{found.cpu_per_thousand:.2f} CPU s per 1,000, {found.memory:.0f} MB"
-        return Comparison(name, "/s", found.rate, "the bare client", limit, notes)
-
-    yield beside_the_client("deliveries, SQLite, batches of 100", delivered(count, batch=100))
-    single = delivered(count // 4, batch=1, connections=16)
-    yield beside_the_client("deliveries, SQLite, one a request", single)
-    with PostgresServer(durable=True) as server:
-        with fresh_database_sync(server.url) as url:
-            found = delivered(count, batch=100, database_url=url, halves=("serve",))
-            yield beside_the_client("deliveries, PostgreSQL, batches of 100", found)
-        with fresh_database_sync(server.url) as url:
-            one = delivered(
-                count, batch=100, database_url=url, halves=("api", "worker"), endpoints=10
-            )
-        with fresh_database_sync(server.url) as url:
-            two = delivered(
-                count, batch=100, database_url=url, halves=("api", "worker", "worker"), endpoints=10
-            )
-        yield Comparison("two workers, PostgreSQL", "/s", two.rate, "one worker", one.rate)
+def cases(sizes: Sizes) -> Iterator[Case]:
+    few, many, count = sizes.endpoints, sizes.many_endpoints, sizes.deliveries
+    for key, (tls, keep_alive, name) in KINDS.items():
+        wanted = count if keep_alive else sizes.new_connections
+        yield Case(key, f"{name}, {few} endpoints", wanted, few, tls=tls, keep_alive=keep_alive)
+    yield Case("one-endpoint", "plain HTTP, keep-alive, one endpoint", count, 1)
+    yield Case("many-endpoints", f"plain HTTP, keep-alive, {many:,} endpoints", count, many)
+    for key, endpoints in (("single", few), ("many-endpoints.single", many)):
+        name = f"plain HTTP, keep-alive, {endpoints:,} endpoints"
+        yield Case(key, name, max(sizes.singles, endpoints), endpoints, batch=1)
+    yield Case("tls.single", f"TLS, keep-alive, {few} endpoints", sizes.singles, few, 1, tls=True)
 
 
-def delivered(
-    count: int,
-    *,
-    batch: int,
-    database_url: str | None = None,
-    halves: tuple[str, ...] = ("serve",),
-    endpoints: int = 1,
-    connections: int = 4,
-) -> Delivered:
-    with (
-        tempfile.TemporaryDirectory() as name,
-        receiving(Path(name)) as receiver,
-        product(
-            Path(name),
-            receiver,
-            database_url=database_url,
-            halves=halves,
-            paths=[f"/ok/{number}" for number in range(endpoints)],
-            projects=count // endpoints,
-        ) as it,
-    ):
-        projects = [
-            each for some in zip(*it.furnished.projects.values(), strict=True) for each in some
-        ]
-        before, began = it.usage(), time.monotonic()
-        fed = asyncio.run(
-            feed(
-                it.api, it.furnished.service_key, batches(projects, batch), connections=connections
-            )
-        )
-        it.wait_for(len(projects))
-        seconds, after = time.monotonic() - began, it.usage()
-        it.proved(fed.acknowledged)
-    return Delivered(
-        len(projects) / seconds,
-        1_000 * (after.cpu - before.cpu) / len(projects),
-        after.memory,
-        len(projects) / fed.seconds,
-    )
+def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
+    for store in stores():
+        for case in cases(sizes):
+            fed = f"batches of {case.batch}" if case.batch > 1 else "one event a request"
+            what = f"cuepost on {store.name}, {case.name}, {fed}"
+            figures = _measured(store, case, what, sizes.rounds)
+            yield from attempted(f"delivery.{store.key}.{case.key}", what, figures)
+
+
+def _measured(store: StoreChoice, case: Case, what: str, rounds: int) -> Iterator[Figure]:
+    raw = delivered(store, case, rounds)
+    yield Figure(f"deliveries.{store.key}.{case.key}", what, "/s", raw["rate"], raw)
+
+
+def delivered(store: StoreChoice, case: Case, rounds: int) -> Mapping[str, float]:
+    """One service for all rounds, and one proof."""
+    with product(
+        store,
+        paths=[f"/ok/{number}" for number in range(case.endpoints)],
+        projects=rounds * -(-case.count // case.endpoints),
+        tls=case.tls,
+        keep_alive=case.keep_alive,
+    ) as it:
+        projects = it.furnished.in_turn()
+        parts = pieces(projects, len(projects) // rounds)
+        found = [fed_through(it, part, case.batch, case.connections) for part in parts]
+        history = it.proved()
+    return {**middle(found, "rate"), "sent twice": history.duplicates()}
+
+
+def fed_through(
+    it: Product, projects: Sequence[str], batch: int, connections: int
+) -> Mapping[str, float]:
+    """Without the proof, because a scenario goes on."""
+    count, before = len(projects), it.usage()
+    fed = it.feed(projects, batch, connections=connections)
+    it.receiver.wait_for(len(it.acknowledged))
+    it.wait_until_settled()
+    recorded, used, memory = time.time(), it.usage().since(before), it.memory
+    arrived = it.wait_for_events(fed.acknowledged)
+    seconds = max(arrived[event_id] for event_id in fed.acknowledged) - fed.began
+    thousands = count / 1_000
+    return {
+        "rate": count / seconds,
+        "accepted/s": count / fed.seconds,
+        "app CPU s per 1,000": used.app / thousands,
+        "store CPU s per 1,000": used.store / thousands,
+        "receiver CPU s per 1,000": used.receiver / thousands,
+        "generator CPU s per 1,000": fed.cpu / thousands,
+        "app MB": memory,
+        "store MB": it.store.memory,
+        "receiver's share of a core": used.receiver / seconds,
+        "generator's share of a core": fed.cpu / fed.seconds,
+        "asked to wait": fed.refused,
+        "s until all was seen to be recorded": recorded - fed.began,
+    }

@@ -14,34 +14,29 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
 
-from benchmarks.figures import Comparison
+from benchmarks.figures import Comparison, Figure
+from benchmarks.proof import require_kept
+from benchmarks.sizes import Downloads, Sizes
 from tests.e2e.story import Visitor, keys_in, request
+from tests.faults.world import asked, stored
+from tests.support.history_checker import History, Seen
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import ServiceProcess, free_port
 
-DOWNLOADS = 200
-# Of each: together 100 MiB/s, which is most of what a gigabit line carries.
-BYTES_PER_SECOND = 512 * 1024
-ROUNDS = 3
-CALLS = 150
 CALLS_PER_SECOND = 50
 FILE_BYTES = 1 << 40
 KEY = "exports/film.mp4"
 PIECE = 256 * 1024
 
 
-async def compare() -> list[Comparison]:
-    return await asyncio.to_thread(measured)
-
-
-def measured() -> list[Comparison]:
+def measured(sizes: Sizes) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder, RecordingReceiver() as receiver:
         settings = {
             "DATA_DIR": folder,
@@ -56,24 +51,42 @@ def measured() -> list[Comparison]:
             assert keys is not None
             visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
             link = exported(visitor, Path(folder, "media", KEY))
-            return compared(visitor, receiver, link)
+            webhook = visitor.post("/v1/webhooks", {"url": receiver.url("/hook")})
+            found = compared(visitor, receiver, link, webhook["id"], sizes.downloads)
+            assert service.stop().code == 0
+        require_proved(settings, receiver, webhook["id"], webhook["secret"])
+    for key, comparison in zip(("p50", "p95"), found, strict=True):
+        yield Figure.of(f"downloads.{key}", comparison)
 
 
-def compared(visitor: Visitor, receiver: RecordingReceiver, link: str) -> list[Comparison]:
-    webhook = visitor.post("/v1/webhooks", {"url": receiver.url("/hook")})["id"]
-    latencies(visitor, receiver, webhook)
+def compared(
+    visitor: Visitor, receiver: RecordingReceiver, link: str, webhook: str, scale: Downloads
+) -> Sequence[Comparison]:
+    latencies(visitor, receiver, webhook, scale.calls)
     at_rest: list[float] = []
     during: list[float] = []
     # By turns, so that whatever else the machine does falls on both.
-    for _ in range(ROUNDS):
-        at_rest += latencies(visitor, receiver, webhook)
-        with downloading(link):
-            during += latencies(visitor, receiver, webhook)
-    beside, name = "no downloads", f"{DOWNLOADS} downloads at 0.5 MiB/s"
+    for _ in range(scale.rounds):
+        at_rest += latencies(visitor, receiver, webhook, scale.calls)
+        with downloading(link, scale):
+            during += latencies(visitor, receiver, webhook, scale.calls)
+    beside = "no downloads"
+    name = f"{scale.downloads} downloads at {scale.rate / 2**20:.1f} MiB/s"
     return [
         Comparison(f"latency p50, {name}", "µs", middle(during), beside, middle(at_rest)),
         Comparison(f"latency p95, {name}", "µs", late(during), beside, late(at_rest)),
     ]
+
+
+def require_proved(
+    settings: dict[str, str], receiver: RecordingReceiver, webhook: str, secret: str
+) -> None:
+    seen = [
+        Seen(each.at, webhook, each.headers, each.body, each.status) for each in receiver.seen()
+    ]
+    deliveries = asyncio.run(asked(settings, stored))
+    acknowledged = {each.event_id for each in deliveries}
+    require_kept(History(acknowledged, seen, deliveries, {webhook: [secret]}))
 
 
 def exported(visitor: Visitor, file: Path) -> str:
@@ -97,19 +110,21 @@ def exported(visitor: Visitor, file: Path) -> str:
     return link
 
 
-def latencies(visitor: Visitor, receiver: RecordingReceiver, webhook: str) -> list[float]:
+def latencies(
+    visitor: Visitor, receiver: RecordingReceiver, webhook: str, calls: int
+) -> list[float]:
     """In microseconds, of test events that are asked for one by one."""
     headers = {"Authorization": f"Bearer {visitor.keys.api}"}
     called: dict[str, float] = {}
     seen = len(receiver.seen())
     with httpx2.Client(base_url=visitor.base_url, headers=headers, trust_env=False) as client:
         begun = time.time()
-        for number in range(CALLS):
+        for number in range(calls):
             time.sleep(max(begun + number / CALLS_PER_SECOND - time.time(), 0))
             at = time.time()
             answer = client.post(f"/v1/webhooks/{webhook}/test")
             called[answer.json()["eventId"]] = at
-    receiver.wait_until(lambda each: len(each.requests) >= seen + CALLS, "not all arrived")
+    receiver.wait_until(lambda each: len(each.requests) >= seen + calls, "not all arrived")
     arrived = {each.event_id: each.at for each in receiver.seen()[seen:]}
     return [(arrived[event] - at) * 1_000_000 for event, at in called.items()]
 
@@ -123,10 +138,10 @@ def late(found: list[float]) -> float:
 
 
 @contextmanager
-def downloading(link: str) -> Iterator[None]:
+def downloading(link: str, scale: Downloads) -> Iterator[None]:
     """In a process of its own; all downloads run when the block begins, and when it ends."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.downloads", link],
+        [sys.executable, "-m", "benchmarks.downloads", link, str(scale.downloads), str(scale.rate)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -136,51 +151,53 @@ def downloading(link: str) -> Iterator[None]:
         yield
         told, _ = process.communicate(b"\n", timeout=30)
         rate = json.loads(told)["bytes_per_second"]
-        assert rate > 0.8 * DOWNLOADS * BYTES_PER_SECOND, f"only {rate / 2**20:.0f} MiB/s"
+        assert rate > 0.8 * scale.downloads * scale.rate, f"only {rate / 2**20:.0f} MiB/s"
     finally:
         process.kill()
         process.wait()
 
 
-async def download_all(link: str) -> None:
-    count = [0] * DOWNLOADS
+async def download_all(link: str, downloads: int, rate: int) -> None:
+    count = [0] * downloads
     async with asyncio.TaskGroup() as group:
-        running = [asyncio.Event() for _ in range(DOWNLOADS)]
+        running = [asyncio.Event() for _ in range(downloads)]
         tasks = [
-            group.create_task(download(link, number, count, running[number]))
-            for number in range(DOWNLOADS)
+            group.create_task(download(link, rate, number, count, running[number]))
+            for number in range(downloads)
         ]
         for each in running:
             await each.wait()
-        count[:], begun = [0] * DOWNLOADS, time.monotonic()
+        count[:], begun = [0] * downloads, time.monotonic()
         print("all run", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        rate = sum(count) / (time.monotonic() - begun)
-        print(json.dumps({"bytes_per_second": rate}), flush=True)
+        reached = sum(count) / (time.monotonic() - begun)
+        print(json.dumps({"bytes_per_second": reached}), flush=True)
         for task in tasks:
             task.cancel()
 
 
-async def download(link: str, number: int, count: list[int], runs: asyncio.Event) -> None:
+async def download(
+    link: str, rate: int, number: int, count: list[int], runs: asyncio.Event
+) -> None:
     """Takes what has come twice a second, to leave the cores to the service.
 
     It counts as running after two seconds, when the buffers of both systems have filled up.
     """
-    parts, loop, buffer = urlsplit(link), asyncio.get_running_loop(), bytearray(BYTES_PER_SECOND)
+    parts, loop, buffer = urlsplit(link), asyncio.get_running_loop(), bytearray(rate)
     with socket.create_connection((str(parts.hostname), parts.port)) as client:
         client.setblocking(False)
         head = f"GET {parts.path} HTTP/1.1\r\nhost: {parts.netloc}\r\n\r\n"
         await loop.sock_sendall(client, head.encode())
-        begun, got = time.monotonic() + number / DOWNLOADS, 0
+        begun, got = time.monotonic() + number / len(count), 0
         while True:
-            await asyncio.sleep(max(begun + got / BYTES_PER_SECOND - time.monotonic(), 0))
+            await asyncio.sleep(max(begun + got / rate - time.monotonic(), 0))
             piece = await loop.sock_recv_into(client, memoryview(buffer)[:PIECE])
             assert piece, "the download ended"
             got += piece
             count[number] += piece
-            if got > 2 * BYTES_PER_SECOND:
+            if got > 2 * rate:
                 runs.set()
 
 
 if __name__ == "__main__":
-    asyncio.run(download_all(sys.argv[1]))
+    asyncio.run(download_all(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

@@ -1,11 +1,19 @@
-"""Reports milestones to a running service, over a few connections that stay open."""
+"""Reports milestones to a running service, from a process of its own."""
 
-import asyncio
-import time
-from collections.abc import Iterable, Sequence
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
+
+from benchmarks.generator import Done, Job
+from benchmarks.processes import pin
+
+PATIENCE_SECONDS = 600.0
 
 
 class _Result(msgspec.Struct, rename="camel"):
@@ -23,7 +31,14 @@ class Fed:
 
     acknowledged: set[str] = field(default_factory=set)
     began_at: dict[str, float] = field(default_factory=dict)
-    seconds: float = 0.0
+    began: float = 0.0
+    ended: float = 0.0
+    refused: int = 0
+    cpu: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.began
 
 
 def batches(projects: Sequence[str], size: int) -> list[bytes]:
@@ -41,57 +56,56 @@ def batches(projects: Sequence[str], size: int) -> list[bytes]:
     ]
 
 
-async def feed(
-    port: str, key: str, bodies: Iterable[bytes], *, connections: int = 4, rate: float | None = None
+def request(path: str, headers: dict[str, str], body: bytes) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "host: bench"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines += [f"content-length: {len(body)}", "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+def feed(
+    port: int | str,
+    key: str,
+    bodies: Sequence[bytes],
+    *,
+    connections: int = 4,
+    rate: float = 0.0,
+    cores: Sequence[int] = (),
 ) -> Fed:
     """As fast as they are answered, or so many requests a second, each at its own time."""
-    fed, waiting = Fed(), iter(bodies)
-    started = time.monotonic()
-    pace = _Pace(started, rate)
-
-    async def one_by_one() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
-        for body in waiting:
-            await pace.wait()
-            began = time.time()
-            writer.write(_request(key, body))
-            answer = await _answer(reader)
-            for result in answer.results:
-                assert result.accepted
-                fed.acknowledged.add(result.event_id)
-                fed.began_at[result.event_id] = began
-        writer.close()
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(connections):
-            group.create_task(one_by_one())
-    fed.seconds = time.monotonic() - started
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+    requests = [request("/v1/milestones", headers, body) for body in bodies]
+    done = generated(Job(int(port), requests, connections, rate=rate), cores)
+    fed = Fed(refused=done.refused, cpu=done.cpu)
+    fed.began = min(answer.began for answer in done.answers)
+    fed.ended = max(answer.answered for answer in done.answers)
+    for answer in done.answers:
+        for result in msgspec.json.decode(answer.body, type=_Answer).results:
+            assert result.accepted, answer.body
+            fed.acknowledged.add(result.event_id)
+            fed.began_at[result.event_id] = answer.began
     return fed
 
 
-@dataclass(slots=True)
-class _Pace:
-    started: float
-    rate: float | None
-    taken: int = 0
-
-    async def wait(self) -> None:
-        if self.rate is not None:
-            due = self.started + self.taken / self.rate
-            self.taken += 1
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-
-
-def _request(key: str, body: bytes) -> bytes:
-    return (
-        f"POST /v1/milestones HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n"
-        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
-    ).encode() + body
+def generated(job: Job, cores: Sequence[int] = ()) -> Done:
+    with _written(job) as (told, result):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.generator", str(told), str(result)]
+        )
+        if cores:
+            pin([process.pid], cores)
+        try:
+            code = process.wait(PATIENCE_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+        assert code == 0, "the load generator failed; it says why above"
+        return msgspec.msgpack.decode(result.read_bytes(), type=Done)
 
 
-async def _answer(reader: asyncio.StreamReader) -> _Answer:
-    head = await reader.readuntil(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200"), head
-    place = head.lower().find(b"content-length: ") + 16
-    body = await reader.readexactly(int(head[place : head.find(b"\r", place)]))
-    return msgspec.json.decode(body, type=_Answer)
+@contextmanager
+def _written(job: Job) -> Iterator[tuple[Path, Path]]:
+    with tempfile.TemporaryDirectory(prefix="cuepost-bench-") as name:
+        told = Path(name, "job")
+        told.write_bytes(msgspec.msgpack.encode(job))
+        yield told, Path(name, "done")

@@ -1,22 +1,20 @@
-"""Fills a store before a scenario begins, through the product's own use cases."""
+"""Fills a store before a scenario: accounts with endpoints, projects about to complete, a key."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import islice
+from typing import TypeVar
 from uuid import UUID
 
-from cuepost.application.manage_webhooks import Unveiled
-from cuepost.application.milestone_book import Milestone
-from cuepost.application.service import Service
-from cuepost.bootstrap.parts import running
+from cuepost.bootstrap.parts import Parts, running
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Caller, Door
-from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus
+from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.ports.store import Transaction
-from cuepost.settings import load
+from cuepost.settings import Settings, load
 
+T = TypeVar("T")
 AT_ONCE = 500
 OPERATOR = Caller(Door.CLI, "operator", None, frozenset())
-PIPELINE = Caller(Door.REST, "key:pipeline", None, SERVICE_SCOPES)
 
 
 @dataclass(slots=True)
@@ -29,24 +27,36 @@ class Furnished:
     account_of: dict[str, UUID] = field(default_factory=dict)
     projects: dict[str, list[str]] = field(default_factory=dict)
 
+    def in_turn(self, paths: Iterable[str] | None = None) -> list[str]:
+        """The projects, one of each endpoint after the other."""
+        chosen = [self.projects[path] for path in paths or self.projects]
+        return [each for some in zip(*chosen, strict=True) for each in some]
+
+
+def settings_of(chosen: Mapping[str, str]) -> Settings:
+    return load({f"CUEPOST_{name}": value for name, value in chosen.items()})
+
 
 async def furnish(settings: Mapping[str, str], urls: Mapping[str, str], projects: int) -> Furnished:
+    """An account with one endpoint for each path, and so many projects of each account."""
     found = Furnished()
-    chosen = load({f"CUEPOST_{name}": value for name, value in settings.items()})
-    async with running(chosen, migrating=True) as parts:
-        service = parts.service
-        for path, url in urls.items():
-            owner = await _account(service)
-            made = await service.perform.change(partial(_new_endpoint, service, owner, url))
-            webhook_id = str(made.view.endpoint.id)
-            found.account_of[path] = owner.account
-            found.webhook_of[path] = webhook_id
-            found.secret_of[webhook_id] = made.secret.reveal()
-            found.projects[path] = [
-                str(each.id) for each in await _exporting(service, owner, projects)
-            ]
-        key = await service.perform.change(
-            lambda transaction: service.access.create_key(
+    async with running(settings_of(settings), migrating=True) as parts:
+        for some in pieces(urls.items()):
+            async with parts.store.transaction() as transaction:
+                for path, url in some:
+                    await _add_endpoint(transaction, parts, found, path, url)
+        wanted = ((path, account) for path, account in found.account_of.items())
+        made = (
+            (path, _project(parts, account)) for path, account in wanted for _ in range(projects)
+        )
+        found.projects = {path: [] for path in urls}
+        for group in pieces(made):
+            async with parts.store.transaction() as transaction:
+                for path, project in group:
+                    await transaction.projects.add(project)
+                    found.projects[path].append(str(project.id))
+        key = await parts.service.perform.change(
+            lambda transaction: parts.service.access.create_key(
                 transaction, OPERATOR, None, name="bench", scopes=SERVICE_SCOPES
             )
         )
@@ -54,48 +64,36 @@ async def furnish(settings: Mapping[str, str], urls: Mapping[str, str], projects
     return found
 
 
-async def _account(service: Service) -> Caller:
-    account = await service.perform.change(
-        lambda transaction: service.access.create_account(transaction, OPERATOR, "Bench", True)
+async def _add_endpoint(
+    transaction: Transaction, parts: Parts, found: Furnished, path: str, url: str
+) -> None:
+    service = parts.service
+    account = await service.access.create_account(transaction, OPERATOR, "Bench", True)
+    owner = Caller(Door.REST, "key:bench", account.id, ACCOUNT_SCOPES, webhooks_enabled=True)
+    made = await service.webhooks.create(transaction, owner, url, ["project.completed"], "")
+    webhook_id = str(made.view.endpoint.id)
+    found.account_of[path] = account.id
+    found.webhook_of[path] = webhook_id
+    found.secret_of[webhook_id] = made.secret.reveal()
+
+
+def _project(parts: Parts, account_id: UUID) -> Project:
+    now = parts.ambient.clock.now()
+    return Project(
+        account_id=account_id,
+        id=parts.ambient.ids(now),
+        name="Trailer",
+        kind=ProjectKind.VIDEO,
+        origin=Origin.API,
+        status=ProjectStatus.EXPORTING,
+        stage=Stage.EXPORT,
+        access_expires_at=None,
+        created_at=now,
+        updated_at=now,
     )
-    return Caller(Door.REST, "key:bench", account.id, ACCOUNT_SCOPES, webhooks_enabled=True)
 
 
-async def _exporting(service: Service, owner: Caller, count: int) -> Sequence[Project]:
-    made: list[Project] = []
-    while len(made) < count:
-        made += await service.perform.change(
-            partial(_new_projects, service, owner, min(AT_ONCE, count - len(made)))
-        )
-    for status in (ProjectStatus.PROCESSING, ProjectStatus.EXPORTING):
-        for first in range(0, count, AT_ONCE):
-            await service.milestones.report(
-                PIPELINE,
-                [
-                    Milestone(f"{each.id}-{status}", each.id, status)
-                    for each in made[first : first + AT_ONCE]
-                ],
-            )
-    return made
-
-
-async def _new_endpoint(
-    service: Service, owner: Caller, url: str, transaction: Transaction
-) -> Unveiled:
-    return await service.webhooks.create(transaction, owner, url, ["project.completed"], "")
-
-
-async def _new_projects(
-    service: Service, owner: Caller, count: int, transaction: Transaction
-) -> list[Project]:
-    return [
-        await service.projects.create(
-            transaction,
-            owner,
-            name="Trailer",
-            kind=ProjectKind.VIDEO,
-            origin=Origin.API,
-            access_expires_at=None,
-        )
-        for _ in range(count)
-    ]
+def pieces(things: Iterable[T], size: int = AT_ONCE) -> Iterator[Sequence[T]]:
+    left = iter(things)
+    while piece := list(islice(left, size)):
+        yield piece

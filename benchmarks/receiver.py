@@ -6,6 +6,7 @@ to end it writes down what it saw, as one msgpack array of (arrival, raw request
 """
 
 import asyncio
+import gc
 import signal
 import socket
 import ssl
@@ -19,14 +20,16 @@ import msgspec
 import uvloop
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+LAST_ANSWER = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"
 DRIPPED = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-slow: " + b"a" * 600
 BACKLOG = 4_096
 SLOW_SECONDS = 0.05
+LENGTH = b"content-length: "
 
 
 class Conversation(asyncio.Protocol):
-    def __init__(self, note: Callable[[float, bytes], None], close_after: bool) -> None:
-        self._note = note
+    def __init__(self, seen: list[tuple[float, bytes]], close_after: bool) -> None:
+        self._seen = seen
         self._close_after = close_after
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
@@ -35,37 +38,58 @@ class Conversation(asyncio.Protocol):
         # uvloop's transports are none by their type.
         self._transport = cast(asyncio.Transport, transport)
 
-    def data_received(self, data: bytes) -> None:
-        self._buffer = self._buffer + data if self._buffer else data
-        while (end := self._end_of_request()) is not None:
-            request, self._buffer = self._buffer[:end], self._buffer[end:]
-            self._note(time.time(), request)
-            self._answer(request)
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
 
-    def _end_of_request(self) -> int | None:
-        head = self._buffer.find(b"\r\n\r\n")
-        if head < 0:
-            return None
-        place = self._buffer.find(b"content-length: ") + 16
-        length = int(self._buffer[place : self._buffer.find(b"\r", place)])
-        end = head + 4 + length
-        return end if len(self._buffer) >= end else None
+    def data_received(self, data: bytes) -> None:
+        if self._buffer:
+            data = self._buffer + data
+        at = time.time()
+        while end := _end_of_request(data):
+            # Nearly always there is one request and nothing else, which then is not copied.
+            request = data if end == len(data) else data[:end]
+            self._seen.append((at, request))
+            self._answer(request)
+            data = data[end:]
+        self._buffer = data
 
     def _answer(self, request: bytes) -> None:
-        assert self._transport is not None
-        if request.startswith(b"POST /ok"):
-            self._transport.write(ANSWER)
+        if self._transport is None:
+            return
+        path = request[5:9]
+        if path.startswith(b"/ok"):
             if self._close_after:
+                self._transport.write(LAST_ANSWER)
                 self._transport.close()
-        elif request.startswith(b"POST /slow"):
-            asyncio.get_running_loop().call_later(SLOW_SECONDS, self._transport.write, ANSWER)
-        elif request.startswith(b"POST /drip"):
+            else:
+                self._transport.write(ANSWER)
+        elif path == b"/slo":
+            asyncio.get_running_loop().call_later(SLOW_SECONDS, self._write, ANSWER)
+        elif path == b"/dri":
             self._drip(0)
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
 
     def _drip(self, place: int) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(DRIPPED[place : place + 1])
             asyncio.get_running_loop().call_later(1, self._drip, place + 1)
+
+
+def _end_of_request(data: bytes) -> int:
+    """Zero while it is not all there."""
+    head = data.find(b"\r\n\r\n")
+    if head < 0:
+        return 0
+    place = data.find(LENGTH, 0, head)
+    if place < 0:
+        # Other clients write their headers in another case.
+        place = data[:head].lower().index(LENGTH)
+    length = int(data[place + len(LENGTH) : data.index(b"\r", place)])
+    end = head + 4 + length
+    return end if len(data) >= end else 0
 
 
 async def receive(
@@ -74,17 +98,15 @@ async def receive(
     seen: list[tuple[float, bytes]] = []
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    server = await loop.create_server(
-        lambda: Conversation(lambda at, request: seen.append((at, request)), close_after),
-        sock=listener,
-        ssl=tls,
-        backlog=BACKLOG,
-    )
     for number, suffix, answer in (
         (signal.SIGUSR1, ".count", lambda: str(len(seen)).encode()),
         (signal.SIGUSR2, ".seen", lambda: msgspec.msgpack.encode(seen)),
     ):
         loop.add_signal_handler(number, _write, report + suffix, answer)
+    server = await loop.create_server(
+        lambda: Conversation(seen, close_after), sock=listener, ssl=tls, backlog=BACKLOG
+    )
+    _write(report + ".ready", lambda: b"")
     await stop.wait()
     server.close()
     _write(report, lambda: msgspec.msgpack.encode(seen))
@@ -102,6 +124,8 @@ def main(descriptor: str, report: str, chain: str, close_after: str) -> None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(chain)
     listener = socket.socket(fileno=int(descriptor))
+    # It only ever keeps more, and makes no circles; looking for them would take time.
+    gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(receive(listener, report, tls, close_after == "close"))
 

@@ -1,102 +1,38 @@
-"""What every scenario stands on: a receiver, a furnished store, running services, and the proof.
-
-A figure counts only after the history checker has found every promise kept.
-"""
+"""What a scenario stands on: a receiver, a furnished store, running services, and the proof."""
 
 import asyncio
-import os
-import signal
-import socket
-import subprocess
-import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
-import msgspec
-
-from benchmarks.feeding import Fed
+from benchmarks.feeding import Fed, batches, feed
 from benchmarks.furnishing import Furnished, furnish
-from tests.faults.world import asked, drained, stored
-from tests.support.history_checker import History, Seen
+from benchmarks.processes import cpu_seconds, pin, resident_megabytes
+from benchmarks.proof import require_kept, stored_since, wait_until_settled
+from benchmarks.receiving import PATIENCE_SECONDS, Receiver, arrivals, read, receiving
+from benchmarks.stores import StoreChoice
+from tests.support.history_checker import History
 from tests.support.service_process import ServiceProcess, free_port
 
-LOCAL = "127.0.0.1"
-PATIENCE_SECONDS = 60.0
 MASTER_KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-_TICKS = os.sysconf("SC_CLK_TCK")
-
-
-@dataclass(slots=True)
-class Receiver:
-    """In a process of its own; what it saw is known once it has ended."""
-
-    port: int
-    report: Path
-    process: "subprocess.Popen[bytes]"
-    seen: list[tuple[float, bytes]] = field(default_factory=list)
-
-    def count(self) -> int:
-        """How many requests it has seen by now."""
-        return int(self._told(signal.SIGUSR1, ".count"))
-
-    def look(self) -> list[tuple[float, bytes]]:
-        """What it has seen by now."""
-        return _decoded(self._told(signal.SIGUSR2, ".seen"))
-
-    def end(self) -> None:
-        self.process.terminate()
-        self.process.wait(PATIENCE_SECONDS)
-        self.seen = _decoded(self.report.read_bytes())
-
-    def _told(self, question: signal.Signals, suffix: str) -> bytes:
-        told = self.report.with_name(self.report.name + suffix)
-        told.unlink(missing_ok=True)
-        self.process.send_signal(question)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not told.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        return told.read_bytes()
-
-
-def _decoded(report: bytes) -> list[tuple[float, bytes]]:
-    return msgspec.msgpack.decode(report, type=list[tuple[float, bytes]])
-
-
-@contextmanager
-def receiving(
-    folder: Path, *, chain: Path | None = None, closing: bool = False
-) -> Iterator[Receiver]:
-    report = folder / "received"
-    with socket.create_server((LOCAL, 0), backlog=4_096) as listener:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "benchmarks.receiver",
-                str(listener.fileno()),
-                str(report),
-                str(chain or ""),
-                "close" if closing else "",
-            ],
-            pass_fds=[listener.fileno()],
-        )
-        try:
-            yield Receiver(listener.getsockname()[1], report, process)
-        finally:
-            process.kill()
-            process.wait(PATIENCE_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU seconds so far, and the memory of now in MB, of some processes together."""
+    """CPU seconds so far."""
 
-    cpu: float
-    memory: float
+    app: float
+    store: float
+    receiver: float
+
+    def since(self, before: "Usage") -> "Usage":
+        return Usage(
+            self.app - before.app, self.store - before.store, self.receiver - before.receiver
+        )
 
 
 @dataclass(slots=True)
@@ -104,88 +40,136 @@ class Product:
     """cuepost at work on a furnished store."""
 
     settings: dict[str, str]
+    store: StoreChoice
     receiver: Receiver
     furnished: Furnished
     services: list[ServiceProcess] = field(default_factory=list)
+    acknowledged: set[str] = field(default_factory=set)
+    began: float = field(default_factory=time.time)
 
     @property
-    def api(self) -> str:
-        return self.settings["PORT"]
+    def pids(self) -> list[int]:
+        return [service.pid for service in self.services]
 
-    def start(self, halves: Sequence[str]) -> None:
-        for half in halves:
-            self.services.append(ServiceProcess(self.settings, half))
-
-    def kill(self) -> None:
-        for service in self.services:
-            service.kill()
-        self.services.clear()
+    @property
+    def memory(self) -> float:
+        return resident_megabytes(self.pids)
 
     def usage(self) -> Usage:
-        pids = [service.pid for service in self.services]
-        return Usage(sum(map(_cpu_seconds, pids)), sum(map(_resident_megabytes, pids)))
+        return Usage(cpu_seconds(self.pids), self.store.cpu, self.receiver.cpu)
 
-    def wait_for(self, requests: int) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while self.receiver.count() < requests:
-            assert time.monotonic() < deadline, "the receiver did not get everything"
-            time.sleep(0.02)
+    def start(self, halves: Sequence[str] | None = None, cores: Sequence[int] = ()) -> None:
+        for half in self.store.halves if halves is None else halves:
+            service = ServiceProcess(self.settings, half)
+            self.services.append(service)
+            if cores:
+                pin([service.pid], cores)
 
-    def wait_for_events(self, events: set[str]) -> None:
-        """Until each of them has arrived, whatever else arrives."""
+    def stop(self) -> None:
+        for service in self.services:
+            with service:
+                assert service.stop().code == 0
+        self.services.clear()
+
+    def kill(self) -> None:
+        while self.services:
+            with self.services.pop() as service:
+                service.kill()
+
+    def feed(
+        self,
+        projects: Sequence[str],
+        batch: int = 1,
+        *,
+        connections: int = 4,
+        rate: float = 0.0,
+        cores: Sequence[int] = (),
+    ) -> Fed:
+        fed = feed(
+            self.settings["PORT"],
+            self.furnished.service_key,
+            batches(projects, batch),
+            connections=connections,
+            rate=rate,
+            cores=cores,
+        )
+        self.acknowledged |= fed.acknowledged
+        return fed
+
+    def wait_for_events(self, events: set[str]) -> dict[str, float]:
+        """When each of them arrived, once all have, whatever else arrives."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not events <= self._arrivals().keys():
-            assert time.monotonic() < deadline, "the receiver did not get everything"
+        while missing := events - (found := arrivals(self.receiver.look())).keys():
+            assert time.monotonic() < deadline, f"{len(missing)} events did not arrive"
             time.sleep(0.5)
-
-    def latencies(self, fed: Fed) -> list[float]:
-        """Of each event, from the call of the API to the receiver's request."""
-        arrivals = self._arrivals()
-        return [arrivals[event_id] - began for event_id, began in fed.began_at.items()]
-
-    def _arrivals(self) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for at, raw in self.receiver.look():
-            place = raw.index(b"webhook-id: ") + 12
-            found.setdefault(raw[place : place + 36].decode(), at)
         return found
 
-    def proved(self, acknowledged: set[str]) -> History:
-        """Ends everything and holds the promises against what happened."""
+    def wait_until_settled(self) -> None:
+        wait_until_settled(self.settings, self._accounts(self._ok_paths()))
+
+    def proved(self) -> History:
+        """Ends everything and holds the promises against what happened.
+
+        It looks at the endpoints that answer at once, and at what was made since the store was
+        furnished: what hangs or waits on purpose is not over when a scenario is.
+        """
         self.wait_until_settled()
-        for service in self.services:
-            assert service.stop().code == 0
+        if len(self._ok_paths()) == len(self.furnished.webhook_of):
+            self.stop()
+        self.kill()
         self.receiver.end()
+        paths, webhook_of = self._ok_paths(), self.furnished.webhook_of
+        watched = {webhook_of[path] for path in paths}
+        read_all = (read(at, raw, webhook_of) for at, raw in self.receiver.seen)
         history = History(
-            acknowledged=acknowledged,
-            seen=[_seen(at, raw, self.furnished.webhook_of) for at, raw in self.receiver.seen],
-            deliveries=asyncio.run(asked(self.settings, stored)),
+            acknowledged=self.acknowledged,
+            seen=[each for each in read_all if each.webhook_id in watched],
+            deliveries=stored_since(self.settings, self._accounts(paths), self.began),
             secrets={key: [secret] for key, secret in self.furnished.secret_of.items()},
         )
-        broken = history.broken_promises()
-        assert broken == [], broken[:5]
-        assert {each.status for each in history.deliveries} == {"delivered"}
+        require_kept(history)
         return history
 
-    def wait_until_settled(self) -> None:
-        until = time.monotonic() + PATIENCE_SECONDS
-        assert not asyncio.run(asked(self.settings, lambda store: drained(store, until)))
+    def _ok_paths(self) -> list[str]:
+        return [path for path in self.furnished.webhook_of if path.startswith("/ok")]
+
+    def _accounts(self, paths: Sequence[str]) -> list[UUID]:
+        return [self.furnished.account_of[path] for path in paths]
 
 
 @contextmanager
 def product(
-    folder: Path,
-    receiver: Receiver,
+    store: StoreChoice,
     *,
-    database_url: str | None = None,
-    halves: Sequence[str] = ("serve",),
     paths: Sequence[str] = ("/ok",),
     projects: int = 0,
-    scheme: str = "http",
-    settings: dict[str, str] | None = None,
+    halves: Sequence[str] | None = None,
+    tls: bool = False,
+    keep_alive: bool = True,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Product]:
-    """One account for each path, with an endpoint there and projects that are about to complete."""
-    chosen = {
+    """One account for each path, with an endpoint there and projects that are about to complete.
+
+    The receiver has two processes where each request brings a new connection: its side of that is
+    nearly as dear as the sender's.
+    """
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cuepost-bench-")))
+        receiver = stack.enter_context(
+            receiving(folder, tls=tls, keep_alive=keep_alive, processes=1 if keep_alive else 2)
+        )
+        chosen = _settings(folder, receiver) | stack.enter_context(store.fresh())
+        chosen |= settings or {}
+        urls = {path: receiver.url(path) for path in paths}
+        furnished = asyncio.run(furnish(chosen, urls, projects))
+        it = Product(chosen, store, receiver, furnished)
+        stack.callback(it.kill)
+        it.start(halves)
+        yield it
+
+
+def _settings(folder: Path, receiver: Receiver) -> dict[str, str]:
+    settings = {
         "DATA_DIR": str(folder / "data"),
         "PORT": str(free_port()),
         "MASTER_KEY": MASTER_KEY,
@@ -195,32 +179,4 @@ def product(
         "RATE_LIMIT": "100000000",
         "SERVICE_RATE_LIMIT": "100000000",
     }
-    chosen |= {"DATABASE_URL": database_url} if database_url else {}
-    chosen |= settings or {}
-    urls = {path: f"{scheme}://{LOCAL}:{receiver.port}{path}" for path in paths}
-    furnished = asyncio.run(furnish(chosen, urls, projects))
-    it = Product(chosen, receiver, furnished)
-    try:
-        it.start(halves)
-        yield it
-    finally:
-        it.kill()
-
-
-def _seen(at: float, raw: bytes, webhook_of: dict[str, str]) -> Seen:
-    head, _, body = raw.partition(b"\r\n\r\n")
-    line, *fields = head.decode("ascii").split("\r\n")
-    headers = dict(field.split(": ", 1) for field in fields)
-    return Seen(at, webhook_of[line.split(" ")[1]], headers, body)
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-def _resident_megabytes(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    return 0.0
+    return settings | ({"EXTRA_CA_FILE": receiver.trusted} if receiver.trusted else {})

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Makes .venv hold exactly the pinned packages of one level: `set_up.sh runtime` or `set_up.sh dev`.
+# `set_up.sh peers` makes an environment of its own for what the benchmarks compare cuepost with.
 # A second call with nothing changed returns at once.
 set -euo pipefail
 
-level="${1:?runtime or dev}"
+level="${1:?runtime, dev or peers}"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root="$PWD"
 venv="$root/.venv"
+[ "$level" != peers ] || venv="$root/.cache/peers"
 python="$venv/bin/python"
 
 find_python() {
@@ -28,6 +30,10 @@ find_python() {
 # The place is part of it: a virtual environment that was copied elsewhere does not work there.
 fingerprint() {
     echo "$root"
+    if [ "$1" = peers ]; then
+        cksum <requirements/peers.txt
+        return
+    fi
     cat pyproject.toml packages/receiver/pyproject.toml requirements/build.txt "requirements/$1.txt" | cksum
 }
 
@@ -74,6 +80,11 @@ install() {
 set_up() {
     rm -f "$venv"/.set-up-*
     make_venv
+    if [ "$level" = peers ]; then
+        install --require-hashes -r requirements/peers.txt
+        fingerprint peers >"$venv/.set-up-peers"
+        return
+    fi
     install --require-hashes -r requirements/build.txt -r "requirements/$level.txt"
     install --no-deps --no-build-isolation --editable packages/receiver --editable .
     fingerprint "$level" >"$venv/.set-up-$level"

@@ -1,0 +1,184 @@
+"""A load generator in a process of its own: sends requests that were written out beforehand.
+
+It knows nothing of what it sends. As fast as they are answered, so many at once on each connection;
+or so many a second, each at its own time whether the ones before were answered or not. A request
+that is answered with 429 or 503 is sent again, as late as it was told.
+"""
+
+import asyncio
+import gc
+import resource
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import uvloop
+
+HOST = "127.0.0.1"
+LONGEST_PAUSE_SECONDS = 1.0
+TRY_AGAIN = (b"429", b"503")
+
+
+class Job(msgspec.Struct):
+    """`rate` is requests a second, 0 for as fast as they are answered."""
+
+    port: int
+    requests: list[bytes]
+    connections: int
+    at_once: int = 1
+    rate: float = 0.0
+
+
+class Answered(msgspec.Struct, array_like=True):
+    """A request by its place, when it was begun and answered, and the answer's body."""
+
+    place: int
+    began: float
+    answered: float
+    body: bytes
+
+
+class Done(msgspec.Struct):
+    answers: list[Answered]
+    refused: int
+    cpu: float
+
+
+class Line(asyncio.Protocol):
+    """One connection; answers come in the order of the requests."""
+
+    def __init__(self, work: "Work") -> None:
+        self._work = work
+        self._buffer = b""
+        self._transport: asyncio.Transport | None = None
+        self.waiting: deque[tuple[int, float]] = deque()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are none by their type.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._work.fail(exc or ConnectionError("the service closed a connection"))
+
+    def send(self, place: int) -> None:
+        if self._transport is not None:
+            self.waiting.append((place, time.time()))
+            self._transport.write(self._work.requests[place])
+
+    def data_received(self, data: bytes) -> None:
+        if self._buffer:
+            data = self._buffer + data
+        at = time.time()
+        while end := _end_of_answer(data):
+            place, began = self.waiting.popleft()
+            answer, data = data[:end], data[end:]
+            if answer[9:12] == b"200":
+                body = answer[answer.index(b"\r\n\r\n") + 4 :]
+                self._work.note(self, Answered(place, began, at, body))
+            elif answer[9:12] in TRY_AGAIN:
+                self._work.put_back(self, place, _pause(answer))
+            else:
+                self._work.fail(AssertionError(answer[:500]))
+        self._buffer = data
+
+
+class Work:
+    def __init__(self, job: Job) -> None:
+        self.requests = job.requests
+        self._next: Iterator[int] = iter(range(len(job.requests)))
+        self._again: deque[int] = deque()
+        self._paced = job.rate > 0
+        self.done = Done([], 0, 0.0)
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def go_on(self, line: Line) -> None:
+        place = self._again.popleft() if self._again else next(self._next, None)
+        if place is not None:
+            line.send(place)
+
+    def note(self, line: Line, answered: Answered) -> None:
+        self.done.answers.append(answered)
+        if len(self.done.answers) == len(self.requests) and not self.ended.done():
+            self.ended.set_result(None)
+        elif not self._paced:
+            self.go_on(line)
+
+    def put_back(self, line: Line, place: int, pause: float) -> None:
+        self.done.refused += 1
+        self._again.append(place)
+        asyncio.get_running_loop().call_later(pause, self.go_on, line)
+
+    def fail(self, error: Exception) -> None:
+        if not self.ended.done():
+            self.ended.set_exception(error)
+
+
+def _end_of_answer(data: bytes) -> int:
+    """Zero while it is not all there."""
+    head = data.find(b"\r\n\r\n")
+    if head < 0:
+        return 0
+    end = head + 4 + _number(data[:head], b"content-length: ")
+    return end if len(data) >= end else 0
+
+
+def _pause(answer: bytes) -> float:
+    head = answer[: answer.index(b"\r\n\r\n")]
+    return min(_number(head, b"retry-after: "), LONGEST_PAUSE_SECONDS)
+
+
+def _number(head: bytes, name: bytes) -> int:
+    head = head.lower()
+    place = head.find(name)
+    return int(head[place + len(name) :].partition(b"\r")[0]) if place >= 0 else 0
+
+
+async def generate(job: Job) -> Done:
+    loop, work = asyncio.get_running_loop(), Work(job)
+    lines = []
+    for _ in range(job.connections):
+        _, line = await loop.create_connection(lambda: Line(work), HOST, job.port)
+        lines.append(line)
+    before = _cpu()
+    if job.rate:
+        await _send_paced(work, lines, job.rate)
+    else:
+        for line in lines * job.at_once:
+            work.go_on(line)
+    await work.ended
+    work.done.cpu = _cpu() - before
+    return work.done
+
+
+async def _send_paced(work: Work, lines: list[Line], rate: float) -> None:
+    """On the line with the least under way, so that nobody waits behind another needlessly."""
+    began = time.monotonic()
+    for number in range(len(work.requests)):
+        if (wait := began + number / rate - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
+        if work.ended.done():
+            return
+        work.go_on(min(lines, key=lambda line: len(line.waiting)))
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def main(job: str, result: str) -> None:
+    told = msgspec.msgpack.decode(Path(job).read_bytes(), type=Job)
+    # It only ever keeps more, and makes no circles; looking for them would take time.
+    gc.disable()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        done = runner.run(generate(told))
+    Path(result).write_bytes(msgspec.msgpack.encode(done))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

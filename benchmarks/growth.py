@@ -1,0 +1,92 @@
+"""What a delivery costs beside a long history and a long queue, and what in an empty store.
+
+Two stores, one of them filled, are measured in turns, so that whatever else the machine does falls
+on both. What waits is due, at endpoints that do not answer.
+"""
+
+import asyncio
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from benchmarks.backlog import look_back, put_off
+from benchmarks.delivery import BATCH, FEW_CONNECTIONS, fed_through
+from benchmarks.figures import Figure, NotRun
+from benchmarks.scenery import Product, product
+from benchmarks.sizes import Sizes
+from benchmarks.stores import StoreChoice, on_each_store
+
+HANGING = tuple(f"/hang/{number}" for number in range(10))
+Round = Mapping[str, float]
+
+
+def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
+    yield from on_each_store("growth", _measured_on, sizes)
+
+
+def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
+    with _furnished(store, sizes) as empty, _furnished(store, sizes) as full:
+        _fill(full, sizes)
+        bare, filled = _in_turns(empty, full, sizes)
+    cpu, cpu_bare = _cpu(filled), _cpu(bare)
+    seconds, seconds_bare = _per_thousand(filled), _per_thousand(bare)
+    name = f"{sizes.history:,} history rows and {sizes.pending:,} pending on {store.name}"
+    raw = {
+        "history rows": sizes.history,
+        "pending": sizes.pending,
+        "CPU s per 1,000, empty store": cpu_bare,
+        "CPU ratio": cpu / cpu_bare,
+        "s per 1,000": seconds,
+        "s per 1,000, empty store": seconds_bare,
+        "time ratio": seconds / seconds_bare,
+    }
+    what = f"CPU per 1,000 deliveries beside {name}"
+    yield Figure(f"growth.{store.key}", what, "s", cpu, raw)
+
+
+@contextmanager
+def _furnished(store: StoreChoice, sizes: Sizes) -> Iterator[Product]:
+    count = sizes.measured_beside_history * (sizes.rounds + 1)
+    paths = [f"/ok/{number}" for number in range(sizes.endpoints)]
+    projects = -(-count // sizes.endpoints)
+    with product(store, paths=[*paths, *HANGING], projects=projects, halves=()) as it:
+        yield it
+
+
+def _fill(it: Product, sizes: Sizes) -> None:
+    paths = [path for path in it.furnished.webhook_of if path.startswith("/ok")]
+    asyncio.run(look_back(it.settings, it.furnished, paths, sizes.history))
+    each = -(-sizes.pending // len(HANGING))
+    asyncio.run(put_off(it.settings, it.furnished, dict.fromkeys(HANGING, each)))
+
+
+def _in_turns(empty: Product, full: Product, sizes: Sizes) -> tuple[list[Round], list[Round]]:
+    """Both services are up all the time; the first round of each only warms it up."""
+    found: tuple[list[Round], list[Round]] = ([], [])
+    for it in (empty, full):
+        it.start()
+    for number in range(sizes.rounds + 1):
+        for it, rounds in zip((empty, full), found, strict=True):
+            raw = fed_through(it, _part(it, number, sizes), BATCH, FEW_CONNECTIONS)
+            if number:
+                rounds.append(raw)
+    for it in (empty, full):
+        it.proved()
+    return found
+
+
+def _part(it: Product, number: int, sizes: Sizes) -> Sequence[str]:
+    ok = [path for path in it.furnished.webhook_of if path.startswith("/ok")]
+    size = sizes.measured_beside_history
+    return it.furnished.in_turn(ok)[number * size : (number + 1) * size]
+
+
+def _cpu(rounds: Sequence[Round]) -> float:
+    """Of the service and of the store."""
+    return statistics.median(
+        each["app CPU s per 1,000"] + each["store CPU s per 1,000"] for each in rounds
+    )
+
+
+def _per_thousand(rounds: Sequence[Round]) -> float:
+    return statistics.median(1_000 / each["rate"] for each in rounds)

@@ -1,0 +1,71 @@
+"""How much memory the service has at rest, and how much it takes on for a long queue.
+
+The most that was resident while it sends what waits, with few and with very many deliveries in the
+queue, to the same endpoints. They answer after a while, so that it has its hands full all the time.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+from benchmarks.backlog import put_off
+from benchmarks.figures import Figure, NotRun
+from benchmarks.processes import highest_megabytes, resident_megabytes
+from benchmarks.receiving import read
+from benchmarks.scenery import Product, product
+from benchmarks.sizes import Sizes
+from benchmarks.stores import StoreChoice, on_each_store
+from tests.support.history_checker import signature_fits
+
+SLOW = tuple(f"/slow/{number}" for number in range(100))
+SETTLED_SECONDS = 3.0
+
+
+def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
+    yield from on_each_store("memory", _measured_on, sizes)
+
+
+def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
+    rest = _at_rest(store)
+    what = f"memory of cuepost on {store.name}, at rest"
+    yield Figure(f"memory.{store.key}.rest", what, "MB", rest)
+    few = _while_sending(store, sizes, sizes.few_pending)
+    many = _while_sending(store, sizes, sizes.many_pending)
+    raw = {f"with {sizes.few_pending:,} pending": few, "more": many - few}
+    what = f"memory on {store.name} while sending, {sizes.many_pending:,} pending"
+    yield Figure(f"memory.{store.key}.pending", what, "MB", many, raw)
+
+
+def _at_rest(store: StoreChoice) -> float:
+    with product(store) as it:
+        time.sleep(SETTLED_SECONDS)
+        return resident_megabytes(it.pids)
+
+
+def _while_sending(store: StoreChoice, sizes: Sizes, pending: int) -> float:
+    """Of the process that sends: one for the API alone does not look into the queue."""
+    with product(store, paths=SLOW, halves=()) as it:
+        each = -(-pending // len(SLOW))
+        asyncio.run(put_off(it.settings, it.furnished, dict.fromkeys(SLOW, each)))
+        it.start((store.sending,))
+        it.receiver.wait_for(1)
+        until = time.monotonic() + sizes.watched_seconds
+        most = 0.0
+        while time.monotonic() < until:
+            most = max(most, highest_megabytes(it.pids[0]))
+            time.sleep(0.2)
+        it.kill()
+        _require_well_sent(it)
+    return most
+
+
+def _require_well_sent(it: Product) -> None:
+    """It was at work all that time, and what it sent was signed."""
+    it.receiver.end()
+    furnished = it.furnished
+    seen = [read(at, raw, furnished.webhook_of) for at, raw in it.receiver.seen]
+    assert seen, "nothing was sent"
+    for each in seen:
+        assert signature_fits(each, [furnished.secret_of[each.webhook_id]]), each.headers
+    once = {(each.webhook_id, each.headers["webhook-id"]) for each in seen}
+    assert len(once) == len(seen), "something was sent twice"

@@ -1,0 +1,82 @@
+"""How large each scenario is: in the full run, and in a quick one to see that all of it works."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    healthy: int = 200
+    backlog: int = 200_000
+    rate: int = 200
+    seconds: int = 10
+    rounds: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """`rate` is bytes a second of each: together most of what a gigabit line carries."""
+
+    downloads: int = 200
+    rate: int = 512 * 1024
+    rounds: int = 3
+    calls: int = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """`rounds` is how often a rate is taken; the median counts, and the range stands beside it.
+
+    Without `page_rows` the pages are measured as their own file says.
+    """
+
+    deliveries: int = 20_000
+    singles: int = 10_000
+    new_connections: int = 5_000
+    endpoints: int = 10
+    many_endpoints: int = 10_000
+    rounds: int = 3
+    bare_requests: int = 50_000
+    ingested: int = 20_000
+    ingested_singly: int = 10_000
+    warm_up: int = 1_000
+    paced_rate: int = 100
+    paced_seconds: int = 20
+    history: int = 1_000_000
+    pending: int = 200_000
+    measured_beside_history: int = 10_000
+    few_pending: int = 1_000
+    many_pending: int = 1_000_000
+    watched_seconds: float = 20.0
+    peer_deliveries: int = 5_000
+    peer_rounds: int = 3
+    page_rows: tuple[int, int] | None = None
+    fairness: Fairness = field(default_factory=Fairness)
+    downloads: Downloads = field(default_factory=Downloads)
+
+
+FULL = Sizes()
+SMALL = Sizes(
+    deliveries=200,
+    singles=100,
+    new_connections=100,
+    endpoints=3,
+    many_endpoints=40,
+    rounds=1,
+    bare_requests=300,
+    ingested=200,
+    ingested_singly=100,
+    warm_up=100,
+    paced_rate=100,
+    paced_seconds=1,
+    history=300,
+    pending=200,
+    measured_beside_history=100,
+    few_pending=50,
+    many_pending=400,
+    watched_seconds=1.0,
+    peer_deliveries=60,
+    peer_rounds=1,
+    page_rows=(1_000, 3_000),
+    fairness=Fairness(healthy=5, backlog=200, rate=50, seconds=1, rounds=1),
+    downloads=Downloads(downloads=4, rounds=1, calls=100),
+)

@@ -1,0 +1,86 @@
+"""Two workers beside one on PostgreSQL: how much faster is a queue sent that waits for them.
+
+Everything lies in the store and is due at one instant, when the workers have been up for a while:
+neither the API nor a load generator are in the way. Where there are cores enough the receiver and
+the database have their own. Where there are not, two workers cannot be twice as fast, whatever they
+do. Beside what was measured therefore stands `without a lack of cores`: how much faster two would
+be if only the CPU that a delivery costs, with one and with two, stood in their way. It is computed.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+
+from benchmarks.backlog import put_off
+from benchmarks.figures import Figure, middle
+from benchmarks.processes import cores, pin
+from benchmarks.scenery import product
+from benchmarks.sizes import Sizes
+from benchmarks.stores import StoreChoice, postgres
+
+ENOUGH_CORES = 5
+# Several for each of them, so that they can share them out evenly.
+ENDPOINTS = 40
+START_SECONDS = 25.0
+WRITTEN_A_SECOND = 2_000
+
+
+def measured(sizes: Sizes) -> Iterator[Figure]:
+    with postgres() as store:
+        ones, twos = [], []
+        for _ in range(sizes.rounds):
+            ones.append(_sent(store, sizes, 1))
+            twos.append(_sent(store, sizes, 2))
+    one, two = middle(ones, "rate"), middle(twos, "rate")
+    pinned = len(cores()) >= ENOUGH_CORES
+    cpu = "CPU s per 1,000"
+    raw = {
+        "one worker/s": one["rate"],
+        "faster": two["rate"] / one["rate"],
+        "without a lack of cores": 2 * one[cpu] / two[cpu],
+        "one worker, CPU s per 1,000": one[cpu],
+        "two workers, CPU s per 1,000": two[cpu],
+        "receiver CPU s per 1,000": two["receiver CPU s per 1,000"],
+        "cores": len(cores()),
+        "receiver and database on cores of their own": int(pinned),
+    }
+    yield Figure("workers.two", "two workers on PostgreSQL", "/s", two["rate"], raw)
+
+
+def _sent(store: StoreChoice, sizes: Sizes, workers: int) -> Mapping[str, float]:
+    paths = [f"/ok/{number}" for number in range(ENDPOINTS)]
+    each = -(-sizes.deliveries // ENDPOINTS)
+    with product(store, paths=paths, halves=()) as it:
+        due_in = START_SECONDS + each * ENDPOINTS / WRITTEN_A_SECOND
+        due = time.time() + due_in
+        counts = dict.fromkeys(paths, each)
+        it.acknowledged |= asyncio.run(
+            put_off(it.settings, it.furnished, counts, timedelta(seconds=due_in))
+        )
+        of_workers, of_others = _shared_out(cores(), workers)
+        pin([*it.receiver.pids, *store.pids], of_others)
+        it.start(["worker"] * workers, of_workers)
+        assert time.time() < due, "the workers were not up in time"
+        # What a worker does while it waits for the instant is not a delivery's.
+        time.sleep(max(0.0, due - time.time() - 0.1))
+        before = it.usage()
+        it.receiver.wait_for(len(it.acknowledged))
+        it.wait_until_settled()
+        used = it.usage().since(before)
+        arrived = it.wait_for_events(it.acknowledged)
+        it.proved()
+        pin(store.pids, cores())
+    seconds = max(arrived.values()) - min(arrived.values())
+    return {
+        "rate": len(arrived) / seconds,
+        "CPU s per 1,000": 1_000 * (used.app + used.store) / len(arrived),
+        "receiver CPU s per 1,000": 1_000 * used.receiver / len(arrived),
+    }
+
+
+def _shared_out(all_cores: Sequence[int], workers: int) -> tuple[Sequence[int], Sequence[int]]:
+    """One core for each worker and the others for the rest, where there are enough."""
+    if len(all_cores) < ENOUGH_CORES:
+        return all_cores, all_cores
+    return all_cores[:workers], all_cores[2:]

@@ -1,0 +1,146 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.__main__ import SCENARIOS, main
+from benchmarks.aims import judge
+from benchmarks.delivery import Case, cases, delivered
+from benchmarks.figures import Figure, NotRun, middle, percentile
+from benchmarks.report import BEGIN, END, Report, markdown
+from benchmarks.sizes import SMALL
+from benchmarks.stores import SQLITE
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+CPU = ("app CPU s per 1,000", "store CPU s per 1,000")
+
+
+def deliveries(value: float = 20_000.0) -> list[Figure]:
+    raw = dict.fromkeys(CPU, 0.02) | {"app MB": 90.0}
+    return [
+        Figure(f"deliveries.{store}.{case.key}", case.name, "/s", value, raw)
+        for store in ("sqlite", "postgres")
+        for case in cases(SMALL)
+    ]
+
+
+def others() -> list[Figure]:
+    grown = {
+        "CPU s per 1,000, empty store": 0.04,
+        "s per 1,000": 0.1,
+        "s per 1,000, empty store": 0.1,
+    }
+    scaled = {"one worker/s": 1_000.0, "without a lack of cores": 1.9}
+    peer = dict.fromkeys(CPU, 2.0) | {"app MB": 100.0}
+    slow, quick = {"p50": 4.0, "p99": 9.0}, {"p50": 1.0, "p99": 2.0}
+    found = [
+        Figure("workers.two", "", "/s", 1_200, scaled),
+        Figure("peers.huey.deliveries", "", "/s", 476, peer),
+        Figure("peers.huey.latency", "", "ms", 9, slow),
+        *(Figure(f"bare.{kind}", "", "/s", 30_000) for kind in ("tls.keep-alive", "tls.new")),
+    ]
+    for store in ("sqlite", "postgres"):
+        found += [
+            Figure(f"memory.{store}.pending", "", "MB", 110, {"more": 20.0}),
+            Figure(f"growth.{store}", "", "s", 0.04, grown),
+            *(Figure(f"latency.{store}.{at}", "", "ms", 2, quick) for at in ("low", "half")),
+            *(Figure(f"ingest.{store}.{fed}", "", "/s", 30_000) for fed in ("batch", "single")),
+        ]
+    return found
+
+
+def test_every_aim_is_judged_by_figures_that_the_scenarios_make() -> None:
+    judged = judge(deliveries() + others())
+    assert [each.text for each in judged if each.met is None] == []
+    assert [(each.number, each.text) for each in judged if not each.met] == [
+        (2, "SQLite, a new TLS connection each"),
+        (2, "PostgreSQL, a new TLS connection each"),
+        (5, "two workers on PostgreSQL, as measured"),
+    ]
+
+
+def test_aims_that_are_not_met_come_first_and_those_not_measured_next() -> None:
+    judged = judge(deliveries(1_000.0))
+    order = [each.met for each in judged]
+    assert order == sorted(order, key=[False, None, True].index)
+    assert {each.number for each in judged if each.met is False} == {1}
+    assert {each.number for each in judged if each.met} == {3, 5}
+
+
+def test_a_median_is_told_with_its_range() -> None:
+    rounds = [{"rate": 3.0, "cpu": 1.0}, {"rate": 1.0, "cpu": 5.0}, {"rate": 2.0, "cpu": 3.0}]
+    assert middle(rounds, "rate") == {
+        "rate": 2.0,
+        "cpu": 3.0,
+        "lowest": 1.0,
+        "highest": 3.0,
+        "rounds": 3,
+    }
+
+
+@pytest.mark.parametrize(("percent", "value"), [(50, 50.0), (99, 99.0), (100, 100.0)])
+def test_a_percentile_is_one_of_the_values(percent: int, value: float) -> None:
+    assert percentile([float(each) for each in range(100, 0, -1)], percent) == value
+
+
+def test_figures_survive_their_file_and_stand_in_the_place_of_earlier_ones(tmp_path: Path) -> None:
+    report = Report({"cores": 2}, {"rounds": 1}, deliveries(), [NotRun("peers.arq", "arq", "why")])
+    report.write(tmp_path / "figures.json")
+    again = Report.read(tmp_path / "figures.json")
+    assert again == report
+    newer = Figure(report.figures[0].key, "newer", "/s", 1.0)
+    again.take(newer)
+    again.forget("peers")
+    assert (again.figures, again.not_run) == ([*report.figures[1:], newer], [])
+
+
+def test_tables_go_between_the_marks_of_the_document_and_nowhere_else(tmp_path: Path) -> None:
+    document = tmp_path / "benchmarks.md"
+    text = DOCUMENT.read_text(encoding="utf-8")
+    document.write_text(text, encoding="utf-8")
+    report = Report({"cores": 2}, {}, deliveries() + others())
+    for _ in range(2):
+        report.put_into(document)
+    written = document.read_text(encoding="utf-8")
+    assert written.partition(BEGIN)[0] == text.partition(BEGIN)[0]
+    assert written.partition(END)[2] == text.partition(END)[2]
+    assert written.count("### Aims") == 1
+
+
+@pytest.mark.parametrize(("rows", "told"), [(1_000_000, True), (10_000_000, False)])
+def test_growth_that_was_measured_short_of_its_aim_is_told(rows: int, told: bool) -> None:
+    raw = {"history rows": rows, "pending": 1_000_000}
+    report = Report({}, {}, [Figure("growth.sqlite", "CPU beside much", "s", 0.04, raw)])
+    assert ("short of its aim" in markdown(report)) is told
+
+
+def test_the_document_names_every_scenario() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert [name for name in SCENARIOS if f"| `{name}` |" not in text] == []
+
+
+def test_the_bare_clients_are_measured_and_proved(tmp_path: Path) -> None:
+    kept = tmp_path / "figures.json"
+    ran = CliRunner().invoke(main, ["bare", "--small", "--json", str(kept)])
+    assert ran.exit_code == 0, ran.output
+    figures = json.loads(kept.read_text(encoding="utf-8"))["figures"]
+    assert [each["key"] for each in figures] == [
+        "receiver",
+        "bare.plain.keep-alive",
+        "bare.tls.keep-alive",
+        "bare.plain.new",
+        "bare.tls.new",
+    ]
+    assert all(each["value"] > 0 for each in figures)
+
+
+def test_figures_of_a_small_run_are_not_written_down(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(main, ["bare", "--small", "--write", str(tmp_path / "any.md")])
+    assert (ran.exit_code, "mean nothing" in ran.output) == (2, True)
+
+
+def test_deliveries_are_measured_and_proved() -> None:
+    found = delivered(SQLITE, Case("", "", count=60, endpoints=3, batch=20), rounds=2)
+    assert found["rate"] > 0
+    assert (found["rounds"], found["sent twice"]) == (2, 0)
