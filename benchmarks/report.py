@@ -95,8 +95,8 @@ def _sections(report: Report) -> Iterator[str]:
         yield "### Not run"
         yield "\n".join(f"- {each.what}: {each.why}" for each in report.not_run)
     yield "### Machine, versions and sizes"
-    told = [*report.machine.items(), *_plain(report.sizes)]
-    yield table([("", ""), *((name, str(each)) for name, each in told)])
+    facts = [*report.machine.items(), *_plain(report.sizes)]
+    yield table([("", ""), *((name, str(each)) for name, each in facts)])
 
 
 def _is_short(grown: Figure) -> bool:

@@ -158,8 +158,11 @@ def product(
         receiver = stack.enter_context(
             receiving(folder, tls=tls, keep_alive=keep_alive, processes=1 if keep_alive else 2)
         )
-        chosen = _settings(folder, receiver) | stack.enter_context(store.fresh())
-        chosen |= settings or {}
+        chosen = {
+            **_settings(folder, receiver),
+            **stack.enter_context(store.fresh()),
+            **(settings or {}),
+        }
         urls = {path: receiver.url(path) for path in paths}
         furnished = asyncio.run(furnish(chosen, urls, projects))
         it = Product(chosen, store, receiver, furnished)
