@@ -14,9 +14,10 @@ from tests.support.stage import Play, Stage
 from tests.support.watched_store import Watch
 
 MANY = 100
-TO_ACCEPT = 18
+TO_ACCEPT = 16
 TO_ACCEPT_AND_DELIVER = 29
-TO_DELIVER_A_BACKLOG = 60
+TO_CLAIM_AND_DELIVER_ONE = 42
+TO_DELIVER_A_BACKLOG = 58
 
 
 @pytest.fixture
@@ -37,6 +38,18 @@ async def milestones_of(stage: Stage, count: int) -> list[Milestone]:
     return [stage.world.milestone(await stage.world.project()) for _ in range(count)]
 
 
+@pytest.mark.parametrize("count", [1, MANY])
+def test_accepting(play: Play, count: int) -> None:
+    async def scenario(stage: Stage) -> None:
+        await stage.world.endpoint()
+        milestones = await milestones_of(stage, count)
+        stage.store.watch = Watch()
+        await stage.world.report(*milestones)
+        assert stage.store.watch.operations <= TO_ACCEPT
+
+    play(scenario)
+
+
 @pytest.mark.parametrize(("count", "most_hops"), [(1, 2), (MANY, 10)])
 def test_from_the_report_to_the_record_of_the_attempt(
     play_embedded: Play, hops: list[object], count: int, most_hops: int
@@ -51,7 +64,6 @@ def test_from_the_report_to_the_record_of_the_attempt(
             stage.store.watch = Watch()
             hops.clear()
             await stage.world.report(*milestones)
-            assert stage.store.watch.operations <= TO_ACCEPT
             await stage.later()
             assert len(stage.sent) == count
             assert stage.store.watch.operations <= TO_ACCEPT_AND_DELIVER
@@ -59,6 +71,21 @@ def test_from_the_report_to_the_record_of_the_attempt(
             assert len(hops) <= most_hops
 
     play_embedded(scenario)
+
+
+def test_one_that_a_worker_has_to_claim(play_postgres: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        await stage.world.endpoint()
+        async with stage.delivering():
+            await stage.later()
+            milestones = await milestones_of(stage, 1)
+            stage.store.watch = Watch()
+            await stage.world.report(*milestones)
+            await stage.later()
+            assert len(stage.sent) == 1
+            assert stage.store.watch.operations <= TO_CLAIM_AND_DELIVER_ONE
+
+    play_postgres(scenario)
 
 
 def test_many_on_a_shared_store(play_postgres: Play) -> None:
@@ -72,7 +99,6 @@ def test_many_on_a_shared_store(play_postgres: Play) -> None:
             milestones = await milestones_of(stage, MANY)
             stage.store.watch = Watch()
             await stage.world.report(*milestones)
-            assert stage.store.watch.operations <= TO_ACCEPT
             await stage.later()
             assert len(stage.sent) == 1 + MANY
             assert stage.store.watch.operations <= TO_ACCEPT_AND_DELIVER

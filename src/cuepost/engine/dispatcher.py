@@ -71,7 +71,9 @@ class Dispatcher:
         self._alone = alone
         self._lease = WorkerLease(clock, ids, lease)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
-        self._intake = Intake(store, clock, self._lease, self._board, capacity.held)
+        self._intake = Intake(
+            store, clock, self._lease, self._board, most_held=capacity.held, alone=alone
+        )
         self._recorder = OutcomeRecorder(
             store,
             clock,

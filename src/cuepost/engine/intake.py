@@ -18,13 +18,21 @@ CLAIMED_AT_ONCE = 100
 
 class Intake:
     def __init__(
-        self, store: Store, clock: Clock, lease: WorkerLease, board: LaneBoard, most_held: int
+        self,
+        store: Store,
+        clock: Clock,
+        lease: WorkerLease,
+        board: LaneBoard,
+        *,
+        most_held: int,
+        alone: bool,
     ) -> None:
         self._store = store
         self._clock = clock
         self._lease = lease
         self._board = board
         self._most_held = most_held
+        self._alone = alone
         self._hints: set[UUID] = set()
         self._behind = BEGINNING
         self._held: set[UUID] = set()
@@ -44,6 +52,8 @@ class Intake:
 
         Those go that are empty first; what is in them is still sent from here.
         """
+        if self._alone:
+            return
         busiest_first = sorted(self._held, key=self._board.load_of, reverse=True)
         self._left = set(busiest_first[share:])
 
@@ -80,8 +90,8 @@ class Intake:
         self._behind = claimed.behind
         self._unfinished = (self._unfinished - claimed.looked_at) | claimed.more
         self.is_full = len(claimed.assignments) >= room
-        goes_on = bool(claimed.assignments) or claimed.behind != BEGINNING
-        return list(claimed.assignments), goes_on
+        goes_on = (claimed.assignments and not claimed.is_all) or claimed.behind != BEGINNING
+        return list(claimed.assignments), bool(goes_on)
 
     async def _claimed(self, room: int, hints: set[UUID]) -> Claimed:
         now = self._clock.now()
@@ -95,7 +105,8 @@ class Intake:
                 await queue.dismiss(old, now)
                 await queue.dismiss_dead(now)
             returned = await self._lease.return_unwanted(queue, now)
-            await queue.free_lanes(self._lease.worker, idle)
+            if not self._alone:
+                await queue.free_lanes(self._lease.worker, idle)
             claimed = await queue.claim(self._wanted(room, hints), now)
         if old is not None:
             self._lease.begun(now)
@@ -113,6 +124,7 @@ class Intake:
             room_of={lane: self._room_of(lane) for lane in mine},
             hints=hints,
             behind=self._behind,
+            alone=self._alone,
         )
 
     def _room_of(self, lane: UUID) -> int:

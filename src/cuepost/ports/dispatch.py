@@ -61,7 +61,7 @@ class Claim:
 
     `room_of` says how many more an endpoint may get that the worker is busy with already. `hints`
     are endpoints that are believed to have work; `behind` is where the look around among all
-    endpoints goes on.
+    endpoints goes on. `alone` says that there is no other worker, so that lanes need no holding.
     """
 
     worker: UUID
@@ -70,17 +70,22 @@ class Claim:
     room_of: Mapping[UUID, int] = field(default_factory=dict)
     hints: Collection[UUID] = ()
     behind: UUID = BEGINNING
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """`held` are lanes that are the worker's now; of those `looked_at`, `more` have work left."""
+    """`held` are lanes that are the worker's now; of those `looked_at`, `more` have work left.
+
+    `is_all` says that nothing else was due, but for what others hold.
+    """
 
     assignments: Sequence[Assignment]
     held: frozenset[UUID]
     looked_at: frozenset[UUID]
     more: frozenset[UUID]
     behind: UUID
+    is_all: bool
 
 
 class DeliveryQueue(Protocol):

@@ -66,13 +66,15 @@ class Claims:
         in_turn = [lane for (lane,) in around]
         chosen = {*wanted.hints, *in_turn, *due}
         full = {lane for lane in chosen if wanted.room_of.get(lane, 1) <= 0}
-        held = await self._hold(wanted.worker, sorted(chosen - full))
+        free = sorted(chosen - full)
+        held = free if wanted.alone else await self._hold(wanted.worker, free)
         picked, more = _shared_out(await self._due(held, wanted, now), wanted, in_turn)
         found = await self._sorted(picked, now)
         await self._lease(wanted.worker, found.assignments)
         await self._end(found.ended, now)
         busy = {each.webhook_id for each in found.assignments} | wanted.room_of.keys()
-        await self._let_go(wanted.worker, [lane for lane in held if lane not in busy])
+        if not wanted.alone:
+            await self._let_go(wanted.worker, [lane for lane in held if lane not in busy])
         served = {row.webhook_id for row in picked}
         return Claimed(
             found.assignments,
@@ -80,6 +82,7 @@ class Claims:
             looked_at=frozenset(chosen),
             more=frozenset(more | full),
             behind=_reached(wanted.behind, in_turn, more - served),
+            is_all=not (is_crowded or more),
         )
 
     async def _hold(self, worker: UUID, chosen: Sequence[UUID]) -> list[UUID]:
