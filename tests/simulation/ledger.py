@@ -1,31 +1,35 @@
 """What the service has acknowledged, written down beside it: the history checker judges by this."""
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from cuepost.adapters.storage import tables
 from cuepost.testing import Sent
-from tests.support.history_checker import (
-    History,
+from tests.support.history_checker import History
+from tests.support.history_facts import (
+    ENDLESS,
+    Look,
     SecretLife,
     Seen,
     Stop,
     StoredAttempt,
     StoredDelivery,
 )
-from tests.support.stage import Stage
-from tests.support.store_rows import rows
 
-ENDLESS = float("inf")
+STORED = (tables.attempts, tables.queue, tables.deliveries)
 
 
 @dataclass(slots=True)
 class Ledger:
+    """Instants are those of time as it really passes; `until` is by the service's clock."""
+
     promised: set[tuple[str, str]] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
     lives: dict[str, list[SecretLife]] = field(default_factory=lambda: defaultdict(list))
@@ -33,6 +37,13 @@ class Ledger:
     webhook_of: dict[str, str] = field(default_factory=dict)
     stops: list[Stop] = field(default_factory=list)
     windows: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    owners: dict[str, str] = field(default_factory=dict)
+    looks: list[Look] = field(default_factory=list)
+    shown: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    kept: dict[str, StoredDelivery] = field(default_factory=dict)
+
+    def belongs(self, account_id: UUID, *ids: UUID) -> None:
+        self.owners.update((str(each), str(account_id)) for each in ids)
 
     def created(self, webhook_id: UUID, url: str, secret: str, at: datetime) -> None:
         self.webhook_of[url] = str(webhook_id)
@@ -76,19 +87,34 @@ class Ledger:
         self.project_of[str(event_id)] = str(project_id)
         self.promised |= {(str(event_id), str(each)) for each in webhook_ids}
 
-    async def history(self, stage: Stage, cap: int | None) -> History:
+    def looked(self, account_id: UUID, kind: str, *ids: UUID | None) -> None:
+        known = tuple(str(each) for each in ids if each is not None)
+        self.looks.append(Look(str(account_id), kind, known))
+
+    def keep(self, found: Mapping[str, Sequence[sa.Row[Any]]]) -> None:
+        """Before something is forgotten: from then on nobody else knows of it."""
+        self.kept.update((each.id, each) for each in stored(found))
+
+    def history(
+        self, sent: Iterable[Seen], found: Mapping[str, Sequence[sa.Row[Any]]], **more: Any
+    ) -> History:
+        """`found` is the store at the end; deliveries in it count as they are there."""
+        self.keep(found)
         return History(
-            seen=[self._seen(each) for each in stage.sent],
-            deliveries=await _stored(stage),
+            seen=list(sent),
+            deliveries=[each for each in self.kept.values() if each.webhook_id not in self.gone],
             promised=self.promised,
             gone=self.gone,
             lives=self.lives,
             stops=[*self.stops, *self._expiries()],
             project_of=self.project_of,
-            cap=cap,
+            owners=self.owners,
+            looks=self.looks,
+            shown={place: "\n".join(texts) for place, texts in self.shown.items()},
+            **more,
         )
 
-    def _seen(self, sent: Sent) -> Seen:
+    def seen(self, sent: Sent, clock: datetime) -> Seen:
         return Seen(
             at=sent.at.timestamp(),
             webhook_id=self.webhook_of[sent.request.url.text],
@@ -96,22 +122,20 @@ class Ledger:
             body=sent.request.body,
             answered=sent.answer.status,
             ended_at=sent.ended_at.timestamp() if sent.ended_at else None,
+            clock=clock.timestamp(),
         )
 
     def _expiries(self) -> list[Stop]:
         """Of each access window the time after its end, until another one was given."""
-        found = []
-        for project_id, windows in self.windows.items():
-            for (given, ends), (following, _) in pairwise([*windows, (ENDLESS, ENDLESS)]):
-                since = max(given, ends)
-                if since < following:
-                    found.append(Stop(since, following, project_id=project_id))
-        return found
+        return [
+            Stop(given, following, project_id=project_id, due=ends)
+            for project_id, windows in self.windows.items()
+            for (given, ends), (following, _) in pairwise([*windows, (ENDLESS, ENDLESS)])
+        ]
 
 
-async def _stored(stage: Stage) -> list[StoredDelivery]:
-    chosen = (tables.attempts, tables.queue, tables.deliveries)
-    found = {each.name: await rows(stage.store.inner, sa.select(each)) for each in chosen}
+def stored(found: Mapping[str, Sequence[sa.Row[Any]]]) -> list[StoredDelivery]:
+    """Of all rows of the tables in STORED."""
     attempts: dict[UUID, list[StoredAttempt]] = defaultdict(list)
     for row in found["attempts"]:
         attempts[row.delivery_id].append(

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
 
+from cuepost.domain.access import Caller
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports.store import StoreUnavailable
@@ -25,7 +26,10 @@ MANNERS = ("well", "well", "failing", "flaky", "hanging", "slow", "lost answers"
 
 @dataclass(slots=True)
 class Scene:
-    """`chance` decides what is done, `fate` how receivers answer."""
+    """`chance` decides what is done, `fate` how receivers answer.
+
+    `clocks` is what the service's clock said when each request was sent.
+    """
 
     seed: int
     stage: Stage
@@ -34,6 +38,8 @@ class Scene:
     manners: dict[str, str] = field(default_factory=dict)
     endpoints: dict[UUID, bool] = field(default_factory=dict)
     projects: dict[UUID, ProjectStatus] = field(default_factory=dict)
+    callers: dict[str, Caller] = field(default_factory=dict)
+    clocks: list[datetime] = field(default_factory=list)
     chance: random.Random = field(init=False)
     fate: random.Random = field(init=False)
     horizon: timedelta = field(init=False)
@@ -45,16 +51,33 @@ class Scene:
         self.fate = random.Random(f"fate {self.seed}")
         self.horizon = self.chance.choice(HORIZONS)
         self.cap = self.chance.choice((1, 2, 8))
-        self.attempts = self.chance.choice((1, 3, 64))
-        self.stage.transport = ScriptedTransport(self.stage.clock, self._answer)
+        self.attempts = self.chance.choice((2, 5, 64))
+        self.stage.transport = ScriptedTransport(self.stage.clock.steady, self._answer)
         self.stage.jitter = self.fate.random
 
     @property
     def now(self) -> datetime:
+        """As the service sees it."""
         return self.stage.clock.now()
 
+    @property
+    def really(self) -> datetime:
+        """Without whatever was done to the clock."""
+        return self.stage.clock.steady.now()
+
     def note(self, what: object) -> None:
-        self.trace.append(f"{self.now:%d %H:%M:%S.%f} {what} {len(self.stage.sent)}")
+        self.trace.append(f"{self.really:%d %H:%M:%S.%f} {what} {len(self.stage.sent)}")
+
+    async def move_in(self) -> None:
+        """Two accounts that know nothing of one another."""
+        for caller in (self.stage.world.owner, await self.stage.world.new_owner()):
+            self.callers[str(caller.account)] = caller
+
+    def some_caller(self) -> Caller:
+        return self.chance.choice(list(self.callers.values()))
+
+    def owner_of(self, identifier: UUID) -> Caller:
+        return self.callers[self.ledger.owners[str(identifier)]]
 
     def some_endpoint(self) -> UUID:
         return self.chance.choice(list(self.endpoints))
@@ -79,28 +102,42 @@ class Scene:
     def store_whole(self) -> Iterator[None]:
         """Around what must not be repeated, and of which the answer is needed."""
         watch = self.stage.store.watch
-        fails, loses = watch.fails, watch.loses
-        watch.fails = watch.loses = never
+        faults = watch.fails, watch.refuses, watch.loses
+        self.mend_store()
         try:
             yield
         finally:
-            watch.fails, watch.loses = fails, loses
+            watch.fails, watch.refuses, watch.loses = faults
 
     async def change_manners(self) -> None:
         self.manners[self.chance.choice(list(self.manners))] = self.chance.choice(MANNERS)
 
     async def break_store(self) -> None:
-        """A few operations fail one after the other, or some answers to commits get lost."""
+        """Commits fail or their answers get lost, or operations fail: some, or all for a while."""
         watch, chance = self.stage.store.watch, self.chance
-        if chance.random() < 0.3 and self.stage.is_embedded:
-            lost = {watch.commits + chance.randrange(1, 8) for _ in range(2)}
-            watch.loses = lambda number: number in lost
-            return
+        possible = ["some", "all"]
+        if self.stage.is_embedded:
+            possible += ["commits", "answers"]
+        kind = chance.choice(possible)
+        commits = {watch.commits + chance.randrange(1, 8) for _ in range(2)}
         first = watch.operations + chance.randrange(1, 40)
         last = first + chance.choice((1, 1, 3, 12))
-        watch.fails = lambda number: first <= number < last
+        back_at = self.really + timedelta(seconds=chance.choice((0.4, 3, 20)))
+        if kind == "answers":
+            watch.loses = commits.__contains__
+        elif kind == "commits":
+            watch.refuses = commits.__contains__
+        elif kind == "some":
+            watch.fails = lambda number: first <= number < last
+        else:
+            watch.fails = lambda number: number >= first and self.really < back_at
+
+    def mend_store(self) -> None:
+        watch = self.stage.store.watch
+        watch.fails = watch.refuses = watch.loses = never
 
     def _answer(self, request: Request) -> Answer:
+        self.clocks.append(self.now)
         manner, chance = self.manners[request.url.text], self.fate.random()
         if manner == "hanging":
             return HANGS

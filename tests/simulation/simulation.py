@@ -8,45 +8,60 @@ from datetime import timedelta
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.tables import queue
 from cuepost.domain.errors import Refused
-from cuepost.engine.dispatcher import Dispatcher
-from tests.simulation.owners import Owners
+from tests.simulation.mishaps import Mishaps
 from tests.support.stage import HOUR, Stage
 from tests.support.store_rows import rows
-from tests.support.watched_store import never
+from tests.support.watched_store import Endless
 
 STEPS = 24
 LONGEST_DRAIN = 200
+WORKERS = (1, 2, 1, 3)
+# Hardly any month takes a quarter of it.
+MOST_OPERATIONS = 25_000
+
+Action = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True)
-class Worker:
-    dispatcher: Dispatcher
-    task: asyncio.Task[None]
+class Simulation(Mishaps):
+    """`calm` ones are without mishaps, so that nothing excuses a second request."""
 
-
-@dataclass(slots=True)
-class Simulation(Owners):
-    workers: int = 1
-    _working: list[Worker] = field(default_factory=list)
-    _tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
+    calm: bool = field(init=False)
+    excuses: int = 0
 
     async def run(self) -> list[str]:
         """Everything that was promised and not kept."""
+        self.calm = self.chance.random() < 0.25
+        self.stage.store.watch.most = self.stage.store.watch.operations + MOST_OPERATIONS
+        endless: list[str] = []
+        try:
+            with self.overheard():
+                await self._live()
+        except* Endless:
+            endless.append(f"I1 more than {MOST_OPERATIONS} operations, and no end of it")
+        if endless:
+            return endless
+        async with self.looking_in() as (_, found):
+            sent = zip(self.stage.sent, self.clocks, strict=True)
+            seen = [self.ledger.seen(each, clock) for each, clock in sent]
+        history = self.ledger.history(seen, found, cap=self.cap, excuses=self.excuses)
+        return history.broken_promises()
+
+    async def _live(self) -> None:
         async with self._tasks:
+            await self.move_in()
             for _ in range(self.workers):
-                await self._start_worker()
-            await self.add_endpoint()
-            await self.add_project()
+                await self.start_worker()
+            for caller in self.callers.values():
+                await self.add_endpoint(caller)
+                await self.add_project(caller)
             for _ in range(STEPS):
                 await self._step()
             await self._drain()
             for _ in range(self.workers):
-                await self._end_worker(gracefully=True)
-        history = await self.ledger.history(self.stage, self.cap)
-        return history.broken_promises()
+                await self.end_worker(gracefully=True)
 
     async def _step(self) -> None:
         # Short pauses are the most interesting ones, yet a month has to pass.
@@ -54,19 +69,26 @@ class Simulation(Owners):
         await self.stage.later(timedelta(milliseconds=int(pause * 1000)))
         await self.stage.store.prepare_days(self.now)
         action = self._chosen()
+        self.excuses += not self.calm and action in self._mishaps()
         self.note(action.__name__)
         with suppress(Refused):
             await action()
 
-    def _chosen(self) -> Callable[[], Awaitable[None]]:
-        actions: dict[Callable[[], Awaitable[None]], int] = {
-            self.report: 20,
-            self.report_many: 16,
-            self.two_at_once: 8,
-            self.add_project: 6,
+    def _chosen(self) -> Action:
+        actions = self._doings() | ({} if self.calm else self._mishaps())
+        [action] = self.chance.choices(list(actions), list(actions.values()))
+        return action
+
+    def _doings(self) -> dict[Action, int]:
+        return {
+            self.report: 10,
+            self.report_many: 18,
+            self.report_and_hang_up: 4,
+            self.two_at_once: 10,
+            self.add_project: 4,
             self.add_endpoint: 4,
-            self.change_manners: 6,
-            self.disable_or_enable: 4,
+            self.change_manners: 4,
+            self.disable_or_enable: 8,
             self.delete_endpoint: 1,
             self.move_endpoint: 2,
             self.rotate: 4,
@@ -74,83 +96,46 @@ class Simulation(Owners):
             self.send_test: 2,
             self.retry: 6,
             self.retry_many: 2,
-            self.delete_project: 2,
+            self.delete_project: 7,
             self.change_access: 4,
             self.keep_house: 4,
-            self.crash: 4,
-            self.restart: 2,
-            self.suspend: 3,
-            self.break_store: 5,
+            self.forget: 5,
+            self.look_around: 2,
         }
-        [action] = self.chance.choices(list(actions), list(actions.values()))
-        return action
+
+    def _mishaps(self) -> dict[Action, int]:
+        return {
+            self.crash: 3,
+            self.restart: 2,
+            self.crash_at_work: 4,
+            self.suspend: 3,
+            self.freeze_or_thaw: 4 if self.workers > 1 else 0,
+            self.set_clock: 3,
+            self.break_store: 3,
+            self.report_amid_trouble: 6,
+        }
 
     async def two_at_once(self) -> None:
         """At the very same instant, in whichever order they come through."""
-        other = self.chance.choice(
-            (
-                self.disable_or_enable,
-                self.move_endpoint,
-                self.rotate,
-                self.change_access,
-                self.delete_project,
-                self.retry,
-                self.crash,
-            )
-        )
+        others: list[Action] = [
+            self.disable_or_enable,
+            self.move_endpoint,
+            self.rotate,
+            self.change_access,
+            self.delete_project,
+            self.retry,
+        ]
+        if not self.calm:
+            others.append(self.crash)
+        other = self.chance.choice(others)
+        self.excuses += other == self.crash
         self.note(other.__name__)
         await asyncio.gather(self.report_many(), _unrefused(other))
 
-    async def crash(self) -> None:
-        """A worker is gone from one moment to the next; another one comes a little later."""
-        await self._end_worker(gracefully=False)
-        await self._pause()
-        await self._start_worker()
-
-    async def restart(self) -> None:
-        await self._end_worker(gracefully=True)
-        await self._pause()
-        await self._start_worker()
-
-    async def suspend(self) -> None:
-        """The machine sleeps for a while: everybody is late when it wakes up."""
-        longest = 2 * self.lease if self.workers == 1 else self.lease / 4
-        self.stage.clock.advance(longest.total_seconds() * self.chance.random())
-
-    @property
-    def lease(self) -> timedelta:
-        return self.horizon / 4
-
-    async def _pause(self) -> None:
-        await self.stage.later(timedelta(milliseconds=self.chance.choice((0, 700, 90_000))))
-
-    async def _start_worker(self) -> None:
-        world = self.stage.world
-        if self.stage.is_embedded:
-            await self.surely(lambda: world.do(lambda transaction: transaction.queue.dismiss_all()))
-        dispatcher = self.stage.dispatcher(
-            attempts=self.attempts, cap=self.cap, lease=self.lease, longest_sleep=self.horizon
-        )
-        self._working.append(Worker(dispatcher, self._tasks.create_task(dispatcher.run())))
-        self.stage.store.handover = dispatcher
-
-    async def _end_worker(self, *, gracefully: bool) -> None:
-        place = self.chance.randrange(len(self._working)) if self._working else None
-        if place is None:
-            return
-        worker = self._working.pop(place)
-        others = [each.dispatcher for each in self._working]
-        self.stage.store.handover = others[0] if others else NoHandover()
-        if gracefully:
-            worker.dispatcher.stop()
-        else:
-            worker.task.cancel()
-        await asyncio.wait([worker.task])
-
     async def _drain(self) -> None:
         """Until nothing is on its way any more; half of the receivers mend their manners."""
-        watch = self.stage.store.watch
-        watch.fails = watch.loses = never
+        self.mend_store()
+        self.thaw_all()
         for url in self.manners:
             if self.fate.random() < 0.5:
                 self.manners[url] = "well"
@@ -159,6 +144,7 @@ class Simulation(Owners):
             await self.stage.later(max(HOUR / 2, self.lease))
             if not await self._is_busy():
                 break
+        await self.look_around()
 
     async def _is_busy(self) -> bool:
         if await self.stage.world.see(lambda t: t.bulk_retries.running(1)):
@@ -166,13 +152,15 @@ class Simulation(Owners):
         return bool(await rows(self.stage.store.inner, sa.select(queue.c.delivery_id).limit(1)))
 
 
-async def _unrefused(action: Callable[[], Awaitable[None]]) -> None:
+async def _unrefused(action: Action) -> None:
     with suppress(Refused):
         await action()
 
 
-async def simulated(seed: int, stage: Stage, workers: int = 1) -> tuple[list[str], list[str]]:
+async def simulated(
+    seed: int, stage: Stage, workers: int | None = None
+) -> tuple[list[str], list[str]]:
     """What was broken, and the whole course of events."""
-    simulation = Simulation(seed, stage, workers=workers)
+    simulation = Simulation(seed, stage, workers=workers or WORKERS[seed % len(WORKERS)])
     broken = await simulation.run()
     return broken, simulation.trace

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from cuepost.domain.signing import SigningSecret, signature
-from tests.support.history_checker import (
-    History,
+from tests.support.history_checker import History
+from tests.support.history_facts import (
+    Look,
     SecretLife,
     Seen,
     Stop,
@@ -64,6 +65,10 @@ def kept() -> History:
         stops=[Stop(NOON + 363, webhook_id="hook"), Stop(NOON + 363, project_id="project")],
         project_of={"event": "project"},
         cap=1,
+        owners={"hook": "mine", "event": "mine", "project": "mine", "other event": "theirs"},
+        looks=[Look("mine", "delivery", ("hook", "event", "unknown"))],
+        shown={"the log": f"signed with {OLD.hint}"},
+        excuses=0,
     )
 
 
@@ -93,6 +98,7 @@ def test_a_delivery_that_never_ended_is_lost(status: str) -> None:
 
 def test_a_failure_before_the_budget_is_spent_is_a_loss() -> None:
     history = kept()
+    history.excuses = 1
     history.deliveries = [replace(DELIVERY, status="failed", attempts=ATTEMPTS[:2])]
     assert broken(history) == {"I1"}
 
@@ -172,14 +178,92 @@ def test_a_secret_that_was_cut_short_signs_no_more() -> None:
 
 def test_more_at_once_than_the_cap_is_seen() -> None:
     history = kept()
+    history.excuses = 1
     history.seen.append(seen(NOON + 0.5, OLD))
     assert broken(history) == {"I7"}
     history.cap = 2
     assert history.broken_promises() == []
 
 
+def test_a_request_that_nobody_has_written_down_needs_an_excuse() -> None:
+    history = kept()
+    history.seen.append(seen(NOON + 30, OLD))
+    assert broken(history) == {"I4"}
+    history.excuses = 1
+    assert history.broken_promises() == []
+    history.seen.append(seen(NOON + 58, NEW, OLD))
+    assert broken(history) == {"I4"}
+    history.excuses = None
+    assert history.broken_promises() == []
+
+
+def test_an_attempt_that_was_never_made_is_seen() -> None:
+    history = kept()
+    del history.seen[0]
+    assert broken(history) == {"I4"}
+
+
+def test_another_id_is_seen() -> None:
+    history = kept()
+    headers = SEEN[1].headers | {"webhook-id": "another"}
+    history.seen[1] = replace(SEEN[1], headers=headers)
+    assert broken(history) == {"I3", "I4", "I6"}
+    history.gone.add("hook")
+    assert broken(history) == {"I4", "I6"}
+
+
+@pytest.mark.parametrize("late", [-301.0, 301.0])
+def test_a_timestamp_that_receivers_refuse_is_seen(late: float) -> None:
+    history = kept()
+    history.lives, history.secrets = {}, {"hook": [OLD.reveal(), NEW.reveal()]}
+    history.seen[0] = replace(SEEN[0], clock=NOON + late)
+    assert broken(history) == {"I2"}
+
+
+@pytest.mark.parametrize(
+    "ids", [("other event",), ("hook", "other event")], ids=["alone", "among one's own"]
+)
+def test_a_row_of_another_account_is_seen(ids: tuple[str, ...]) -> None:
+    history = kept()
+    history.looks.append(Look("mine", "delivery", ids))
+    assert broken(history) == {"I8"}
+
+
+def test_an_event_that_goes_to_a_stranger_is_seen() -> None:
+    history = kept()
+    history.owners["event"] = "theirs"
+    history.looks.clear()
+    assert broken(history) == {"I8"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OLD.reveal(),
+        NEW.reveal().removeprefix("whsec_"),
+        OLD.key.hex(),
+        repr(NEW.key),
+        f"{{'secret': '{OLD.reveal().rstrip('=')}'}}",
+    ],
+)
+def test_a_secret_that_can_be_read_is_seen(text: str) -> None:
+    history = kept()
+    history.shown["a page"] = f"… {text} …"
+    assert history.broken_promises() == ["I9 a secret is to be read in a page"]
+
+
+def test_what_happens_by_the_clock_is_judged_by_the_clock() -> None:
+    """It was set back by a minute: access has not ended, and the old secret still signs."""
+    history = kept()
+    history.seen[2] = replace(seen(NOON + 362, NEW, OLD, answered=200), clock=NOON + 299)
+    history.stops.append(Stop(NOON, project_id="project", due=NOON + 300))
+    assert history.broken_promises() == []
+    history.seen[2] = replace(history.seen[2], clock=NOON + 302)
+    assert broken(history) == {"I5", "I6"}
+
+
 def test_what_was_acknowledged_twice_is_counted() -> None:
     history = kept()
     history.seen.append(seen(NOON + 362.5, NEW, answered=204))
-    history.cap = None
+    history.cap, history.excuses = None, 1
     assert (history.broken_promises(), history.duplicates()) == ([], 1)

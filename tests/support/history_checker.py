@@ -11,68 +11,23 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tests.support.history_facts import (
+    LEEWAY,
+    PRECISION,
+    Look,
+    SecretLife,
+    Seen,
+    Stop,
+    StoredAttempt,
+    StoredDelivery,
+    spellings,
+)
+
+__all__ = ["History", "SecretLife", "Seen", "Stop", "StoredAttempt", "StoredDelivery"]
+
 ATTEMPTS_PER_BUDGET = 3
-# Instants are stored at millisecond precision.
-PRECISION = 0.002
-# For so long a worker may hold in memory what it is about to send.
-LEEWAY = 1.0 + PRECISION
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A request as a receiver got it; instants are in seconds since the epoch."""
-
-    at: float
-    webhook_id: str
-    headers: dict[str, str]
-    body: bytes
-    answered: int | None = 200
-    ended_at: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredAttempt:
-    budget: int
-    number: int
-    outcome: str
-    started_at: float
-    duration_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDelivery:
-    id: str
-    webhook_id: str
-    event_id: str
-    status: str
-    reason: str | None
-    attempts: tuple[StoredAttempt, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SecretLife:
-    """From when a secret signs, and when it ends: by its time, or `cut` short by hand."""
-
-    secret: str
-    since: float
-    until: float = float("inf")
-    cut: float = float("inf")
-
-    def signs(self, at: float, known_at: float) -> bool:
-        return self.since <= known_at and self.until > at and self.cut > known_at
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Nothing goes to this endpoint, or about this project, while it holds."""
-
-    since: float
-    until: float = float("inf")
-    webhook_id: str | None = None
-    project_id: str | None = None
-
-    def forbids(self, at: float) -> bool:
-        return self.since + LEEWAY < at < self.until
+# Receivers refuse what was signed longer ago, or in the future.
+TOLERANCE = 300.0
 
 
 @dataclass(slots=True)
@@ -80,7 +35,9 @@ class History:
     """`promised` are (event, endpoint) pairs that must have a delivery while the endpoint stands.
 
     `lives` makes signatures exact, `stops` and `project_of` are for what must not be sent, `cap`
-    for how much at once; without them those promises are not looked at.
+    for how much at once, `owners` and `looks` for what is whose, `shown` for what people and
+    machines can read; without them those promises are not looked at. `excuses` is how often
+    something went wrong that may have each delivery sent once more.
     """
 
     acknowledged: set[str] = field(default_factory=set)
@@ -94,22 +51,29 @@ class History:
     stops: list[Stop] = field(default_factory=list)
     project_of: dict[str, str] = field(default_factory=dict)
     cap: int | None = None
+    owners: dict[str, str] = field(default_factory=dict)
+    looks: list[Look] = field(default_factory=list)
+    shown: dict[str, str] = field(default_factory=dict)
+    excuses: int | None = None
 
     def broken_promises(self) -> list[str]:
         return [
             *self._lost(),
             *self._unseen(),
-            *self._altered(),
             *self._unsigned(),
+            *self._altered(),
             *self._too_many_or_too_early(),
+            *self._uncounted(),
             *self._sent_after_a_stop(),
             *self._wrongly_signed(),
             *self._crowded(),
+            *self._strangers(),
+            *self._given_away(),
         ]
 
     def duplicates(self) -> int:
         """How often a receiver got an event again although it had acknowledged it before."""
-        counts = Counter(_key(seen) for seen in self.seen if _is_2xx(seen))
+        counts = Counter(seen.key for seen in self.seen if seen.is_taken)
         return sum(count - 1 for count in counts.values())
 
     def _lost(self) -> Iterator[str]:
@@ -125,25 +89,31 @@ class History:
                 yield f"I1 delivery {delivery.id} is {delivery.status} for no good reason"
 
     def _unseen(self) -> Iterator[str]:
-        taken = {_key(seen) for seen in self.seen if _is_2xx(seen)}
+        taken = {seen.key for seen in self.seen if seen.is_taken}
         for delivery in self.deliveries:
-            key = (delivery.webhook_id, delivery.event_id)
-            if delivery.status == "delivered" and key not in taken:
+            if delivery.status == "delivered" and _key(delivery) not in taken:
                 yield f"I2 delivery {delivery.id} is marked delivered, and nobody acknowledged it"
-
-    def _altered(self) -> Iterator[str]:
-        bodies: dict[str, set[bytes]] = defaultdict(set)
-        for seen in self.seen:
-            bodies[seen.headers["webhook-id"]].add(seen.body)
-        for event_id, different in bodies.items():
-            if len(different) > 1:
-                yield f"I3 event {event_id} was sent with {len(different)} different bodies"
 
     def _unsigned(self) -> Iterator[str]:
         for seen in self.seen:
             known = self.secrets.get(seen.webhook_id, ())
             if seen.webhook_id not in self.lives and not signature_fits(seen, known):
-                yield f"I2 event {seen.headers['webhook-id']} came without a valid signature"
+                yield f"I2 event {seen.event_id} came without a valid signature"
+            old = seen.sent_at - int(seen.headers["webhook-timestamp"])
+            if abs(old) > TOLERANCE:
+                yield f"I2 event {seen.event_id} came with a timestamp that is {old} s old"
+
+    def _altered(self) -> Iterator[str]:
+        bodies: dict[str, set[bytes]] = defaultdict(set)
+        for seen in self.seen:
+            bodies[seen.event_id].add(seen.body)
+        for event_id, different in bodies.items():
+            if len(different) > 1:
+                yield f"I3 event {event_id} was sent with {len(different)} different bodies"
+        stored = {_key(each) for each in self.deliveries}
+        for webhook_id, event_id in sorted({seen.key for seen in self.seen} - stored):
+            if webhook_id not in self.gone:
+                yield f"I3 {event_id} was sent to {webhook_id}, and no such delivery is known"
 
     def _too_many_or_too_early(self) -> Iterator[str]:
         for delivery in self.deliveries:
@@ -166,18 +136,25 @@ class History:
             if early > PRECISION:
                 yield f"I4 attempt {after.number} of {delivery_id} was {early} s early"
 
+    def _uncounted(self) -> Iterator[str]:
+        if self.excuses is None:
+            return
+        counts = Counter(seen.key for seen in self.seen)
+        for delivery in self.deliveries:
+            sent, written = counts[_key(delivery)], len(delivery.attempts)
+            if not written <= sent <= written + self.excuses:
+                yield f"I4 delivery {delivery.id} was sent {sent} times, {written} are written"
+
     def _sent_after_a_stop(self) -> Iterator[str]:
         concerned: dict[str | None, list[Stop]] = defaultdict(list)
         for stop in self.stops:
             concerned[stop.webhook_id or stop.project_id].append(stop)
         for seen in self.seen:
-            event_id = seen.headers["webhook-id"]
-            for subject in (seen.webhook_id, self.project_of.get(event_id)):
+            for subject in (seen.webhook_id, self.project_of.get(seen.event_id)):
                 for stop in concerned[subject]:
-                    if not stop.forbids(seen.at):
-                        continue
-                    late = seen.at - stop.since
-                    yield f"I5 event {event_id} was sent {late} s after {stop}"
+                    if stop.forbids(seen):
+                        late = seen.at - stop.since
+                        yield f"I5 event {seen.event_id} was sent {late} s after {stop}"
 
     def _wrongly_signed(self) -> Iterator[str]:
         for seen in self.seen:
@@ -188,7 +165,7 @@ class History:
             expected = [_signatures(seen, lives, seen.at - old) for old in (0.0, LEEWAY)]
             if sent not in expected:
                 count = len(sent.split(" "))
-                yield f"I6 event {seen.headers['webhook-id']} came with {count} signatures"
+                yield f"I6 event {seen.event_id} came with {count} signatures"
 
     def _crowded(self) -> Iterator[str]:
         if self.cap is None:
@@ -205,6 +182,22 @@ class History:
             if most > self.cap:
                 yield f"I7 endpoint {webhook_id} had {most} attempts in flight"
 
+    def _strangers(self) -> Iterator[str]:
+        for look in self.looks:
+            owners = {self.owners[each] for each in look.ids if each in self.owners}
+            if owners - {look.viewer}:
+                yield f"I8 {look.viewer} was shown {look.kind} {look.ids} of {owners}"
+        for webhook_id, event_id in sorted({seen.key for seen in self.seen}):
+            if len({self.owners.get(webhook_id), self.owners.get(event_id)} - {None}) > 1:
+                yield f"I8 event {event_id} went to {webhook_id}, which is somebody else's"
+
+    def _given_away(self) -> Iterator[str]:
+        known = {life.secret for lives in self.lives.values() for life in lives}
+        known |= {secret for some in self.secrets.values() for secret in some}
+        for place, text in self.shown.items():
+            if any(each in text for secret in known for each in spellings(secret)):
+                yield f"I9 a secret is to be read in {place}"
+
 
 def signature_fits(seen: Seen, secrets: Sequence[str]) -> bool:
     """An independent verification, after the text of the convention."""
@@ -214,23 +207,19 @@ def signature_fits(seen: Seen, secrets: Sequence[str]) -> bool:
 
 def _signatures(seen: Seen, lives: Sequence[SecretLife], known_at: float) -> str:
     newest_first = sorted(lives, key=lambda life: life.since, reverse=True)
-    live = [life for life in newest_first if life.signs(seen.at, known_at)]
+    live = [life for life in newest_first if life.signs(seen, known_at)]
     return " ".join(_signature(seen, life.secret) for life in live)
 
 
 def _signature(seen: Seen, secret: str) -> str:
     key = base64.b64decode(secret.removeprefix("whsec_"))
-    message = f"{seen.headers['webhook-id']}.{seen.headers['webhook-timestamp']}.".encode()
+    message = f"{seen.event_id}.{seen.headers['webhook-timestamp']}.".encode()
     digest = hmac.new(key, message + seen.body, "sha256").digest()
     return "v1," + base64.b64encode(digest).decode()
 
 
-def _key(seen: Seen) -> tuple[str, str]:
-    return seen.webhook_id, seen.headers["webhook-id"]
-
-
-def _is_2xx(seen: Seen) -> bool:
-    return seen.answered is not None and 200 <= seen.answered < 300
+def _key(delivery: StoredDelivery) -> tuple[str, str]:
+    return delivery.webhook_id, delivery.event_id
 
 
 def _has_ended_well(delivery: StoredDelivery) -> bool:

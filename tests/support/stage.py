@@ -22,11 +22,14 @@ from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Jitter
 from cuepost.engine.dispatcher import Capacity, Dispatcher
+from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Store
 from cuepost.ports.telemetry import Silent, Telemetry
+from cuepost.ports.transport import Transport
 from cuepost.testing import START, ScriptedTransport, Sent, VirtualClock
 from tests.application.world import RULES, World, opened_world
 from tests.support.jumping_loop import AtOnce, run_jumping
+from tests.support.stepping_clock import SteppingClock
 from tests.support.store_rows import AnyStore, contradictions, rows, run
 from tests.support.watched_store import Watch, WatchedStore
 
@@ -44,7 +47,7 @@ RARELY = timedelta(minutes=10)
 class Stage:
     world: World
     store: WatchedStore
-    clock: VirtualClock
+    clock: SteppingClock
     transport: ScriptedTransport
     jitter: Jitter = field(default=lambda: 0.0)
     policy: EgressPolicy = field(default_factory=EgressPolicy)
@@ -58,12 +61,14 @@ class Stage:
     def is_embedded(self) -> bool:
         return isinstance(self.store.inner, SqliteStore)
 
-    def pipeline(self) -> AttemptPipeline:
+    def pipeline(
+        self, clock: Clock | None = None, transport: Transport | None = None
+    ) -> AttemptPipeline:
         return AttemptPipeline(
-            clock=self.clock,
+            clock=clock or self.clock,
             box=self.world.box,
             policy=self.policy,
-            transport=self.transport,
+            transport=transport or self.transport,
             schedule=RetrySchedule(PAUSES),
             jitter=self.jitter,
             timeout=timedelta(seconds=15),
@@ -78,15 +83,18 @@ class Stage:
         cap: int = 8,
         lease: timedelta = HOUR,
         longest_sleep: timedelta = RARELY,
+        alone: bool | None = None,
+        clock: Clock | None = None,
+        transport: Transport | None = None,
     ) -> Dispatcher:
         return Dispatcher(
             store or self.store,
-            self.pipeline(),
-            self.clock,
+            self.pipeline(clock, transport),
+            clock or self.clock,
             self.world.ids,
             capacity=Capacity(attempts, cap),
             longest_sleep=longest_sleep,
-            alone=self.is_embedded,
+            alone=self.is_embedded if alone is None else alone,
             telemetry=self.telemetry,
             lease=lease,
         )
@@ -157,7 +165,7 @@ class Theatre:
     start: datetime = START
 
     def play(self, *scenarios: Scenario) -> None:
-        clock = VirtualClock(self.start)
+        clock = SteppingClock(self.start)
         stores: list[WatchedStore] = []
 
         def awaits_reality() -> bool:
@@ -198,7 +206,7 @@ class Theatre:
         driver_of(store._writer).execute("PRAGMA synchronous=OFF")
 
 
-async def _perform(scenario: Scenario, store: WatchedStore, clock: VirtualClock) -> None:
+async def _perform(scenario: Scenario, store: WatchedStore, clock: SteppingClock) -> None:
     world = (await opened_world(store, clock)).reassembled(ANY_LIMIT)
     await scenario(Stage(world, store, clock, ScriptedTransport(clock)))
 

@@ -17,6 +17,10 @@ T = TypeVar("T")
 Fault = Callable[[int], bool]
 
 
+class Endless(BaseException):
+    """So much is done that it will never come to an end."""
+
+
 def never(_: int) -> bool:
     return False
 
@@ -25,16 +29,20 @@ def never(_: int) -> bool:
 class Watch:
     """Counts operations: each begin, statement and commit; `fails` says which of them do not work.
 
-    `loses` says after which commits the answer is lost on its way back.
+    `refuses` says which commits do not work, though everything before them did, and `loses` after
+    which ones the answer is lost on its way back. More than `most` operations
+    are taken for a loop without an end.
     """
 
     fails: Fault = never
+    refuses: Fault = never
     loses: Fault = never
     operations: int = 0
     commits: int = 0
     in_progress: int = 0
     transactions: int = 0
     failed: int = 0
+    most: float = float("inf")
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -46,12 +54,19 @@ class Watch:
 
     def step(self) -> None:
         self.operations += 1
+        if self.operations > self.most:
+            raise Endless
         if self.fails(self.operations):
             self.failed += 1
             raise StoreUnavailable(f"operation {self.operations} was made to fail")
 
-    def committed(self) -> None:
+    def commit(self) -> None:
         self.commits += 1
+        if self.refuses(self.commits):
+            self.failed += 1
+            raise StoreUnavailable(f"commit {self.commits} was made to fail")
+
+    def committed(self) -> None:
         if self.loses(self.commits):
             self.failed += 1
             raise StoreUnavailable(f"the answer to commit {self.commits} was lost")
@@ -141,7 +156,8 @@ class WatchedStore:
         commit = store._changes.commit
 
         async def watched(driver: Any) -> None:
+            self.watch.commit()
             await commit(driver)
             self.watch.committed()
 
-        store._changes.commit = watched  # type: ignore[method-assign]  # the seam where an answer is lost
+        store._changes.commit = watched  # type: ignore[method-assign]  # the seam where commits fail

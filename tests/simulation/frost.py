@@ -1,0 +1,94 @@
+"""A worker that stands still while the world goes on, as a suspended process does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cuepost.ports.runtime import Clock
+from cuepost.ports.store import Store, Transaction
+from cuepost.ports.transport import Exchange, Request, Transport
+
+
+def _warm() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
+
+
+@dataclass(slots=True)
+class Frost:
+    """Whoever waits for the outside world waits on while it holds."""
+
+    _thawed: asyncio.Event = field(default_factory=_warm)
+
+    @property
+    def holds(self) -> bool:
+        return not self._thawed.is_set()
+
+    def freeze(self) -> None:
+        self._thawed.clear()
+
+    def thaw(self) -> None:
+        self._thawed.set()
+
+    async def pass_by(self) -> None:
+        await self._thawed.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class FrostyClock:
+    inner: Clock
+    frost: Frost
+
+    def now(self) -> datetime:
+        return self.inner.now()
+
+    async def wait(self, seconds: float) -> None:
+        await self.inner.wait(seconds)
+        await self.frost.pass_by()
+
+    async def wait_for(self, event: asyncio.Event, seconds: float) -> bool:
+        await self.inner.wait_for(event, seconds)
+        await self.frost.pass_by()
+        return event.is_set()
+
+
+@dataclass(frozen=True, slots=True)
+class FrostyTransport:
+    inner: Transport
+    frost: Frost
+
+    async def send(self, request: Request) -> Exchange:
+        exchange = await self.inner.send(request)
+        await self.frost.pass_by()
+        return exchange
+
+
+@dataclass(frozen=True, slots=True)
+class FrostyStore:
+    """Between transactions alone: nobody else gets on while one of them is open."""
+
+    inner: Store
+    frost: Frost
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        await self.frost.pass_by()
+        async with self.inner.transaction() as transaction:
+            yield transaction
+        await self.frost.pass_by()
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Transaction]:
+        await self.frost.pass_by()
+        async with self.inner.snapshot() as transaction:
+            yield transaction
+        await self.frost.pass_by()
+
+    async def check(self) -> None:
+        await self.inner.check()
+
+    async def prepare_days(self, now: datetime) -> None:
+        await self.inner.prepare_days(now)

@@ -1,0 +1,152 @@
+"""Workers, and all that can happen to them: crashes, suspension, clocks that are set."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+from cuepost.adapters.storage.outbox import NoHandover
+from cuepost.engine.dispatcher import Dispatcher
+from cuepost.ports.dispatch import Assignment
+from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
+from tests.simulation.onlookers import Onlookers
+from tests.support.stage import HOUR
+
+STEPS_OF_CLOCKS = (timedelta(milliseconds=300), timedelta(seconds=7), timedelta(minutes=3), HOUR)
+
+
+@dataclass(slots=True)
+class Worker:
+    dispatcher: Dispatcher
+    task: asyncio.Task[None]
+    frost: Frost
+
+
+@dataclass(frozen=True, slots=True)
+class Bell:
+    """What is committed goes straight to one of them, and everybody hears of what waits."""
+
+    straight: Dispatcher
+    awake: Sequence[Dispatcher]
+
+    def reserve(self, webhook_id: UUID) -> UUID | None:
+        return self.straight.reserve(webhook_id)
+
+    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
+        self.straight.take(worker, assignments)
+
+    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
+        self.straight.give_back(webhook_ids)
+
+    def work_for(self, webhook_ids: Collection[UUID]) -> None:
+        for each in self.awake:
+            each.work_for(webhook_ids)
+
+
+@dataclass(slots=True)
+class Mishaps(Onlookers):
+    workers: int = 1
+    _working: list[Worker] = field(default_factory=list)
+    _tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
+
+    @property
+    def lease(self) -> timedelta:
+        return self.horizon / 4
+
+    @property
+    def patience(self) -> timedelta:
+        """For so long several may be late together, and none is taken for dead by another one."""
+        return self.lease / 4
+
+    @property
+    def alone(self) -> bool:
+        return self.workers == 1 and self.stage.is_embedded
+
+    async def crash(self) -> None:
+        """A worker is gone from one moment to the next; another one comes a little later."""
+        await self.end_worker(gracefully=False)
+        await self._pause()
+        await self.start_worker()
+
+    async def crash_at_work(self) -> None:
+        """At any await of it, while there is much to do."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.report_many())
+            await self.some_awaits()
+            await self.end_worker(gracefully=False)
+        await self._pause()
+        await self.start_worker()
+
+    async def report_amid_trouble(self) -> None:
+        """The store begins to fail while somebody relies on it."""
+        await self.break_store()
+        await self.report_many()
+
+    async def restart(self) -> None:
+        await self.end_worker(gracefully=True)
+        await self._pause()
+        await self.start_worker()
+
+    async def suspend(self) -> None:
+        """The machine sleeps for a while: everybody is late when it wakes up."""
+        longest = 2 * self.lease if self.workers == 1 else self.patience
+        self.stage.clock.advance(longest.total_seconds() * self.chance.random())
+
+    async def freeze_or_thaw(self) -> None:
+        """One worker stands still, perhaps for longer than its lease; others go on."""
+        frozen = [each for each in self._working if each.frost.holds]
+        if frozen:
+            self.chance.choice(frozen).frost.thaw()
+        elif len(self._working) > 1:
+            self.chance.choice(self._working).frost.freeze()
+        self._hand_over()
+
+    async def set_clock(self) -> None:
+        """Somebody notices that it was wrong; on every machine alike."""
+        possible = [each for each in STEPS_OF_CLOCKS if self.workers == 1 or each < self.patience]
+        by = self.chance.choice(possible)
+        self.stage.clock.step(by if self.chance.random() < 0.5 else -by)
+
+    async def start_worker(self) -> None:
+        world, frost = self.stage.world, Frost()
+        if self.alone:
+            await self.surely(lambda: world.do(lambda transaction: transaction.queue.dismiss_all()))
+        dispatcher = self.stage.dispatcher(
+            FrostyStore(self.stage.store, frost),
+            attempts=self.attempts,
+            cap=self.cap,
+            lease=self.lease,
+            longest_sleep=self.horizon,
+            alone=self.alone,
+            clock=FrostyClock(self.stage.clock, frost),
+            transport=FrostyTransport(self.stage.transport, frost),
+        )
+        task = self._tasks.create_task(dispatcher.run())
+        self._working.append(Worker(dispatcher, task, frost))
+        self._hand_over()
+
+    async def end_worker(self, *, gracefully: bool) -> None:
+        if not self._working:
+            return
+        worker = self._working.pop(self.chance.randrange(len(self._working)))
+        self._hand_over()
+        if gracefully:
+            worker.frost.thaw()
+            worker.dispatcher.stop()
+        else:
+            worker.task.cancel()
+        await asyncio.wait([worker.task])
+
+    def thaw_all(self) -> None:
+        for worker in self._working:
+            worker.frost.thaw()
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """What the service commits goes straight to the one that came last."""
+        awake = [each.dispatcher for each in self._working if not each.frost.holds]
+        self.stage.store.handover = Bell(awake[-1], awake) if awake else NoHandover()
+
+    async def _pause(self) -> None:
+        await self.stage.later(timedelta(milliseconds=self.chance.choice((0, 700, 90_000))))

@@ -1,0 +1,59 @@
+"""Shows that the simulation can find bugs: each deliberate fault is found, and says by which seed.
+
+The seeds are those of test_simulation, where the same code without the fault keeps every promise.
+`pytest -rP` shows them. `CUEPOST_SIMULATION_FIRST` says where to begin.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import pytest
+
+from tests.simulation.deliberate_faults import FAULTS, Fault
+from tests.simulation.simulation import simulated
+from tests.support.stage import Play, Scenario, Stage
+
+FIRST = int(os.environ.get("CUEPOST_SIMULATION_FIRST", "1"))
+SEEDS = 300
+
+
+class Found(Exception):
+    """Not one seed more."""
+
+
+def first_broken(play: Play, seeds: Iterable[int]) -> tuple[int, list[str]] | None:
+    """The first of these seeds for which a promise is not kept."""
+    found: list[tuple[int, list[str]]] = []
+
+    def scenario(seed: int) -> Scenario:
+        async def run(stage: Stage) -> None:
+            broken, _ = await simulated(seed, stage)
+            if broken:
+                found.append((seed, broken))
+                raise Found
+
+        return run
+
+    with suppress(Found):
+        play(*map(scenario, seeds))
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_it_is_found(
+    play_embedded: Play,
+    fault: Fault,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
+) -> None:
+    with monkeypatch.context() as patch:
+        fault.put_in(patch)
+        found = first_broken(play_embedded, range(FIRST, FIRST + SEEDS))
+    assert found is not None, f"{SEEDS} seeds have not found it"
+    seed, broken = found
+    record_property("seed", seed)
+    sys.stdout.write(f"found by seed {seed}: {broken[0]}\n")
+    assert {each.partition(" ")[0] for each in broken} & fault.breaks, broken
+    assert first_broken(play_embedded, [seed]) is None
