@@ -1,0 +1,142 @@
+"""The real service in one piece: REST door, embedded store, dispatcher, and time that jumps."""
+
+import asyncio
+import shutil
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx2
+import sqlalchemy as sa
+
+from cuepost.adapters.storage import tables
+from cuepost.adapters.storage.outbox import NoHandover
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.sqlite_session import driver_of
+from cuepost.ports.transport import Request
+from cuepost.testing import Answer, ScriptedTransport
+from tests.application.world import OPERATOR, opened_world
+from tests.doors.rest.client import Api, opened
+from tests.support.jumping_loop import AtOnce, JumpingSelector
+from tests.support.stage import DAY, Stage
+from tests.support.stepping_clock import SteppingClock
+from tests.support.store_rows import contradictions, run
+from tests.support.watched_store import WatchedStore
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Running:
+    stage: Stage
+    api: Api
+    stranger: str
+    working: "asyncio.Task[None]"
+
+
+class House:
+    """One store for all examples: each begins with empty tables."""
+
+    def __init__(self, migrated_file: Path, folder: Path) -> None:
+        self.clock = SteppingClock()
+        self._loop = asyncio.SelectorEventLoop(JumpingSelector(self.clock.jump, lambda: False))
+        path = folder / "cuepost.db"
+        shutil.copyfile(migrated_file, path)
+        self._store = SqliteStore(path, self.clock)
+        # No thread, so that it repeats.
+        self._store._threads = self._store._changes.threads = AtOnce()  # type: ignore[assignment]
+        self._watched = WatchedStore(self._store)
+        self._running: Running | None = None
+        self.failing: set[str] = set()
+        self.do(self._open())
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._loop.run_until_complete(work)
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    @property
+    def running(self) -> Running:
+        assert self._running is not None
+        return self._running
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    def begin(self) -> None:
+        self.do(self._begin())
+
+    def end(self) -> None:
+        self.do(self._end())
+        self._running = None
+
+    def close(self) -> None:
+        self.do(self._store.close())
+        self._loop.close()
+
+    def call(self, method: str, path: str, body: Any = None, **more: Any) -> httpx2.Response:
+        """And whatever follows from it at the same instant."""
+
+        async def call() -> httpx2.Response:
+            answer = await self.running.api.call(method, path, body, **more)
+            await self.running.stage.later()
+            return answer
+
+        return self.do(call())
+
+    def pass_time(self, duration: timedelta) -> None:
+        """With the one chore at its end that is not left to chance here."""
+
+        async def wait() -> None:
+            await self.running.stage.later(duration)
+            await self.running.api.world.service.expiry.step(100)
+            await self.running.stage.later()
+
+        self.do(wait())
+
+    def set_access(self, *, is_open: bool) -> None:
+        """A door trusts what it knows of an account for a second."""
+        world = self.running.api.world
+
+        async def change() -> None:
+            access = world.service.access
+            await world.do(access.set_webhooks, OPERATOR, world.account.id, is_open)
+            await self.running.stage.later(timedelta(seconds=2))
+
+        self.do(change())
+
+    async def _open(self) -> None:
+        await self._store.open()
+        assert self._store._writer is not None
+        driver_of(self._store._writer).execute("PRAGMA synchronous=OFF")
+
+    async def _begin(self) -> None:
+        self.failing.clear()
+        for table in tables.metadata.sorted_tables:
+            await run(self._store, sa.delete(table))
+        self.clock.restart()
+        api = await opened(await opened_world(self._watched, self.clock))
+        receivers = ScriptedTransport(self.clock, self._answer)
+        stage = Stage(api.world, self._watched, self.clock, receivers)
+        dispatcher = stage.dispatcher(lease=30 * DAY, longest_sleep=30 * DAY)
+        self._store.handover = dispatcher
+        working = self._loop.create_task(dispatcher.run())
+        self._running = Running(stage, api, await api.stranger(), working)
+        await stage.later()
+
+    async def _end(self) -> None:
+        self.running.working.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.running.working
+        await self.running.api.client.aclose()
+        self._store.handover = NoHandover()
+        assert await contradictions(self._store) == []
+
+    def _answer(self, request: Request) -> Answer:
+        return Answer(500 if request.url.text in self.failing else 200)

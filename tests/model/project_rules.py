@@ -1,0 +1,98 @@
+"""Projects and their milestones, as owners and the pipeline change them."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+from cuepost.domain.instants import to_text
+from tests.model.caller import NUMBER, SECONDS, Caller
+from tests.model.expected import MOVES, Project
+
+
+class ProjectRules(Caller):
+    @rule(kind=st.sampled_from(("video", "video", "transcript", None)), access=st.none() | SECONDS)
+    def create_project(self, kind: str | None, access: int | None) -> None:
+        name, until = self.new_name(), self.after(access)
+        body = {"name": name, "kind": kind, "accessExpiresAt": until and to_text(until)}
+        made = self.twice("/v1/projects", body)
+        self.model.projects[made["id"]] = Project(name, kind or "video", until)
+        self.settle()
+        self.require_project(made, made["id"])
+
+    @rule(number=NUMBER, access=st.none() | SECONDS)
+    def set_access_window(self, number: int, access: int | None) -> None:
+        project_id, project = self.some_project(number)
+        until = self.after(access)
+        answer = self.call(
+            "PATCH", f"/v1/projects/{project_id}", {"accessExpiresAt": until and to_text(until)}
+        )
+        if self.refused(answer, self.absence(project)):
+            return
+        assert project is not None
+        project.access_until = until
+        self.settle()
+        self.require_project(answer.json(), project_id)
+
+    @precondition(lambda self: self.model.open)
+    @rule(number=NUMBER, action=st.sampled_from(("export", "cancel")))
+    def move_project(self, number: int, action: str) -> None:
+        project_id, project = self.some_project(number)
+        status = {"export": "exporting", "cancel": "cancelled"}[action]
+        answer = self.call("POST", f"/v1/projects/{project_id}/{action}")
+        why = self.absence(project)
+        if why is None and project is not None and status not in MOVES[project.status]:
+            why = (409, "illegal_transition")
+        if self.refused(answer, why):
+            return
+        told = self.model.move(project_id, status, self.house.now)
+        if told["event"]:
+            [event] = self.read(f"/v1/events?projectId={project_id}&limit=1")["data"]
+            self.model.happened(event["id"], project_id, told, self.house.now)
+        self.settle()
+        self.require_project(answer.json(), project_id)
+
+    @rule(number=NUMBER)
+    def delete_project(self, number: int) -> None:
+        project_id, project = self.some_project(number)
+        answer = self.call("DELETE", f"/v1/projects/{project_id}")
+        if not self.refused(answer, self.absence(project), success=204):
+            assert project is not None
+            project.deleted, project.name = True, ""
+            self.model.stop("project_deleted", project_id=project_id)
+        self.settle()
+
+    @rule(chosen=st.lists(st.tuples(NUMBER, NUMBER, st.booleans()), min_size=1, max_size=4))
+    def report(self, chosen: list[tuple[int, int, bool]]) -> None:
+        milestones = [self.some_milestone(*each) for each in chosen]
+        self.report_all(milestones)
+
+    @precondition(lambda self: self.model.reports)
+    @rule(number=NUMBER)
+    def report_again(self, number: int) -> None:
+        report_id = sorted(self.model.reports)[number % len(self.model.reports)]
+        project_id, _ = self.some_project(number)
+        self.report_all([{"reportId": report_id, "projectId": project_id, "status": "failed"}])
+
+    def report_all(self, milestones: list[dict[str, str]]) -> None:
+        body, key = {"milestones": milestones}, self.house.running.api.pipeline
+        answer = self.house.call("POST", "/v1/milestones", body, key=key)
+        assert answer.status_code == 200, answer.text
+        results = answer.json()["results"]
+        for milestone, result in zip(milestones, results, strict=True):
+            report_id, project_id = milestone["reportId"], milestone["projectId"]
+            known = report_id in self.model.reports and project_id in self.model.projects
+            told = self.model.report(report_id, project_id, milestone["status"], self.house.now)
+            if told["event"] and not known:
+                told["eventId"] = result["eventId"]
+                self.model.happened(result["eventId"], project_id, told, self.house.now)
+            assert result == {"reportId": report_id, "accepted": told["accepted"]} | {
+                name: told[name]
+                for name in ("eventId", "notified", "reason")
+                if told.get(name) is not None
+            }
+        self.settle()
+
+    def some_milestone(self, number: int, move: int, allowed: bool) -> dict[str, str]:
+        project_id, project = self.some_project(number)
+        possible = sorted(MOVES if project is None or not allowed else MOVES[project.status])
+        status = (possible or sorted(MOVES))[move % len(possible or MOVES)]
+        return {"reportId": self.new_name(), "projectId": project_id, "status": status}

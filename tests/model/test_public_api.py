@@ -1,0 +1,55 @@
+"""The public API against a model of it: calls by chance, each answer and each request foretold.
+
+`CUEPOST_TEST_MODEL_EXAMPLES` says how many runs of 50 steps.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import initialize, run_state_machine_as_test
+
+from tests.model.delivery_rules import DeliveryRules
+from tests.model.expected import EVENTS
+from tests.model.house import House
+from tests.model.project_rules import ProjectRules
+from tests.model.webhook_rules import WebhookRules
+
+EXAMPLES = int(os.environ.get("CUEPOST_TEST_MODEL_EXAMPLES", "200"))
+STEPS = 50
+PARTS = 4
+
+
+class PublicApi(ProjectRules, WebhookRules, DeliveryRules):
+    """All of it at once, by somebody who has begun already."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.house.begin()
+        for _ in range(2):
+            self.create_webhook(events=sorted(EVENTS.values()), described=False)
+            self.create_project(kind="video", access=None)
+        self.report([(1, 0, True), (2, 0, True)])
+
+
+@pytest.fixture
+def house(stage_file: Path, tmp_path: Path) -> Iterator[House]:
+    house = House(stage_file, tmp_path)
+    yield house
+    house.close()
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_api_does_what_the_model_says(house: House, part: int) -> None:
+    PublicApi.house = house
+    run_state_machine_as_test(
+        PublicApi,
+        settings=settings(
+            max_examples=max(1, EXAMPLES // PARTS),
+            stateful_step_count=STEPS,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
