@@ -52,7 +52,10 @@ class Load:
         wanted, deadline = len(self.acknowledged) + more, time.monotonic() + PATIENCE_SECONDS
         while len(self.acknowledged) < wanted:
             assert time.monotonic() < deadline, f"{self.answers} {self.unexpected}"
-            self._stopped.wait(0.005)
+            self.pause()
+
+    def pause(self) -> None:
+        self._stopped.wait(0.005)
 
     def _report(self, number: int, projects: Sequence[str]) -> None:
         clients = [self._client(url) for url in self.base_urls]

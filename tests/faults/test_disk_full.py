@@ -1,0 +1,72 @@
+"""The disk is full under load: the API says 503 meanwhile, recovers by itself, loses nothing.
+
+A limit on the size of files stands for the disk, for the service's own process alone: what it
+wants to write beyond that, the operating system refuses.
+"""
+
+import os
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.e2e.story import WELL, health, request
+from tests.faults.world import World, world
+from tests.support.load import Load
+from tests.support.service_process import ServiceProcess
+
+ROUNDS = int(os.environ.get("CUEPOST_TEST_DISK_FULL", "2"))
+EVENTS_PER_ROUND = 20
+REFUSALS_PER_ROUND = 10
+# Less than the write-ahead log needs, and more than is said about it on standard error.
+ROOM_BYTES = 256 * 1024
+PATIENCE_SECONDS = 30.0
+pytestmark = pytest.mark.timeout(600)
+
+
+@contextmanager
+def full_disk(service: ServiceProcess) -> Iterator[None]:
+    before = resource.prlimit(service.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (ROOM_BYTES, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(service.pid, resource.RLIMIT_FSIZE, before)
+
+
+def test_everything_acknowledged_is_delivered(sqlite_settings: dict[str, str]) -> None:
+    with world(sqlite_settings) as it, ServiceProcess(it.settings) as service, it.load() as load:
+        for _ in range(ROUNDS):
+            load.wait_for(EVENTS_PER_ROUND)
+            began = time.time()
+            with full_disk(service):
+                wait_for_refusals(load)
+                require_503(it)
+            it.outages.append((began, time.time()))
+            load.wait_for(EVENTS_PER_ROUND)
+        load.stop()
+        it.wait_until_settled()
+        assert health(it.visitor.base_url) == WELL
+        ended = service.stop()
+        assert ended.code == 0
+        assert "Traceback" not in ended.stderr, ended.stderr
+        it.require_nothing_lost(load)
+        # It was up all the time, and answered.
+        assert load.answers[0] == 0
+
+
+def wait_for_refusals(load: Load) -> None:
+    wanted = load.answers[503] + REFUSALS_PER_ROUND
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while load.answers[503] < wanted:
+        assert time.monotonic() < deadline, load.answers
+        load.pause()
+
+
+def require_503(it: World) -> None:
+    visitor = it.visitor
+    refused = request(visitor.base_url, visitor.keys.api, "POST", "/v1/projects", {"name": "Cut"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert refused.json()["code"] == "store_unavailable"
