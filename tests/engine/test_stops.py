@@ -234,3 +234,26 @@ async def _exported_again(stage: Stage, project: Project) -> UUID:
     if stored.status == "completed":
         await world.report(world.milestone(project, "exporting"))
     return (await world.complete(project)).id
+
+
+@pytest.mark.parametrize("seconds", [2, 10, 3_600])
+def test_a_clock_that_is_set_back_does_not_make_old_knowledge_new(play: Play, seconds: int) -> None:
+    """A second delivery waits in memory behind the first one, which takes its whole time."""
+
+    async def scenario(stage: Stage) -> None:
+        made = await stage.world.endpoint()
+        stage.transport.will(URL, HANGS)
+        async with stage.delivering(stage.dispatcher(cap=1)):
+            for _ in range(2):
+                await stage.world.report(stage.world.milestone(await stage.world.project()))
+            await stage.later()
+            stage.clock.step(timedelta(seconds=-seconds))
+            await stage.later(timedelta(seconds=5))
+            await stage.world.enable(made.view.endpoint.id, enabled=False)
+            await stage.later(2 * HOUR)
+        assert len(stage.sent) == 1
+        assert {each.reason for each in await stage.world.deliveries()} == {
+            CancelReason.ENDPOINT_DISABLED
+        }
+
+    play(scenario)

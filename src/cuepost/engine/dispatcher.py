@@ -221,7 +221,9 @@ class Dispatcher:
         if not self._lease.is_held:
             self._wake.set()
             return
-        if now - since >= LONGEST_IN_MEMORY or (until is not None and until <= now):
+        # Where the clock was set back, nobody knows for how long it has been here.
+        is_fresh = since <= now < since + LONGEST_IN_MEMORY
+        if not is_fresh or (until is not None and until <= now):
             self._lease.give_back([assignment])
             self._wake.set()
             return

@@ -75,7 +75,8 @@ class Intake:
 
     async def claim(self) -> tuple[list[Assignment], bool]:
         """What there is room for, and whether it is worth asking again at once."""
-        stale = self._board.drop_older(self._clock.now() - LONGEST_IN_MEMORY)
+        now = self._clock.now()
+        stale = self._board.drop_older(now - LONGEST_IN_MEMORY, now)
         self._lease.give_back(stale)
         room = min(CLAIMED_AT_ONCE, max(0, self._most_held - self._board.load))
         self.is_full = room == 0

@@ -8,10 +8,12 @@ others, and what waits for it waits in the store.
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from cuepost.ports.dispatch import Assignment
+
+LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -107,12 +109,15 @@ class LaneBoard:
         since = (lane.waiting[0][0] for lane in self._lanes.values() if lane.waiting)
         return min(since, default=None)
 
-    def drop_older(self, than: datetime) -> list[Assignment]:
-        """Take out what has waited for too long: the store may know better by now."""
+    def drop_older(self, than: datetime, now: datetime = LATEST) -> list[Assignment]:
+        """Take out what has waited for too long: the store may know better by now.
+
+        Who came later than now was here before the clock was set back; nobody knows for how long.
+        """
         dropped: list[Assignment] = []
         for webhook_id, lane in list(self._lanes.items()):
             before = len(dropped)
-            while lane.waiting and lane.waiting[0][0] <= than:
+            while lane.waiting and not than < lane.waiting[0][0] <= now:
                 dropped.append(lane.waiting.popleft()[1])
             if len(dropped) > before:
                 self._allow(webhook_id, lane.load)
