@@ -6,17 +6,16 @@ from uuid import UUID
 
 import pytest
 
+from cuepost.domain.attempt import Outcome
 from cuepost.doors.mcp.calls import Calls
-from cuepost.doors.mcp.door import PlainSettings
 from cuepost.doors.mcp.table import BY_NAME
 from cuepost.testing import HANGS
-from tests.application.world import BASE_URL
 from tests.engine.broken_set_ups import BROKEN, URL, answering, exported
 from tests.support.stage import HOUR, MINUTE, Play, Scenario, Stage
 
 
 async def explained(stage: Stage, **arguments: Any) -> dict[str, Any]:
-    calls = Calls(stage.world.service, PlainSettings(BASE_URL))
+    calls = Calls(stage.world.service)
     told = await calls.call(stage.world.owner, BY_NAME["webhooks_explain"], arguments)
     assert not told.is_error, told.text
     return told.data
@@ -87,6 +86,23 @@ def test_what_failed_for_good_can_be_sent_again(play_embedded: Play) -> None:
             await stage.later(MINUTE)
             after = await explained(stage)
         assert (after["cause"], after["arrived"]) == ("delivered", True)
+
+    play_embedded(scenario)
+
+
+def test_a_certificate_that_was_refused_names_what_can_be_wrong_and_what_tells_it(
+    play_embedded: Play,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        async with stage.delivering():
+            await answering(Outcome.TLS_ERROR)(stage)
+            found = await explained(stage)
+        assert found["cause"] == "tls_error"
+        assert found["mend"] == (
+            f"Run 'cuepost receiver check {URL}': it tells whether the certificate has expired, is "
+            "for another host name, or comes from an unknown authority or without its chain. TLS "
+            "has to be 1.2 or newer. Then send the delivery again."
+        )
 
     play_embedded(scenario)
 

@@ -32,10 +32,12 @@ _OF_SERVER = (
 )
 _OTHER = (Cause.HTTP_ERROR, "Look into the receiver's log for this event id.")
 
-_MENDS: Mapping[Outcome, str] = {
-    Outcome.TLS_ERROR: "Look whether the certificate has expired, is for this host name and comes "
-    "with its chain, over TLS 1.2 or newer.",
-}
+# What a receiver's certificate says is not kept; whoever asks the receiver now gets to know it.
+_TLS_MEND = (
+    "Run 'cuepost receiver check {url}': it tells whether the certificate has expired, is for "
+    "another host name, or comes from an unknown authority or without its chain. TLS has to be 1.2 "
+    "or newer."
+)
 
 
 def of_delivery(
@@ -104,7 +106,7 @@ def _of_attempt(attempt: Attempt, endpoint: Endpoint) -> tuple[Cause, str, str]:
         cause, mend = _BY_STATUS.get(status) or (_OF_SERVER if status >= 500 else _OTHER)
         return cause, f"{endpoint.url} answered {status}{_phrase(status)}.", mend
     explained = EXPLANATIONS[outcome]
-    mend = _MENDS.get(outcome, explained.mend)
+    mend = _TLS_MEND.format(url=endpoint.url) if outcome is Outcome.TLS_ERROR else explained.mend
     return Cause(outcome), f"{endpoint.url}: {explained.sentence}", mend
 
 

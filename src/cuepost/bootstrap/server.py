@@ -212,7 +212,7 @@ def _further_routes(parts: Parts, tools: McpDoor, stopping: asyncio.Event) -> Se
 def _mcp_door(parts: Parts) -> McpDoor:
     settings = parts.settings
     hosts = own_hosts(settings.base_url, settings.host, settings.port)
-    return McpDoor(parts.service, parts.service.reveals, settings.base_url, hosts)
+    return McpDoor(parts.service, settings.base_url, hosts)
 
 
 def _health(parts: Parts, dispatcher: Dispatcher | None) -> HealthChecks:

@@ -173,13 +173,21 @@ def test_a_certificate_that_ends_soon_is_warned_of(
     assert (code, found["level"]) == (0, "warning")
 
 
-def test_a_certificate_that_is_not_trusted_fails(authority: Authority, tmp_path: Path) -> None:
+def test_a_certificate_that_is_not_trusted_fails_with_its_cause(
+    authority: Authority, tmp_path: Path
+) -> None:
     trust = authority.write_to(tmp_path / "authority.pem")
     strange = over_tls(authority.server_context("127.0.0.1"))
     expired = over_tls(authority.server_context("127.0.0.1", expired=True), "--ca-file", trust)
     other = over_tls(authority.server_context("receiver.example"), "--ca-file", trust)
-    assert {each[1]["level"] for each in (strange, expired, other)} == {"failure"}
-    assert "expired" in expired[1]["sentence"]
+    found = [
+        (code, each["level"], each["facts"]["cause"]) for code, each in (strange, expired, other)
+    ]
+    assert found == [
+        (1, "failure", "certificate_unknown_authority"),
+        (1, "failure", "certificate_expired"),
+        (1, "failure", "certificate_wrong_name"),
+    ]
 
 
 def test_a_receiver_that_is_not_there_fails() -> None:

@@ -17,7 +17,7 @@ from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Caller, Door, 
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.doors.mcp.calls import Calls, Told
-from cuepost.doors.mcp.door import McpDoor, PlainSettings
+from cuepost.doors.mcp.door import McpDoor
 from cuepost.doors.mcp.gate import own_hosts
 from cuepost.doors.mcp.server import build_server
 from cuepost.doors.mcp.table import BY_NAME
@@ -61,7 +61,7 @@ class Desk:
         self, *, era: str = ERAS[0], way: str = "asgi", key: str | None = None
     ) -> AsyncIterator[Client]:
         if way == "in process":
-            calls = Calls(self.world.service, PlainSettings(BASE_URL))
+            calls = Calls(self.world.service)
             async with Client(build_server(calls, lambda _: self.caller), mode=era) as client:
                 yield client
             return
@@ -72,7 +72,7 @@ class Desk:
 
     async def told(self, tool: str, /, **arguments: Any) -> Told:
         """The quick way, past protocol and gate."""
-        calls = Calls(self.world.service, PlainSettings(BASE_URL))
+        calls = Calls(self.world.service)
         return await calls.call(self.caller, BY_NAME[tool], arguments)
 
     async def done(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Desk:
 async def opened(world: World, rules: Rules = RULES) -> AsyncIterator[Desk]:
     world = world.reassembled(rules)
     hosts = own_hosts(BASE_URL, "127.0.0.1", 8000)
-    door = McpDoor(world.service, PlainSettings(BASE_URL), BASE_URL, hosts)
+    door = McpDoor(world.service, BASE_URL, hosts)
     app = create_app(
         world.service,
         base_url=BASE_URL,

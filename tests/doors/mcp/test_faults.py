@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from cuepost.doors.mcp.calls import Calls, Told
-from cuepost.doors.mcp.door import PlainSettings
 from cuepost.doors.mcp.table import BY_NAME
 from cuepost.ports.store import Contention, StoreUnavailable
-from tests.application.world import BASE_URL
 from tests.doors.mcp.agent import Desk
 
 
@@ -25,7 +23,7 @@ class Broken:
 
 async def told_by_broken(desk: Desk, fault: Exception) -> Told:
     broken: Any = Broken(fault)
-    calls = Calls(replace(desk.world.service, webhooks=broken), PlainSettings(BASE_URL))
+    calls = Calls(replace(desk.world.service, webhooks=broken))
     return await calls.call(desk.caller, BY_NAME["webhooks_list"], {})
 
 

@@ -66,7 +66,7 @@ async def test_history_is_inspected_in_the_settings_with_filters_and_search(gues
     here = f"{LIST}/{webhook_id}/deliveries/{bad}"
     for sought, found in (
         (bad, here),
-        (detail.event.id, f"{all_of_it}?event={detail.event.id}"),
+        (detail.event.id, f"/settings/events/{detail.event.id}"),
         (detail.delivery.project_id, f"{all_of_it}?project={detail.delivery.project_id}"),
     ):
         answer = await guest.get(f"{all_of_it}?q={sought}")

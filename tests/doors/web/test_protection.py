@@ -1,15 +1,12 @@
 """Forms from elsewhere, things of others, bad input, and what every answer carries."""
 
-from dataclasses import dataclass
-from uuid import UUID
-
 import httpx2
 import pytest
 
-from cuepost.domain.delivery import DeliveryStatus
 from cuepost.doors.web.app import PAGES
 from cuepost.doors.web.visit import PageRoute
 from tests.application.world import BASE_URL
+from tests.doors.web.belongings import Owned, belongings_of
 from tests.doors.web.guest import HERE, Guest
 
 
@@ -65,46 +62,8 @@ def all_pages() -> list[PageRoute]:
     return list(PAGES)
 
 
-@dataclass(frozen=True)
-class Owned:
-    """The ids of things that belong to somebody else."""
-
-    webhook_id: UUID
-    delivery_id: UUID
-    job_id: UUID
-    project_id: UUID
-    key_id: UUID
-    token: str
-
-    def path_to(self, page: PageRoute) -> str:
-        names = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return page.path.format(**names)
-
-
-async def things_of_another(guest: Guest) -> Owned:
-    world, owner = guest.world, guest.world.owner
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    delivery = await world.complete()
-    await world.end(delivery, DeliveryStatus.FAILED)
-    job = await world.do(
-        world.service.redeliver.start_bulk,
-        owner,
-        webhook_id,
-        since=world.clock.now(),
-        until=None,
-        statuses=(),
-        dry_run=False,
-    )
-    key = await world.do(
-        world.service.keys.create, owner, name="theirs", scopes=owner.scopes, expires_at=None
-    )
-    inbox = await world.do(world.service.inbox.mine, owner)
-    assert delivery.project_id is not None
-    return Owned(webhook_id, delivery.id, job.id, delivery.project_id, key.key.id, inbox.token)
-
-
 async def test_every_page_of_another_account_answers_404(stranger: Guest) -> None:
-    owned = await things_of_another(stranger)
+    owned = await belongings_of(stranger)
     intruder = await stranger.sign_in(await stranger.world.new_owner())
     token = intruder.token()
     await intruder.world.do(intruder.world.service.inbox.mine, intruder.world.owner)
@@ -126,14 +85,14 @@ async def test_every_page_of_another_account_answers_404(stranger: Guest) -> Non
 
 
 async def test_a_page_of_an_id_that_is_none_answers_404(guest: Guest) -> None:
-    nothing = Owned(*(["..%2f"] * 6))  # type: ignore[arg-type]  # no ids on purpose
+    nothing = Owned(*(["..%2f"] * 7))  # type: ignore[arg-type]  # no ids on purpose
     for page in all_pages():
         if "{" in page.path and page.get is not None and not page.is_open:
             assert (await guest.get(nothing.path_to(page))).status_code == 404, page.path
 
 
 async def test_every_page_is_closed_to_whoever_is_not_signed_in(stranger: Guest) -> None:
-    owned = await things_of_another(stranger)
+    owned = await belongings_of(stranger)
     for page in all_pages():
         if not page.is_open and page.get is not None:
             answer = await stranger.get(owned.path_to(page))

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
@@ -125,6 +125,42 @@ async def test_projects_are_created_in_the_application_and_moved_by_hand(guest: 
     gone = await guest.done(f"{where}/delete", sure="yes", _token=token)
     assert gone == "/settings/projects?note=project-deleted"
     assert (await guest.get(where)).status_code == 410
+
+
+async def test_a_project_is_renamed_and_its_access_window_moved(guest: Guest) -> None:
+    world = guest.world
+    ends = world.clock.now() + timedelta(days=1, milliseconds=7)
+    project = await world.project(access_expires_at=ends)
+    here = f"/settings/projects/{project.id}"
+
+    async def saved(**fields: str) -> tuple[str, datetime | None]:
+        await guest.get(f"{here}/edit")
+        [was] = re.findall(r'name="was" value="([^"]*)"', guest.last)
+        form = {"expires": was, "was": was} | fields
+        assert await guest.done(f"{here}/edit", **form) == f"{here}?note=project-saved"
+        found = await world.stored(project)
+        return found.name, found.access_expires_at
+
+    assert await saved(name="Teaser") == ("Teaser", ends)
+    moved = datetime(2027, 1, 2, 3, 4, tzinfo=UTC)
+    assert await saved(name="Teaser", expires="2027-01-02T03:04") == ("Teaser", moved)
+    assert await saved(name="Teaser", expires="") == ("Teaser", None)
+    await guest.get(f"{here}/edit")
+    token = guest.token()
+    for fields in ({"name": ""}, {"name": "a\x07b"}, {"name": "Mine", "expires": "soon"}):
+        refused = await guest.post(f"{here}/edit", _token=token, **fields)
+        assert refused.status_code == 422, fields
+    assert (await world.stored(project)).name == "Teaser"
+
+
+async def test_ending_the_access_window_stops_what_waits(guest: Guest) -> None:
+    await created(guest)
+    delivery = await guest.world.complete()
+    here = f"/settings/projects/{delivery.project_id}"
+    await guest.get(f"{here}/edit")
+    await guest.done(f"{here}/edit", name="Over", expires="2020-01-01T00:00")
+    [stopped] = await guest.world.deliveries()
+    assert (stopped.status, stopped.reason) == ("cancelled", "project_access_expired")
 
 
 async def test_a_key_is_created_shown_once_and_revoked(guest: Guest) -> None:

@@ -4,12 +4,12 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
 from cuepost.domain.egress_policy import EgressPolicy, Verdict, judge_address
@@ -99,8 +99,7 @@ class Probe:
                 ends = ssl.cert_time_to_seconds(str((secured.getpeercert() or {})["notAfter"]))
                 version = secured.version()
         except ssl.SSLCertVerificationError as error:
-            why = error.verify_message or str(error)
-            return Finding("tls", Level.FAILURE, f"The certificate is not trusted: {why}.")
+            return _untrusted(error)
         except OSError as error:
             return Finding("tls", Level.FAILURE, f"No TLS connection: {error}.")
         days = int((ends - self.now.timestamp()) // DAY_SECONDS)
@@ -193,6 +192,35 @@ class Probe:
             )
         return http.client.HTTPConnection(host, port, timeout=self.timeout)
 
+
+def _untrusted(error: ssl.SSLCertVerificationError) -> Finding:
+    why = error.verify_message.rstrip(".") or "no reason is given"
+    otherwise = ("certificate_not_trusted", f"The certificate is not trusted: {why}.")
+    cause, sentence = _CERTIFICATE_FAULTS.get(error.verify_code, otherwise)
+    return Finding("tls", Level.FAILURE, sentence, {"cause": cause})
+
+
+_WRONG_NAME = (
+    "certificate_wrong_name",
+    "The certificate is for another host name; get one that names this host.",
+)
+_UNKNOWN_AUTHORITY = (
+    "certificate_unknown_authority",
+    (
+        "The certificate comes from an authority that is not known here, or the receiver does not "
+        "send the certificates in between; serve the whole chain."
+    ),
+)
+# By the numbers of OpenSSL (X509_V_ERR_…), which do not change.
+_CERTIFICATE_FAULTS: Final[Mapping[int, tuple[str, str]]] = {
+    9: (
+        "certificate_not_yet_valid",
+        "The certificate is not valid yet; is the clock right where it was made?",
+    ),
+    10: ("certificate_expired", "The certificate has expired; renew it."),
+    **dict.fromkeys((62, 64), _WRONG_NAME),
+    **dict.fromkeys((2, 18, 19, 20, 21), _UNKNOWN_AUTHORITY),
+}
 
 _FORGED = (
     "A badly signed event was refused with {}.",

@@ -10,7 +10,7 @@ import msgspec
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller
 from cuepost.domain.errors import FieldError, Invalid, Refused
-from cuepost.doors.mcp.tool import Arguments, SecretOffers, Tool, Work
+from cuepost.doors.mcp.tool import Arguments, Tool, Work
 from cuepost.doors.wire_models.faults import field_error
 from cuepost.doors.wire_models.shapes import Answer
 from cuepost.ports.store import Contention, StoreUnavailable, Transaction
@@ -32,7 +32,6 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Calls:
     service: Service
-    offers: SecretOffers
 
     async def call(self, caller: Caller, tool: Tool, given: Mapping[str, Any]) -> Told:
         """Whatever happens becomes an answer."""
@@ -57,7 +56,7 @@ class Calls:
 
     async def _carry_out(self, caller: Caller, tool: Tool, arguments: Arguments) -> Answer:
         async def act(transaction: Transaction) -> Answer:
-            return await tool.run(Work(self.service, transaction, caller, self.offers), arguments)
+            return await tool.run(Work(self.service, transaction, caller), arguments)
 
         perform = self.service.perform
         return await (perform.read(act) if tool.reads else perform.change(act))

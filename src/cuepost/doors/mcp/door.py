@@ -3,48 +3,23 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from cuepost.application.manage_webhooks import Unveiled
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller
 from cuepost.doors.mcp.calls import Calls
 from cuepost.doors.mcp.gate import KEY_HOLDER, PATH, Gate
-from cuepost.doors.mcp.tool import SecretOffers
-from cuepost.ports.store import Transaction
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsAddress:
-    url: str
-    expires_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PlainSettings:
-    """Where no page can show a new secret once: the endpoint's page, at which it can be rotated."""
-
-    base_url: str
-
-    async def offer(
-        self, transaction: Transaction, caller: Caller, unveiled: Unveiled
-    ) -> SettingsAddress:
-        return SettingsAddress(f"{self.base_url}/settings/webhooks/{unveiled.view.endpoint.id}")
-
-
 class McpDoor:
-    def __init__(
-        self, service: Service, offers: SecretOffers, base_url: str, hosts: frozenset[str]
-    ) -> None:
-        self._calls = Calls(service, offers)
+    def __init__(self, service: Service, base_url: str, hosts: frozenset[str]) -> None:
+        self._calls = Calls(service)
         self._gate = Gate(self._handle, service, base_url, hosts)
         self._closing = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None

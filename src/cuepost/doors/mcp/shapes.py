@@ -10,12 +10,12 @@ from cuepost.application.explain_delivery import Diagnosis
 from cuepost.application.finding import Cause
 from cuepost.application.finding import Finding as Found
 from cuepost.application.manage_webhooks import Unveiled
+from cuepost.application.reveal_secret import RevealOffer
 from cuepost.domain.attempt import EXPLANATIONS, Outcome
 from cuepost.domain.attempt import Attempt as MadeAttempt
 from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.domain.instants import to_text
 from cuepost.domain.project import ProjectStatus
-from cuepost.doors.mcp.tool import SecretOffer
 from cuepost.doors.mcp.untrusted import UntrustedAnswer
 from cuepost.doors.wire_models.attempts import Budget, Explanation, Header, Mend, Number, Timings
 from cuepost.doors.wire_models.deliveries import Delivery
@@ -97,16 +97,16 @@ class NewSecret(Answer, frozen=True):
     webhook: Webhook
     secret_hint: SecretHint
     reveal_url: Annotated[str, Meta(description="Shows the secret once, to who is signed in.")]
-    reveal_expires_at: Moment | None
+    reveal_expires_at: Moment
     notice: str
 
     @classmethod
-    def of(cls, unveiled: Unveiled, offer: SecretOffer) -> "NewSecret":
+    def of(cls, unveiled: Unveiled, offer: RevealOffer) -> "NewSecret":
         return cls(
             webhook=Webhook.of(unveiled.view),
             secret_hint=unveiled.secret.hint,
             reveal_url=offer.url,
-            reveal_expires_at=moment(offer.expires_at),
+            reveal_expires_at=to_text(offer.expires_at),
             notice=SECRET_NOTICE,
         )
 

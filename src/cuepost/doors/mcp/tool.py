@@ -2,12 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from cuepost.application.manage_webhooks import Unveiled
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.errors import MissingScope
@@ -23,21 +21,6 @@ class Nothing(Arguments, frozen=True):
     """For tools that need no arguments."""
 
 
-class SecretOffer(Protocol):
-    """Where the settings pages show a new secret once, and until when."""
-
-    @property
-    def url(self) -> str: ...
-    @property
-    def expires_at(self) -> datetime | None: ...
-
-
-class SecretOffers(Protocol):
-    async def offer(
-        self, transaction: Transaction, caller: Caller, unveiled: Unveiled
-    ) -> SecretOffer: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a tool works with: the use cases, an open transaction, and who asks."""
@@ -45,7 +28,6 @@ class Work:
     service: Service
     transaction: Transaction
     caller: Caller
-    offers: SecretOffers
 
 
 A = TypeVar("A", bound=Arguments)

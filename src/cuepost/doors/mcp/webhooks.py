@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from cuepost.application.manage_webhooks import EndpointChange
+from cuepost.application.manage_webhooks import EndpointChange, Unveiled
 from cuepost.domain.access import Scope
 from cuepost.doors.mcp.kinds import (
     OneWebhook,
@@ -64,7 +64,7 @@ async def create(work: Work, wanted: CreateWebhook) -> NewSecret:
     made = await work.service.webhooks.create(
         work.transaction, work.caller, wanted.url, wanted.events, wanted.description or ""
     )
-    return NewSecret.of(made, await work.offers.offer(work.transaction, work.caller, made))
+    return await _offered(work, made)
 
 
 async def update(work: Work, wanted: UpdateWebhook) -> Webhook:
@@ -87,7 +87,7 @@ async def rotate_secret(work: Work, wanted: OneWebhookConfirmed) -> NewSecret:
     made = await work.service.webhooks.rotate_secret(
         work.transaction, work.caller, wanted.webhook_id
     )
-    return NewSecret.of(made, await work.offers.offer(work.transaction, work.caller, made))
+    return await _offered(work, made)
 
 
 async def end_overlap(work: Work, wanted: OneWebhookConfirmed) -> Webhook:
@@ -101,6 +101,11 @@ async def send_test(work: Work, wanted: OneWebhook) -> Delivery:
         work.transaction, work.caller, wanted.webhook_id
     )
     return Delivery.of(delivery)
+
+
+async def _offered(work: Work, made: Unveiled) -> NewSecret:
+    offer = await work.service.reveals.offer(work.transaction, work.caller, made)
+    return NewSecret.of(made, offer)
 
 
 async def _confirm(work: Work, wanted: OneWebhookConfirmed | UpdateWebhook) -> None:

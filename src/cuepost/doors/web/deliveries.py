@@ -18,6 +18,7 @@ from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 
 ALL = "/settings/deliveries"
+EVENTS = "/settings/events"
 DELIVERY = f"{ONE}/deliveries/{{delivery_id}}"
 ROWS = 20
 
@@ -87,7 +88,7 @@ async def _search(visit: Visit) -> Response:
         if found.delivery is not None:
             return visit.go(f"{LIST}/{found.delivery.webhook_id}/deliveries/{found.delivery.id}")
         if found.event_id is not None:
-            return visit.go(f"{ALL}?event={found.event_id}")
+            return visit.go(f"{EVENTS}/{found.event_id}")
         if found.project_id is not None:
             return visit.go(f"{ALL}?project={found.project_id}")
     endpoints = await visit.see(

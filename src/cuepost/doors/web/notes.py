@@ -15,6 +15,7 @@ NOTES: Mapping[str, str] = {
     "retries-cancelled": "The rest of this bulk retry is left as it is.",
     "revoked": "The key is revoked.",
     "project-created": "The project is created.",
+    "project-saved": "The project is saved.",
     "project-deleted": "The project is deleted; its pending notifications have stopped.",
     "project-moved": "The project has moved on.",
     "inbox-answer": "The inbox answers so from now on.",

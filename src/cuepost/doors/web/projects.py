@@ -1,14 +1,20 @@
 """Projects: create, status, events, results; and milestones by hand, to see a receiver work."""
 
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
 from starlette.responses import Response
 
 from cuepost.application.browse_history import EventView
+from cuepost.application.manage_projects import ProjectChange
 from cuepost.application.project_result import ProjectResult
 from cuepost.application.rehearse import goals_of
 from cuepost.domain.errors import Conflict, FieldError, Gone, Invalid, NotFound
 from cuepost.domain.project import MOVES, Origin, Project, ProjectKind, ProjectStatus
 from cuepost.doors.web.delivery_filters import instant_in, uuid_in
 from cuepost.doors.web.visit import PageRoute, Visit
+from cuepost.doors.wire_models.shapes import LINE
 from cuepost.ports.history import EventFilter
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
@@ -25,22 +31,18 @@ async def show_all(visit: Visit) -> Response:
 
 
 async def create(visit: Visit) -> Response:
-    form, now = visit.form, visit.house.now()
-    name, expires = form.text("name").strip(), form.text("expires").strip()
-    until = instant_in(expires)
-    errors = []
-    if not 1 <= len(name) <= LONGEST_NAME:
-        errors.append(FieldError("name", "name_length", "Give it a name of 1 to 200 signs."))
-    if expires and (until is None or until <= now):
-        errors.append(FieldError("expires", "expiry_in_the_past", "Choose a time to come."))
+    wanted = _wanted(visit)
+    errors, until = wanted.errors, wanted.until
+    if until is not None and until <= visit.house.now():
+        errors += (FieldError("expires", "expiry_in_the_past", "Choose a time to come."),)
     if errors:
-        return await _list(visit, tuple(errors))
-    transcript = form.text("kind") == ProjectKind.TRANSCRIPT
+        return await _list(visit, errors)
+    transcript = visit.form.text("kind") == ProjectKind.TRANSCRIPT
     made = await visit.do(
         lambda transaction: visit.service.projects.create(
             transaction,
             visit.caller,
-            name=name,
+            name=wanted.name,
             kind=ProjectKind.TRANSCRIPT if transcript else ProjectKind.VIDEO,
             origin=Origin.APP,
             access_expires_at=until,
@@ -81,6 +83,28 @@ async def show(visit: Visit) -> Response:
     )
 
 
+async def show_edit(visit: Visit) -> Response:
+    project = await _project(visit)
+    return _form(visit, project, project.name, _in_field(project.access_expires_at), ())
+
+
+async def edit(visit: Visit) -> Response:
+    """An end of access that stands in the form as it stood there before is left as it is: the
+    field shows whole seconds, and the stored one may be more exact."""
+    project_id, wanted = visit.id("project_id"), _wanted(visit)
+    expires = visit.form.text("expires").strip()
+    if wanted.errors:
+        return _form(visit, await _project(visit), wanted.name, expires, wanted.errors)
+    sets_access = wanted.until != instant_in(visit.form.text("was"))
+    change = ProjectChange(wanted.name, sets_access, wanted.until)
+    await visit.do(
+        lambda transaction: visit.service.projects.change(
+            transaction, visit.caller, project_id, change
+        )
+    )
+    return visit.go(f"{ALL}/{project_id}", "project-saved")
+
+
 async def advance(visit: Visit) -> Response:
     project_id, to = visit.id("project_id"), visit.form.text("to")
     if to not in list(ProjectStatus):
@@ -119,6 +143,50 @@ async def delete(visit: Visit) -> Response:
     return visit.go(ALL, "project-deleted")
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    name: str
+    until: datetime | None
+    errors: tuple[FieldError, ...]
+
+
+def _wanted(visit: Visit) -> _Wanted:
+    name, expires = visit.form.text("name").strip(), visit.form.text("expires").strip()
+    until, errors = instant_in(expires), []
+    if not 1 <= len(name) <= LONGEST_NAME or not re.match(LINE, name):
+        errors.append(FieldError("name", "name_length", "Give it a name of 1 to 200 signs."))
+    if expires and until is None:
+        errors.append(FieldError("expires", "invalid_time", "Choose a day and a time."))
+    return _Wanted(name, until, tuple(errors))
+
+
+async def _project(visit: Visit) -> Project:
+    project_id = visit.id("project_id")
+    return await visit.see(
+        lambda transaction: visit.service.projects.get(transaction, visit.caller, project_id)
+    )
+
+
+def _in_field(instant: datetime | None) -> str:
+    """As a browser's date and time field wants it."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if instant else ""
+
+
+def _form(
+    visit: Visit, project: Project, name: str, expires: str, errors: tuple[FieldError, ...]
+) -> Response:
+    return visit.page(
+        "projects/edit.html",
+        422 if errors else 200,
+        section="projects",
+        project=project,
+        name=name,
+        expires=expires,
+        was=visit.form.text("was") if errors else expires,
+        errors=errors,
+    )
+
+
 async def _list(visit: Visit, errors: tuple[FieldError, ...]) -> Response:
     before = uuid_in(visit.query("before"))
     found = await visit.see(
@@ -140,6 +208,7 @@ async def _list(visit: Visit, errors: tuple[FieldError, ...]) -> Response:
 ROUTES = (
     PageRoute(ALL, get=show_all, post=create),
     PageRoute(ONE, get=show),
+    PageRoute(f"{ONE}/edit", get=show_edit, post=edit),
     PageRoute(f"{ONE}/advance", post=advance),
     PageRoute(f"{ONE}/export", post=export),
     PageRoute(f"{ONE}/cancel", post=cancel),

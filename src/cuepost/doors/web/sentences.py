@@ -6,6 +6,7 @@ from datetime import datetime
 from cuepost.domain.attempt import EXPLANATIONS, Attempt, Outcome
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Health, HealthState
+from cuepost.domain.event import SilenceReason
 from cuepost.doors.web.rendering import millis, span
 
 _S = DeliveryStatus
@@ -26,6 +27,19 @@ REASONS: Mapping[CancelReason, str] = {
     CancelReason.ENDPOINT_DISABLED: "the endpoint was disabled",
     CancelReason.PROJECT_DELETED: "its project was deleted",
     CancelReason.PROJECT_ACCESS_EXPIRED: "its project's access window had ended",
+}
+
+SILENCES: Mapping[SilenceReason, str] = {
+    SilenceReason.NOT_SUBSCRIBED: "no endpoint was subscribed to it when it happened. Add it to an "
+    "endpoint's events, and the next one arrives.",
+    SilenceReason.STANDALONE_TRANSCRIPT: "its project is a transcript, and those never notify.",
+    SilenceReason.PROJECT_DELETED: "its project was deleted.",
+    SilenceReason.PROJECT_ACCESS_EXPIRED: "its project's access window had ended. Give the "
+    "project a later end of access, and the next one arrives.",
+    SilenceReason.NO_EVENT_FOR_STATUS: "nobody is notified of this status.",
+    SilenceReason.ILLEGAL_TRANSITION: "the project could not move there from where it was.",
+    SilenceReason.PROJECT_NOT_FOUND: "there was no such project.",
+    SilenceReason.ENDPOINT_DISABLED: "every endpoint that wanted it was disabled.",
 }
 
 
