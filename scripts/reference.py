@@ -1,18 +1,23 @@
 """Writes docs/reference from the code; with --check it only says whether the pages are current."""
 
 import argparse
+import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import click
 
+from cuepost.domain.event_catalog import CATALOG, EventType
 from cuepost.doors.cli import cli
 from cuepost.doors.mcp import prompts
 from cuepost.doors.mcp.resources import RESOURCES
 from cuepost.doors.mcp.schemas import schema_of
 from cuepost.doors.mcp.table import TOOLS
 from cuepost.doors.mcp.tool import Tool
+from cuepost.doors.rest.first_reading import DIALECT
+from cuepost.doors.rest.openapi.http_file import http_file
 from cuepost.settings import CLIENT_VARIABLES, PREFIX, VARIABLES, Setting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -153,7 +158,17 @@ def arguments_of(tool: Tool) -> str:
     return ", ".join(f"`{name}`{'*' if name in needed else ''}" for name in schema["properties"])
 
 
-PAGES = {"settings.md": settings_page, "cli.md": cli_page, "mcp.md": mcp_page}
+def schema_page(entry: EventType) -> str:
+    return json.dumps({"$schema": DIALECT, **entry.schema()}, indent=2) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "cli.md": cli_page,
+    "mcp.md": mcp_page,
+    "cuepost.http": partial(http_file, "http://127.0.0.1:8000"),
+    **{f"schemas/{entry.name}.json": partial(schema_page, entry) for entry in CATALOG},
+}
 
 
 def main() -> int:
@@ -167,7 +182,7 @@ def main() -> int:
             continue
         stale.append(name)
         if not only_check:
-            FOLDER.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(page, encoding="utf-8")
     for name in stale:
         print(f"docs/reference/{name} {'is stale: run scripts/reference.py' * only_check}".rstrip())

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from cuepost.application.service import Service
 from cuepost.doors.rest.answers import STANDING_HEADERS, transmit
+from cuepost.doors.rest.first_reading import FirstReading
 from cuepost.doors.rest.gate import PathGate
 from cuepost.doors.rest.observing import Observed, RequestMetrics
 from cuepost.doors.rest.open_pages import HealthChecks, ReferencePages, VitalSigns
@@ -42,6 +43,7 @@ def create_app(
             *_call_routes(service, base_url),
             *VitalSigns(health, registry).routes(),
             *ReferencePages(document).routes(),
+            *FirstReading(base_url).routes(),
             *further_routes,
         ],
         middleware=[Middleware(Observed, metrics=RequestMetrics(registry))],
