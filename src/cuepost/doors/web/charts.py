@@ -26,11 +26,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
+    """`legend` names the kinds that occur; `scale` says how long and how high a bar is."""
+
     width: int
     height: int
     blocks: Sequence[Block]
     words: str
-    highest: int = 0
+    legend: Sequence[tuple[str, str]]
+    scale: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,10 @@ def bars(figures: Figures, width: int, height: int) -> Chart:
                 blocks.append(
                     Block(x, round(top, 1), round(step * 0.8, 1), round(tall, 1), status, count)
                 )
-    return Chart(width, height, blocks, in_words(figures), highest)
+    legend = [(status.value, _word(status)) for status in ORDER if figures.counts.get(status)]
+    length = span((figures.until - figures.since) / len(figures.bars))
+    scale = f"A bar is {length}, the tallest is {highest}."
+    return Chart(width, height, blocks, in_words(figures), legend, scale)
 
 
 def in_words(figures: Figures) -> str:
@@ -69,12 +75,16 @@ def in_words(figures: Figures) -> str:
     if not figures.total:
         return f"{stretch}: no deliveries."
     counted = ", ".join(
-        f"{figures.counts[status]} {'under way' if status is _S.PENDING else status}"
+        f"{figures.counts[status]} {_word(status)}"
         for status in ORDER
         if figures.counts.get(status)
     )
     rate = figures.success_rate
     return f"{stretch}: {counted}" + (f"; {share(rate)} delivered." if rate is not None else ".")
+
+
+def _word(status: DeliveryStatus) -> str:
+    return "under way" if status is _S.PENDING else status.value
 
 
 def proportions(counts: Mapping[Any, int]) -> list[tuple[str, int, float]]:

@@ -118,7 +118,7 @@ async def show(visit: Visit) -> Response:
         delivery=detail.delivery,
         event=detail.event,
         attempts=[(each, charts.waterfall(each)) for each in reversed(attempts)],
-        said=sentences.of_delivery(detail.delivery, last, visit.house.now()),
+        said=sentences.of_delivery(detail.delivery, last),
         explanations=EXPLANATIONS,
         curl=_curl(view.endpoint.url, last, detail.event.body) if last else None,
         is_final=detail.delivery.status in FINAL,
@@ -137,7 +137,7 @@ async def show_progress(visit: Visit) -> Response:
     if not visit.is_fragment:
         return visit.go(where)
     last = detail.attempts[-1] if detail.attempts else None
-    said = sentences.of_delivery(detail.delivery, last, visit.house.now())
+    said = sentences.of_delivery(detail.delivery, last)
     return visit.page("fragments/progress.html", delivery=detail.delivery, where=where, said=said)
 
 

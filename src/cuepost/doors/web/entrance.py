@@ -7,13 +7,16 @@ from cuepost.domain.errors import (
     EmailTaken,
     FieldError,
     Invalid,
+    NotFound,
     Refused,
     TooManySignIns,
     WrongCredentials,
 )
+from cuepost.doors.web.gate import failure
 from cuepost.doors.web.visit import PageRoute, Visit
 
 HOME = "/settings/webhooks"
+ANOTHER_LINK = "An operator makes another one with `cuepost accounts sign-in-link`."
 
 
 async def front_door(visit: Visit) -> Response:
@@ -41,7 +44,10 @@ async def sign_in(visit: Visit) -> Response:
 
 async def show_link(visit: Visit) -> Response:
     token = visit.request.path_params["token"]
-    await visit.see(lambda transaction: visit.service.sign_in.link(transaction, token))
+    try:
+        await visit.see(lambda transaction: visit.service.sign_in.link(transaction, token))
+    except NotFound as refused:
+        return failure(visit, 404, f"{refused} {ANOTHER_LINK}", "This link works no more")
     return visit.page("sign_in_link.html", link=token)
 
 

@@ -37,7 +37,7 @@ STATUS_OF_KIND: Mapping[type[Refused], int] = {
 }
 TITLES: Mapping[int, str] = {
     400: "This form could not be read",
-    403: "Not from here",
+    403: "This is not open to you",
     404: "There is nothing here",
     405: "Not like this",
     409: "That cannot be done now",
@@ -110,9 +110,8 @@ class Gate:
                 visit.form.text(TOKEN_FIELD), known_cookie
             )
             if not believed:
-                return failure(
-                    visit, 403, "This form is not from this page, or is too old; open it again."
-                )
+                sentence = "It is not from this page, or is too old; open it again."
+                return failure(visit, 403, sentence, "This form was not believed")
         if handler is None:
             return failure(visit, 405, "This address does not answer to that.")
         if visit.visitor is None and not self._route.is_open:
@@ -132,10 +131,11 @@ class Gate:
         return response
 
 
-def failure(visit: Visit, status: int, sentence: str) -> Response:
+def failure(visit: Visit, status: int, sentence: str, title: str | None = None) -> Response:
     if visit.is_fragment:
         return visit.page("fragments/failure.html", status=200, sentence=sentence)
-    return visit.page("error.html", status, title=TITLES[status], sentence=sentence, number=status)
+    title = title or TITLES[status]
+    return visit.page("error.html", status, title=title, sentence=sentence, number=status)
 
 
 def _to_sign_in(visit: Visit) -> Response:

@@ -34,6 +34,7 @@ def environment() -> Environment:
         pretty=pretty,
         words=words,
         share=share,
+        ticked=ticked,
     )
     return made
 
@@ -96,6 +97,16 @@ def pretty(content: bytes) -> str:
 def words(code: str) -> str:
     """`never_delivered` is written for machines."""
     return code.replace("_", " ")
+
+
+def ticked(text: str) -> Markup:
+    """What stands between backticks is code."""
+    parts = text.split("`")
+    made = [
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    ]
+    return Markup("").join(made)
 
 
 def share(part: float | None) -> str:

@@ -43,7 +43,7 @@ SILENCES: Mapping[SilenceReason, str] = {
 }
 
 
-def of_delivery(delivery: Delivery, last: Attempt | None, now: datetime) -> str:
+def of_delivery(delivery: Delivery, last: Attempt | None) -> str:
     if delivery.status is _S.CANCELLED and delivery.reason is not None:
         return f"Cancelled, because {REASONS[delivery.reason]}. It can be retried by hand."
     if last is None or delivery.status is _S.PENDING:
@@ -55,7 +55,7 @@ def of_delivery(delivery: Delivery, last: Attempt | None, now: datetime) -> str:
         return f"{said} All attempts are used up; mend the cause, then retry."
     if delivery.status is _S.DELIVERING or delivery.next_attempt_at is None:
         return f"{said} Another attempt is under way."
-    return f"{said} Next attempt in {span(delivery.next_attempt_at - now)}."
+    return said
 
 
 def of_attempt(attempt: Attempt) -> str:

@@ -1,0 +1,101 @@
+"""Pages that are not there until somebody does something, brought about as people would."""
+
+from collections.abc import Iterator
+
+from playwright.sync_api import Page
+
+from cuepost.domain.access import Account
+from tests.support.furnished_pages import Furnished
+
+EMPTY = ("webhooks", "deliveries", "events", "projects", "keys", "inbox")
+RECEIVER = "https://93.184.216.34/new"
+
+
+def sign_in(page: Page, house: Furnished, account: Account | None = None) -> None:
+    page.goto(house.sign_in_link(account))
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/settings/webhooks**")
+
+
+def as_stranger(page: Page, house: Furnished) -> Iterator[str]:
+    """Of whoever is not signed in; each is shown when its name is given."""
+    page.goto(f"{house.base_url}/sign-in")
+    yield "sign-in"
+    page.get_by_label("E-mail").fill("nobody@example.com")
+    page.get_by_label("Password").fill("a wrong password")
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("p.fault").wait_for()
+    yield "sign-in-refused"
+    page.goto(house.sign_in_link())
+    yield "sign-in-link"
+    page.goto(f"{house.base_url}/sign-in/long-ago")
+    yield "sign-in-link-expired"
+
+
+def as_newcomer(page: Page, house: Furnished) -> Iterator[str]:
+    """Of an account in which nothing has happened yet, and of one without access."""
+    sign_in(page, house, house.empty)
+    for name in EMPTY:
+        page.goto(f"{house.base_url}/settings/{name}")
+        yield f"{name}-empty"
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, house, house.closed)
+    yield "no-access"
+
+
+def by_forms(page: Page, house: Furnished) -> Iterator[str]:
+    """Of the furnished account, which is signed in; what is made is taken away again."""
+    yield from _endpoint(page, house)
+    yield from _key(page, house)
+    page.goto(house.base_url + house.paths["bulk-retry"])
+    page.get_by_role("button", name="Count them").click()
+    page.get_by_role("button", name="Count again").wait_for()
+    yield "bulk-retry-counted"
+    page.goto(house.base_url + house.paths["doctor-of-delivery"])
+    page.get_by_label("Secret that your server uses").fill("whsec_" + "x" * 43 + "=")
+    page.get_by_role("button", name="Examine").click()
+    page.locator("#finding").wait_for()
+    yield "doctor-found"
+
+
+def _endpoint(page: Page, house: Furnished) -> Iterator[str]:
+    page.goto(house.base_url + house.paths["webhook-new"])
+    page.get_by_label("URL").fill("http://localhost:3000/hook")
+    page.locator("#url-check.fault").wait_for()
+    yield "webhook-new-checked"
+    page.get_by_role("button", name="Create endpoint").click()
+    page.locator("#url-fault").wait_for()
+    yield "webhook-new-refused"
+    page.get_by_label("URL").fill(RECEIVER)
+    page.get_by_role("button", name="Create endpoint").click()
+    page.locator("#secret").wait_for()
+    page.evaluate("document.querySelector('#secret').textContent = 'whsec_' + 'x'.repeat(43) + '='")
+    yield "webhook-secret"
+    page.get_by_role("link", name="I have stored it").click()
+    page.get_by_role("button", name="Send test event").click()
+    page.locator(".progress-line").wait_for()
+    yield "webhook-test-sent"
+    page.get_by_role("link", name="Delete endpoint").click()
+    page.get_by_label("to go on").fill("another.example.com")
+    page.get_by_role("button", name="Delete endpoint").click()
+    page.locator("#host-fault").wait_for()
+    yield "webhook-delete-refused"
+    page.get_by_label("to go on").fill("93.184.216.34")
+    page.get_by_role("button", name="Delete endpoint").click()
+    page.get_by_text("are deleted").wait_for()
+
+
+def _key(page: Page, house: Furnished) -> Iterator[str]:
+    page.goto(house.base_url + house.paths["keys"])
+    page.get_by_label("Name").fill("Build server")
+    page.get_by_role("button", name="Create key").click()
+    page.locator("#scopes-fault").wait_for()
+    yield "keys-refused"
+    page.get_by_label("projects:read").check()
+    page.get_by_role("button", name="Create key").click()
+    page.locator("#key").wait_for()
+    page.evaluate("document.querySelector('#key').textContent = 'cpk_' + 'x'.repeat(64)")
+    yield "key-created"
+    page.get_by_role("link", name="I have stored it").click()
+    page.get_by_role("button", name="Revoke Build server").first.click()
+    page.get_by_text("The key is revoked.").wait_for()
