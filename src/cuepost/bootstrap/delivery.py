@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import os
 import resource
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -15,14 +15,10 @@ from contextlib import (
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from uuid import UUID
 
 from cuepost import __version__
 from cuepost.adapters.guarded_transport import GuardedTransport, tls_context
 from cuepost.adapters.secret_box import RememberingBox
-from cuepost.adapters.storage.outbox import NoHandover
-from cuepost.adapters.storage.postgres import PostgresStore
-from cuepost.adapters.storage.postgres_wakeup import PostgresWakeup
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import system_jitter
 from cuepost.adapters.system_resolver import SystemResolver
@@ -32,7 +28,6 @@ from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.dispatcher import Capacity, Dispatcher
 from cuepost.engine.inbox_transport import InboxTransport
-from cuepost.ports.dispatch import Assignment
 from cuepost.ports.telemetry import Telemetry
 
 # With others at the same store, something may be due that nobody announced.
@@ -55,47 +50,16 @@ class NoOpenTelemetry(Exception):
         super().__init__(type(self).__doc__)
 
 
-class Everywhere:
-    """A dispatcher of this process, and word of further work to those of others."""
-
-    def __init__(self, dispatcher: Dispatcher, wakeup: PostgresWakeup) -> None:
-        self._dispatcher = dispatcher
-        self._wakeup = wakeup
-
-    def reserve(self, webhook_id: UUID) -> UUID | None:
-        return self._dispatcher.reserve(webhook_id)
-
-    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
-        self._dispatcher.take(worker, assignments)
-
-    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
-        self._dispatcher.give_back(webhook_ids)
-
-    def work_for(self, webhook_ids: Collection[UUID]) -> None:
-        self._dispatcher.work_for(webhook_ids)
-        self._wakeup.announce(webhook_ids)
-
-
-class Announcing(NoHandover):
-    """Of a process that sends nothing itself, but tells those that do."""
-
-    def __init__(self, wakeup: PostgresWakeup) -> None:
-        self._wakeup = wakeup
-
-    def work_for(self, webhook_ids: Collection[UUID]) -> None:
-        self._wakeup.announce(webhook_ids)
-
-
 @asynccontextmanager
 async def announcing(parts: Parts) -> AsyncIterator[None]:
     """For a process that only takes requests: those that send hear of new work at once."""
-    if not isinstance(parts.store, PostgresStore):
+    if isinstance(parts.store, SqliteStore):
         yield
         return
-    wakeup = PostgresWakeup(parts.store.driver_url, parts.ambient.clock)
-    parts.store.handover = Announcing(wakeup)
+    from cuepost.bootstrap.on_postgres import announce  # noqa: PLC0415  # as in parts.py
+
     async with asyncio.TaskGroup() as group:
-        talking = group.create_task(wakeup.run(lambda _: None))
+        talking = announce(parts, group)
         yield
         talking.cancel()
 
@@ -140,10 +104,9 @@ def _listen(
     if isinstance(parts.store, SqliteStore):
         parts.store.handover = dispatcher
         return None
-    assert isinstance(parts.store, PostgresStore)
-    wakeup = PostgresWakeup(parts.store.driver_url, parts.ambient.clock)
-    parts.store.handover = Everywhere(dispatcher, wakeup)
-    return group.create_task(wakeup.run(dispatcher.work_for))
+    from cuepost.bootstrap.on_postgres import listen  # noqa: PLC0415  # as in parts.py
+
+    return listen(parts, dispatcher, group)
 
 
 async def _take_over(parts: Parts) -> None:

@@ -6,15 +6,13 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from cuepost.adapters.argon2_passwords import Argon2Passwords
 from cuepost.adapters.master_key_file import read_or_make
 from cuepost.adapters.media.local import LocalMedia
-from cuepost.adapters.media.s3 import S3Media
 from cuepost.adapters.secret_box import AesGcmBox
-from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
 from cuepost.adapters.system_resolver import SystemResolver
@@ -23,6 +21,9 @@ from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.ports.media import Media
 from cuepost.ports.store import Store
 from cuepost.settings import Settings
+
+if TYPE_CHECKING:
+    from cuepost.adapters.storage.postgres import PostgresStore
 
 MASTER_KEY_FILE = "master.key"
 SQLITE_HEADER = b"SQLite format 3\0"
@@ -65,8 +66,7 @@ async def opened_store(
         store = SqliteStore(_usable_file(settings, settings.database_url.path), clock)
         opening = store.open()
     else:
-        # The driver has a name of its own for this option.
-        store = PostgresStore(settings.database_url.url.replace("?sslmode=", "?ssl="))
+        store = _postgres_store(settings)
         opening = store.migrate(clock.now()) if migrating else store.open(clock.now())
     try:
         await opening
@@ -75,10 +75,20 @@ async def opened_store(
         await store.close()
 
 
+def _postgres_store(settings: Settings) -> "PostgresStore":
+    """Its driver takes a while to load, and an embedded store has no use for it."""
+    from cuepost.adapters.storage.postgres import PostgresStore  # noqa: PLC0415  # see above
+
+    # The driver has a name of its own for this option.
+    return PostgresStore(settings.database_url.url.replace("?sslmode=", "?ssl="))
+
+
 @contextmanager
 def _media(settings: Settings, master_keys: tuple[bytes, ...]) -> Iterator[Media]:
     place = urlsplit(settings.media_url)
     if place.scheme == "s3":
+        from cuepost.adapters.media.s3 import S3Media  # noqa: PLC0415  # as PostgreSQL's driver
+
         s3 = S3Media.of(
             place.netloc,
             place.path.strip("/"),

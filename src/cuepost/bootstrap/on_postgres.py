@@ -1,0 +1,62 @@
+"""What only a service on PostgreSQL needs; an embedded store is served without loading it."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from uuid import UUID
+
+from cuepost.adapters.storage.outbox import NoHandover
+from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.postgres_wakeup import PostgresWakeup
+from cuepost.bootstrap.parts import Parts
+from cuepost.engine.dispatcher import Dispatcher
+from cuepost.ports.dispatch import Assignment
+
+
+class Everywhere:
+    """A dispatcher of this process, and word of further work to those of others."""
+
+    def __init__(self, dispatcher: Dispatcher, wakeup: PostgresWakeup) -> None:
+        self._dispatcher = dispatcher
+        self._wakeup = wakeup
+
+    def reserve(self, webhook_id: UUID) -> UUID | None:
+        return self._dispatcher.reserve(webhook_id)
+
+    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
+        self._dispatcher.take(worker, assignments)
+
+    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
+        self._dispatcher.give_back(webhook_ids)
+
+    def work_for(self, webhook_ids: Collection[UUID]) -> None:
+        self._dispatcher.work_for(webhook_ids)
+        self._wakeup.announce(webhook_ids)
+
+
+class Announcing(NoHandover):
+    """Of a process that sends nothing itself, but tells those that do."""
+
+    def __init__(self, wakeup: PostgresWakeup) -> None:
+        self._wakeup = wakeup
+
+    def work_for(self, webhook_ids: Collection[UUID]) -> None:
+        self._wakeup.announce(webhook_ids)
+
+
+def announce(parts: Parts, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
+    """This process takes requests alone, and tells the others of what it has for them."""
+    store, wakeup = _connected(parts)
+    store.handover = Announcing(wakeup)
+    return group.create_task(wakeup.run(lambda _: None))
+
+
+def listen(parts: Parts, dispatcher: Dispatcher, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
+    """This process sends, what it has itself and what others tell it of."""
+    store, wakeup = _connected(parts)
+    store.handover = Everywhere(dispatcher, wakeup)
+    return group.create_task(wakeup.run(dispatcher.work_for))
+
+
+def _connected(parts: Parts) -> tuple[PostgresStore, PostgresWakeup]:
+    assert isinstance(parts.store, PostgresStore)
+    return parts.store, PostgresWakeup(parts.store.driver_url, parts.ambient.clock)
