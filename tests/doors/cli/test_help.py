@@ -85,18 +85,37 @@ def test_the_version_is_printed() -> None:
     assert run({}, "--version").stdout == f"cuepost {cuepost.__version__}\n"
 
 
-def test_a_shell_can_complete_commands(tmp_path: Path) -> None:
+def completed(words: str) -> str:
     environ = environment({}) | {
         "_CUEPOST_COMPLETE": "bash_complete",
-        "COMP_WORDS": "cuepost keys r",
-        "COMP_CWORD": "2",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
     }
+    return subprocess.run(
+        command(), env=environ, capture_output=True, text=True, timeout=30, check=True
+    ).stdout
 
-    completed = subprocess.run(
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("cuepost keys r", ["revoke"]),
+        ("cuepost deliveries t", ["tail"]),
+        ("cuepost trigger project.c", ["project.completed", "project.cancelled"]),
+        ("cuepost listen 3000 --events project.f", ["project.failed"]),
+    ],
+)
+def test_a_shell_can_complete_commands_and_what_they_take(words: str, offered: list[str]) -> None:
+    assert completed(words) == "".join(f"plain,{each}\n" for each in offered)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_is_told_how_to_complete(shell: str) -> None:
+    environ = environment({}) | {"_CUEPOST_COMPLETE": f"{shell}_source"}
+    told = subprocess.run(
         command(), env=environ, capture_output=True, text=True, timeout=30, check=True
     )
-
-    assert completed.stdout == "plain,revoke\n"
+    assert f"_CUEPOST_COMPLETE={shell}_complete" in told.stdout
 
 
 @contextmanager
