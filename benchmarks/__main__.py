@@ -23,7 +23,7 @@ from benchmarks import (
     pages,
     workers,
 )
-from benchmarks.figures import Comparison, Figure, NotRun, attempted
+from benchmarks.figures import Figure, NotRun, attempted
 from benchmarks.peers import scenario as peers
 from benchmarks.report import Report, markdown
 from benchmarks.sizes import FULL, SMALL, Sizes
@@ -31,16 +31,8 @@ from benchmarks.sizes import FULL, SMALL, Sizes
 
 def _pages(sizes: Sizes) -> Iterator[Figure]:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        for each in runner.run(_compared_pages(sizes)):
+        for each in runner.run(pages.compare(sizes.page_rows)):
             yield Figure.of(f"pages.{each.name}", each)
-
-
-async def _compared_pages(sizes: Sizes) -> list[Comparison]:
-    if sizes.page_rows is None:
-        return await pages.compare()
-    few, many = [await pages.measured(rows) for rows in sizes.page_rows]
-    beside = f"{sizes.page_rows[0]:,} deliveries"
-    return [Comparison(f"{name}, p95", "ms", many[name], beside, few[name]) for name in many]
 
 
 SCENARIOS: dict[str, Callable[[Sizes], Iterator[Figure | NotRun]]] = {

@@ -24,10 +24,7 @@ class Downloads:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`rounds` is how often a rate is taken; the median counts, and the range stands beside it.
-
-    Without `page_rows` the pages are measured as their own file says.
-    """
+    """`rounds` is how often a rate is taken; the median counts, and the range stands beside it."""
 
     deliveries: int = 20_000
     singles: int = 10_000
@@ -49,7 +46,7 @@ class Sizes:
     watched_seconds: float = 20.0
     peer_deliveries: int = 5_000
     peer_rounds: int = 3
-    page_rows: tuple[int, int] | None = None
+    page_rows: int = 1_000_000
     fairness: Fairness = field(default_factory=Fairness)
     downloads: Downloads = field(default_factory=Downloads)
 
@@ -76,7 +73,7 @@ SMALL = Sizes(
     watched_seconds=1.0,
     peer_deliveries=60,
     peer_rounds=1,
-    page_rows=(1_000, 3_000),
+    page_rows=3_000,
     fairness=Fairness(healthy=5, backlog=200, rate=50, seconds=1, rounds=1),
     downloads=Downloads(downloads=4, rounds=1, calls=100),
 )
