@@ -3,11 +3,12 @@
 import os
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 
 from cuepost.adapters.system_clock import SystemClock, system_entropy
 from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.doors.cli import cli
-from cuepost.doors.cli.house import House, T, Work
+from cuepost.doors.cli.house import BackedUp, House, Progress, T, Work
 
 
 class HouseOnDemand:
@@ -24,6 +25,9 @@ class HouseOnDemand:
 
     def migrate(self) -> None:
         self._house.migrate()
+
+    def back_up(self, file: Path, progress: Progress) -> BackedUp:
+        return self._house.back_up(file, progress)
 
     def serve(self, greet: Work[None], *, sending: bool) -> None:
         self._house.serve(greet, sending=sending)
@@ -44,4 +48,5 @@ class HouseOnDemand:
 def main() -> None:
     # Whatever is written, the store above all, is for its owner alone.
     os.umask(0o077)
-    cli.main(prog_name="cuepost", obj=HouseOnDemand())
+    house: House = HouseOnDemand()
+    cli.main(prog_name="cuepost", obj=house)

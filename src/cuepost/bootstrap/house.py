@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import uvloop
@@ -13,21 +14,27 @@ import uvloop
 from cuepost.adapters.master_key_file import BadKeyFile
 from cuepost.adapters.secret_box import CannotOpen
 from cuepost.adapters.storage.schema import WrongSchema
+from cuepost.adapters.storage.sqlite_backup import CannotBackUp, back_up
 from cuepost.adapters.system_clock import SystemClock, system_entropy
 from cuepost.bootstrap.delivery import AlreadyServed, NoOpenTelemetry
 from cuepost.bootstrap.mcp_client import speak_mcp
-from cuepost.bootstrap.parts import NoStore, opened_store, running
+from cuepost.bootstrap.parts import MASTER_KEY_FILE, NoStore, opened_store, running
 from cuepost.bootstrap.server import CannotListen, OneProcessOnly, serve, work
-from cuepost.doors.cli.house import CannotRun, Opened, Unusable, Work
+from cuepost.doors.cli.house import BackedUp, CannotRun, Opened, Progress, Unusable, Work
 from cuepost.ports.store import Contention, StoreUnavailable
 from cuepost.settings import BadSettings, Settings, load
 
 T = TypeVar("T")
 
 
+NOT_EMBEDDED = (
+    "This store is in PostgreSQL, which has a tool of its own: run pg_dump on the database "
+    "that CUEPOST_DATABASE_URL names, and keep CUEPOST_MASTER_KEY with what it writes."
+)
 OPERATORS_MATTERS = (
     AlreadyServed,
     BadKeyFile,
+    CannotBackUp,
     CannotListen,
     CannotOpen,
     NoOpenTelemetry,
@@ -57,6 +64,18 @@ class RealHouse:
                 pass
 
         _run(do())
+
+    def back_up(self, file: Path, progress: Progress) -> BackedUp:
+        async def do() -> BackedUp:
+            settings = load(self.environ)
+            store = settings.database_url.path
+            if store is None:
+                raise CannotRun(NOT_EMBEDDED)
+            size = await back_up(store, file, SystemClock(), progress)
+            key_file = None if settings.master_key else settings.data_dir / MASTER_KEY_FILE
+            return BackedUp(file, size, key_file, settings.media_url)
+
+        return _run(do())
 
     def serve(self, greet: Work[None], *, sending: bool) -> None:
         async def do() -> None:

@@ -46,6 +46,7 @@ def test_the_commands_of_the_contract_are_there() -> None:
         ("keys", "revoke"),
         ("media",),
         ("media", "put"),
+        ("backup",),
         ("migrate",),
         ("erase-account",),
         ("listen",),

@@ -6,6 +6,7 @@ import click
 
 import cuepost
 from cuepost.doors.cli.accounts import accounts
+from cuepost.doors.cli.backup import backup
 from cuepost.doors.cli.deliveries import deliveries
 from cuepost.doors.cli.demo import demo
 from cuepost.doors.cli.groups import InOrder
@@ -47,7 +48,10 @@ def cli(ctx: click.Context) -> None:
         ctx.color = False
 
 
-OPERATORS = (serve, api, worker, demo, setup, accounts, keys, media, migrate, erase_account)
+OPERATORS = (
+    *(serve, api, worker, demo, setup, accounts, keys, media),
+    *(backup, migrate, erase_account),
+)
 DEVELOPERS = (listen, trigger, deliveries, verify, receiver, mcp)
 
 for command in OPERATORS + DEVELOPERS:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import click
@@ -26,6 +27,21 @@ class Opened:
 
 
 Work = Callable[[Opened], Awaitable[T]]
+# Told how much is done, of how much.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """A copy of the store, and what has to be kept beside it.
+
+    `master_key_file` is None where the key is a setting.
+    """
+
+    file: Path
+    size_bytes: int
+    master_key_file: Path | None
+    media_url: str
 
 
 class House(Protocol):
@@ -36,6 +52,10 @@ class House(Protocol):
         ...
 
     def migrate(self) -> None: ...
+
+    def back_up(self, file: Path, progress: Progress) -> BackedUp:
+        """Copy the embedded store to a new file, whoever writes to it meanwhile."""
+        ...
 
     def serve(self, greet: Work[None], *, sending: bool) -> None:
         """Serve until a signal says stop; `greet` is called once connections are accepted."""

@@ -1,0 +1,107 @@
+"""A copy is taken of a busy embedded store, and another service carries on with it."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.tables import queue
+from tests.e2e.story import WELL, health
+from tests.faults.world import World, repeated, world
+from tests.support.service_process import Ended, ServiceProcess, free_port, run
+from tests.support.store_rows import AnyStore, rows
+
+EVENTS = 15
+STORE = "cuepost.sqlite3"
+
+
+def test_a_copy_of_a_busy_store_is_carried_on_with_elsewhere(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.sqlite3"
+    with world({"DATA_DIR": str(tmp_path / "data")}) as it:
+        with ServiceProcess(it.settings) as service, it.load() as load:
+            load.wait_for(EVENTS)
+            it.receiver.hold()
+            load.wait_for(EVENTS)
+            promised = set(load.acknowledged)
+            backed_up = run(it.settings, "backup", str(copy), "--json")
+            load.wait_for(EVENTS)
+            it.receiver.release()
+            load.stop()
+            it.wait_until_settled()
+            assert service.stop() == Ended(0, "")
+        assert (backed_up.returncode, backed_up.stderr) == (0, "")
+        assert json.loads(backed_up.stdout)["sizeBytes"] == copy.stat().st_size
+        it.require_nothing_lost(load)
+
+        assert events_in(copy) >= promised
+        assert events_in(copy) < load.acknowledged
+        carry_on(restored(it, copy, tmp_path / "restored"), len(load.acknowledged) + EVENTS)
+
+
+def restored(it: World, copy: Path, folder: Path) -> World:
+    folder.mkdir()
+    shutil.copy(copy, folder / STORE)
+    settings = it.settings | {"DATA_DIR": str(folder), "PORT": str(free_port())}
+    visitor = replace(it.visitor, base_url=f"http://127.0.0.1:{settings['PORT']}")
+    return replace(it, settings=settings, visitor=visitor)
+
+
+def carry_on(it: World, events: int) -> None:
+    """What waited when the copy was taken is sent, although some of it was sent since."""
+    waiting = it.ask(queued)
+    with ServiceProcess(it.settings) as service:
+        assert health(it.visitor.base_url) == WELL
+        it.wait_until_settled()
+        with it.load() as load:
+            load.wait_for(events)
+            load.stop()
+            it.wait_until_settled()
+        assert service.stop() == Ended(0, "")
+    history = it.history(load)
+    assert history.broken_promises() == []
+    assert waiting
+    assert repeated(history) == waiting
+
+
+async def queued(store: AnyStore) -> set[str]:
+    return {str(row.delivery_id) for row in await rows(store, sa.select(queue.c.delivery_id))}
+
+
+def events_in(copy: Path) -> set[str]:
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return {str(UUID(bytes=row[0])) for row in connection.execute("SELECT id FROM events")}
+
+
+def test_a_copy_is_of_use_only_with_its_master_key(tmp_path: Path) -> None:
+    settings = {"DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port())}
+    with world(settings) as it:
+        key_in_a_file = {name: value for name, value in it.settings.items() if name != "MASTER_KEY"}
+        with ServiceProcess(key_in_a_file):
+            it.visitor.post("/v1/webhooks", {"url": it.receiver.url("/hook")})
+            said = run(key_in_a_file, "backup", str(tmp_path / "copy.sqlite3"))
+        assert said.returncode == 0
+        key = tmp_path / "data" / "master.key"
+        assert f"Master key  {key}\n" in said.stdout
+
+        there = restored(it, tmp_path / "copy.sqlite3", tmp_path / "restored").settings
+        alone = serve_once(there | {"MASTER_KEY": "BBBB" * 10 + "BBA="})
+        assert alone == (
+            1,
+            "Error: None of the master keys opens this value; was CUEPOST_MASTER_KEY changed?\n",
+        )
+        shutil.copy2(key, tmp_path / "restored")
+        del there["MASTER_KEY"]
+        with ServiceProcess(there) as service:
+            assert service.stop() == Ended(0, "")
+
+
+def serve_once(settings: Mapping[str, str]) -> tuple[int, str]:
+    ended = run(settings, "serve")
+    return ended.returncode, ended.stderr
