@@ -1,0 +1,56 @@
+"""Keys, secrets and sealed values of an earlier release, pinned.
+
+Whoever changes how they are made or read has to go on reading these.
+"""
+
+from uuid import UUID
+
+MASTER_KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+API_KEY = "cpk_01990000000070008000000000000021AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE"
+SERVICE_KEY = "cpk_01990000000070008000000000000022AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI"
+REVOKED_KEY = "cpk_01990000000070008000000000000023AwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwM"
+SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+PREVIOUS_SECRET = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8="
+SESSION_COOKIE = "CQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQk"
+IDEMPOTENCY_KEY, REPORT_ID = "from-before", "report-from-before"
+INBOX_TOKEN = "0" * 32
+INBOX_BODY = b'{"id":"from before"}'
+
+SEALED = {
+    "current": (
+        "6ba61edc0101010101010101010101017541c1697e8c7efa6abfee8db7227266ac74fe481bf3232117ac0bab"
+        "e3f2b9f370b73ce952cff8080f0b857bf653c480"
+    ),
+    "previous": (
+        "6ba61edc02020202020202020202020264d92ece1c56e402acd5f05486d5faf5da492738bc1c1bf9793885c2"
+        "71c7e090a448ec2a215b07a3cb1a28b877c5ec7a"
+    ),
+    "idle": (
+        "6ba61edc03030303030303030303030398323627ce033a972f3e1f1da12ac816afbb8c1d2a10c768b5bba6e4"
+        "c3e9c01d5ac0b38dcc831a2d8ce726a596931ecb"
+    ),
+    "answer": (
+        "6ba61edc040404040404040404040404decca987280a43ab9332ad600b85984bc5250f5692e4a60e48aa3c00"
+        "cf67b81e5b4d592e6dd769ee6f722c7cdded7ec47a74faf21982e1ad659cc5cde23acf7bfde0c0dcf774cdc5"
+        "d321096911f7444c73e3084759f1a354b1ea245dafb98f484e7c1c32cd9265642304af76692c10c68639941b"
+        "c97fdc292bc8fe1951ab7cb55218c2db39bb42993f86d78ab2a85fffcf1ba3757715"
+    ),
+}
+DIGESTS = {
+    API_KEY: "8f73bd804504de6c095a06fba4de22268cb8232a46ba8ec60b22ba88390b34bc",
+    SERVICE_KEY: "3ecb62cced49680ad6f8a62ece2e2498da23e20dce7bd62f38c4b41d4d7e33cd",
+    REVOKED_KEY: "adb23dbb66adb35f94f3465026896adf755785bfe4f1c3833b7c1794f71b1404",
+    SESSION_COOKIE: "83cd213e468a2fbadb529623d69bd3683afb8f13a1f0abc3167d346bde303719",
+    IDEMPOTENCY_KEY: "7f9e1ed1b868b78c784fba0962132fac2a19325a2fd8a4933324da0ee5242e3b",
+}
+SCOPES = "projects:read projects:write webhooks:manage webhooks:read"
+PASSWORD_HASH = (
+    "$argon2id$v=19$m=8,t=1,p=1$BtiomAsZ2iFZ50/O/ocvKQ$jnhl6hSFZ0W7iGG+rLMNpsXkhqHp/3Mrncdmnpf2o8o"
+)
+
+
+def fixed(number: int) -> UUID:
+    return UUID(int=0x0199_0000_0000_7000_8000_0000_0000_0000 | number)
+
+
+ACCOUNT, ENDPOINT, DISABLED, PROJECT, USER = map(fixed, (0x1, 0x11, 0x12, 0x31, 0x41))
