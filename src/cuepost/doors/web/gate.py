@@ -142,7 +142,7 @@ def _to_sign_in(visit: Visit) -> Response:
     if visit.is_fragment:
         # A redirect would be followed, and the sign-in drawn into the middle of the page.
         return Response(headers={"hx-redirect": f"{visit.house.root}/sign-in"})
-    url = visit.request.url
-    wanted = url.path.removeprefix(visit.house.root) + (f"?{url.query}" if url.query else "")
+    query = visit.request.scope["query_string"].decode("latin-1")
+    wanted = visit.path + (f"?{query}" if query else "")
     path = f"/sign-in?next={quote(wanted)}" if visit.request.method == "GET" else "/sign-in"
     return visit.go(path)

@@ -60,6 +60,12 @@ class Visit:
         return self.request.client.host if self.request.client else None
 
     @property
+    def path(self) -> str:
+        """As the pages know it. Of the URL as a whole nothing is known: any bytes can be in it."""
+        path: str = self.request.scope["path"]
+        return path.removeprefix(self.house.root)
+
+    @property
     def is_fragment(self) -> bool:
         return self.request.headers.get("hx-request") == "true"
 
@@ -87,7 +93,7 @@ class Visit:
         standing = {
             "root": self.house.root,
             "base_url": self.house.base_url,
-            "path": self.request.url.path.removeprefix(self.house.root),
+            "path": self.path,
             "visitor": self.visitor,
             "token": form_token(self.cookie),
             "note": NOTES.get(self.query("note")),

@@ -1,0 +1,32 @@
+"""A whole service on an embedded store, with every door open."""
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.testing import VirtualClock
+from tests.fuzz.house import House, opened
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fuzz") / "cuepost.db"
+
+    async def make() -> None:
+        store = SqliteStore(path, VirtualClock())
+        await store.open()
+        await store.close()
+
+    asyncio.run(make())
+    return path
+
+
+@pytest.fixture
+def house(empty_store: Path, tmp_path: Path) -> Iterator[House]:
+    shutil.copyfile(empty_store, tmp_path / "cuepost.db")
+    with opened(tmp_path / "cuepost.db") as house:
+        yield house

@@ -1,0 +1,176 @@
+"""All doors of a service in process, spoken to in raw bytes as a server would pass them on."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from starlette.types import ASGIApp, Message, Scope
+
+from cuepost.adapters.argon2_passwords import Argon2Passwords
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.application.service import Ambient, Rules, assemble
+from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES
+from cuepost.doors.mcp.door import McpDoor, PlainSettings
+from cuepost.doors.mcp.gate import own_hosts
+from cuepost.doors.media.app import media_routes
+from cuepost.doors.rest.app import create_app
+from cuepost.doors.rest.open_pages import HealthChecks
+from cuepost.doors.web.app import create_pages
+from cuepost.doors.web.protection import form_token
+from cuepost.testing import RepeatableEntropy, VirtualClock
+from tests.application.world import (
+    BASE_URL,
+    OPERATOR,
+    POLICY,
+    World,
+    local_media,
+    opened_world,
+)
+from tests.doors.rest.client import Api
+from tests.doors.web.guest import CHEAP
+
+PLENTY = 1_000_000_000
+LIMIT_SECONDS = 10
+RULES = Rules(
+    BASE_URL,
+    POLICY,
+    endpoint_limit=PLENTY,
+    requests_per_minute=PLENTY,
+    service_requests_per_minute=PLENTY,
+)
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True)
+class House:
+    """`ids` are of things that exist; `cookie` is somebody's who is signed in."""
+
+    app: ASGIApp
+    account_key: str
+    service_key: str
+    ids: dict[str, str]
+    cookie: str
+    media_link: str
+    portal: BlockingPortal
+
+    @property
+    def form_token(self) -> str:
+        return form_token(self.cookie)
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: bytes = b"",
+        headers: Headers = (),
+        body: bytes = b"",
+    ) -> tuple[int, bytes]:
+        """Status and body of the one answer that comes, in time."""
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "https",
+            "path": path,
+            "raw_path": path.encode("utf-8", "replace"),
+            "query_string": query,
+            "root_path": "",
+            "headers": list(headers),
+            "client": ("192.0.2.7", 4711),
+            "server": ("cuepost.example.com", 443),
+        }
+        sent = self.portal.call(_asked, self.app, scope, body)
+        [start] = [each for each in sent if each["type"] == "http.response.start"]
+        return start["status"], b"".join(each.get("body", b"") for each in sent)
+
+
+async def _asked(app: ASGIApp, scope: Scope, body: bytes) -> list[Message]:
+    sent: list[Message] = []
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return left.pop() if left else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async with asyncio.timeout(LIMIT_SECONDS):
+        await app(scope, receive, send)
+    return sent
+
+
+@contextmanager
+def opened(store: Path) -> Iterator[House]:
+    """In a loop of its own, so that the examples need not know of it."""
+    with (
+        start_blocking_portal("asyncio", {"use_uvloop": True}) as portal,
+        portal.wrap_async_context_manager(_opened(store, portal)) as house,
+    ):
+        yield house
+
+
+@asynccontextmanager
+async def _opened(path: Path, portal: BlockingPortal) -> AsyncIterator[House]:
+    clock = VirtualClock()
+    store = SqliteStore(path, clock)
+    await store.open()
+    world = await opened_world(store, clock, local_media(path.with_name("media")))
+    ambient = Ambient(
+        clock, world.ids, RepeatableEntropy("fuzz"), world.box, Argon2Passwords(CHEAP)
+    )
+    service = assemble(store, ambient, RULES, world.media)
+    world = replace(world, service=service)
+    assert service.downloads is not None
+    door = McpDoor(
+        service, PlainSettings(BASE_URL), BASE_URL, own_hosts(BASE_URL, "127.0.0.1", 8000)
+    )
+    app = create_app(
+        service,
+        base_url=BASE_URL,
+        health=HealthChecks(store.check),
+        further_routes=[
+            *media_routes(service.downloads),
+            *create_pages(service, base_url=BASE_URL, is_stopping=lambda: True),
+            *door.routes(),
+        ],
+    )
+    async with door.running():
+        yield await _furnished(world, app, portal)
+    await store.close()
+
+
+async def _furnished(world: World, app: ASGIApp, portal: BlockingPortal) -> House:
+    keys = Api(world, None, "", "")  # type: ignore[arg-type]  # only keys are made with it
+    service = world.service
+    endpoint = (await world.endpoint()).view.endpoint
+    project = await world.project()
+    artifact = await service.media.put(
+        project.id, BytesIO(b"film" * 99), 396, kind="video", name="a.mp4", content_type="video/mp4"
+    )
+    await world.report(world.milestone(project, artifacts=(artifact,)))
+    [delivery] = await world.deliveries()
+    result = await world.see(service.results.get, world.owner, project.id)
+    link = await world.do(service.sign_in.make_link, OPERATOR, world.account.id)
+    token = link.url.rpartition("/")[2]
+    session = await world.do(service.sign_in.by_link, token, None)
+    return House(
+        app,
+        await keys.new_key(ACCOUNT_SCOPES),
+        await keys.new_key(SERVICE_SCOPES),
+        {
+            "webhookId": str(endpoint.id),
+            "projectId": str(project.id),
+            "deliveryId": str(delivery.id),
+            "eventId": str(delivery.event_id),
+        },
+        session.token,
+        result.links[0].url.removeprefix(BASE_URL),
+        portal,
+    )

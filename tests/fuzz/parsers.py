@@ -1,0 +1,254 @@
+"""Every parser that meets the outside, with what it is given and how alone it may refuse."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import starmap
+from typing import Any
+from uuid import UUID
+
+from hypothesis import strategies as st
+from msgspec import inspect
+from starlette.requests import Request
+from starlette.types import Message
+
+from cuepost.adapters.answer_reader import AnswerReader, BadAnswer
+from cuepost.adapters.media.link_tokens import LinkTokens
+from cuepost.domain.access import key_id_in
+from cuepost.domain.artifact import is_media_key
+from cuepost.domain.egress_policy import EgressPolicy, parse_networks, parse_ports
+from cuepost.domain.errors import Invalid
+from cuepost.domain.host_name import normalise_host_name
+from cuepost.domain.inbox import token_behind
+from cuepost.domain.person import checked_email, checked_password, pass_digest
+from cuepost.domain.receiver_url import parse_receiver_url
+from cuepost.domain.signing import SigningSecret
+from cuepost.domain.url_fault import ReceiverUrlRefused
+from cuepost.doors.mcp.calls import _arguments
+from cuepost.doors.mcp.table import TOOLS
+from cuepost.doors.mcp.tool import Tool
+from cuepost.doors.media.conditions import Validators, part, refusal
+from cuepost.doors.rest.bodies import read_body, require_json
+from cuepost.doors.rest.inputs import BodyReader, read_query
+from cuepost.doors.rest.operation import Operation
+from cuepost.doors.rest.problems import Rejected
+from cuepost.doors.rest.table import OPERATIONS
+from cuepost.doors.web.forms import BadForm, read_form
+from cuepost.doors.web.protection import carries_token, form_token
+from cuepost.doors.wire_models.paging import cursor_of, id_in
+from cuepost.ports.media import Grant
+from cuepost.settings import VARIABLES, BadSettings, load
+from cuepost_receiver import VerificationFailed, verify
+from cuepost_receiver.doctor import diagnose, read_headers
+from cuepost_receiver.event import read_event
+from cuepost_receiver.results.links import read_result
+from cuepost_receiver.results.places import place_of, within
+from cuepost_receiver.results.problems import ResultFailed
+from cuepost_receiver.results.transfer import next_url
+from cuepost_receiver.signing_key import key_of
+from tests.adapters.test_answer_properties import ANSWERS, exchanged
+from tests.fuzz.wild import anything, blobs, documents, near, texts, visible
+
+SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+TOKEN = "cpk_01990000000070008000000000000021AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE"
+INBOX = "https://cuepost.example.com/inbox/"
+LINKS = LinkTokens([bytes(32), bytes([1]) * 32])
+EPOCH = datetime(2026, 1, 2, tzinfo=UTC)
+LINK = LINKS.write(Grant(UUID(int=7), UUID(int=8), bytes(16), EPOCH))
+URLS = (
+    *("https://hooks.example.com/cue?a=b", "https://bücher.example.com:443/", INBOX + "A" * 32),
+    *("http://127.0.0.1:8000/x", "https://[2606:4700::1111]/", "https://xn--bcher-kva.example"),
+)
+POLICIES = (
+    EgressPolicy(inbox_prefix=INBOX),
+    EgressPolicy(parse_networks("0.0.0.0/0,::/0"), parse_ports("1-65535"), allow_http=True),
+)
+FILE = Validators('"v1"', EPOCH, EPOCH)
+CONDITIONS = ("range", "if-range", "if-match", "if-none-match", "if-modified-since")
+SIGNED = {
+    "webhook-id": "0198c0de-9c4e-7d21-8a1b-3f6a5b7c8d90",
+    "webhook-timestamp": "1767323045",
+    "webhook-signature": "v1," + b64encode(bytes(32)).decode(),
+}
+EVENT = (
+    '{"id":"0198c0de","type":"project.completed","createdAt":"2026-01-02T03:04:05.678Z",'
+    '"data":{"projectId":"1","status":"completed"}}'
+)
+LINKED = {
+    "projectId": "1",
+    "status": "completed",
+    "stage": "export",
+    "accessExpiresAt": "2026-01-02T03:04:05Z",
+    "links": [{"kind": "video", "name": "../a", "url": "https://x.example/", "sizeBytes": 1}],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """It returns, or raises one of its `refusals`; nothing else, whatever comes."""
+
+    name: str
+    inputs: st.SearchStrategy[Any]
+    read: Callable[[Any], object]
+    refusals: tuple[type[Exception], ...] = ()
+
+
+def fed(parts: list[bytes]) -> AnswerReader:
+    reader = AnswerReader()
+    for piece in parts:
+        if piece and not reader.over:
+            reader.feed(memoryview(piece))
+    reader.connection_ended()
+    return reader
+
+
+def sent_form(body: bytes) -> object:
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return asyncio.run(read_form(Request({"type": "http", "headers": []}, receive)))
+
+
+def sent_body(headers: dict[str, str]) -> object:
+    raw = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    require_json(raw)
+    return asyncio.run(read_body(raw, receive, 100))
+
+
+def setting(name: str) -> Parser:
+    known = VARIABLES[name]
+    seeds = filter(None, (known.default, "https://a.example", "1", "s3://bucket/a", "10.0.0.0/8"))
+    more = ("postgresql://u:p@h:5432/d?sslmode=require", "sqlite:///./x", b64encode(bytes(32)))
+    written = (*seeds, *(each if isinstance(each, str) else each.decode() for each in more))
+    # The environment cannot hold the byte zero.
+    inputs = texts(*written).filter(lambda text: "\x00" not in text)
+    return Parser(name, inputs, lambda text: load({name: text}), (BadSettings,))
+
+
+def body(operation: Operation) -> Parser:
+    reader = BodyReader(operation.body)
+    inputs = documents(operation.body)
+    return Parser(f"body of {operation.name}", inputs, reader.read, (Invalid, Rejected))
+
+
+def query(operation: Operation) -> Parser:
+    names = [each.encode_name for each in inspect.type_info(operation.query).fields] or ["limit"]  # type: ignore[attr-defined]  # it is a struct
+    inputs = blobs(*(f"{name}=1&cursor={cursor_of(UUID(int=1))}" for name in names))
+    return Parser(
+        f"query of {operation.name}",
+        inputs,
+        lambda raw: read_query(raw, operation.query),
+        (Invalid,),
+    )
+
+
+def arguments(tool: Tool) -> Parser:
+    inputs = near(inspect.type_info(tool.arguments)) | anything
+    return Parser(f"arguments of {tool.name}", inputs, lambda it: _arguments(tool, it), (Invalid,))
+
+
+def receiver_url(text: str) -> None:
+    for policy in POLICIES:
+        try:
+            found = parse_receiver_url(text, policy)
+        except ReceiverUrlRefused:
+            continue
+        assert found.text.isascii()
+
+
+headers = st.dictionaries(st.sampled_from(list(SIGNED)), visible(*SIGNED.values()), max_size=3)
+PARSERS = (
+    Parser("receiver URL", texts(*URLS), receiver_url),
+    Parser(
+        "host name",
+        texts("hooks.example.com", "bücher.example", "xn--bcher-kva", "1.2.3.4"),
+        normalise_host_name,
+        (ReceiverUrlRefused,),
+    ),
+    Parser("networks", texts("10.0.0.0/8,fd00::/8"), parse_networks, (ValueError,)),
+    Parser("ports", texts("443,8000-8999"), parse_ports, (ValueError,)),
+    Parser("HTTP answer", st.lists(ANSWERS | st.binary(max_size=40)), fed, (BadAnswer,)),
+    Parser("connection", ANSWERS, lambda raw: exchanged(raw, [3, 17, 40], None)),
+    Parser("API key", texts(TOKEN), key_id_in),
+    Parser("cursor", texts(cursor_of(UUID(int=5))), id_in, (Invalid,)),
+    Parser("media link", texts(LINK), LINKS.read),
+    Parser("media key", texts("exports/1/trailer.mp4"), is_media_key),
+    Parser("inbox address", texts(INBOX + "A" * 32), lambda text: token_behind(text, INBOX)),
+    Parser("session cookie", texts("CQkJ"), pass_digest),
+    Parser(
+        "form token",
+        st.tuples(texts(form_token("CQkJ")), texts("CQkJ") | st.none()).map(
+            lambda pair: tuple(each and each.encode("utf-8", "replace").decode() for each in pair)
+        ),
+        lambda pair: carries_token(*pair),
+    ),
+    Parser("form", blobs("_token=a&url=https%3A%2F%2Fa.example&events=b"), sent_form, (BadForm,)),
+    Parser("e-mail", texts("ada@example.com"), checked_email, (Invalid,)),
+    Parser("password", texts("correct horse battery"), checked_password, (Invalid,)),
+    Parser(
+        "conditions",
+        st.dictionaries(
+            st.sampled_from(CONDITIONS),
+            visible("bytes=0-5", '"v1", W/"v2"', "Fri, 02 Jan 2026 00:00:00 GMT", "bytes=-9", "*"),
+        ),
+        lambda given: (part(given, 1024, FILE), refusal(given, FILE)),
+    ),
+    Parser(
+        "media type and length",
+        st.fixed_dictionaries(
+            {"content-type": visible("application/json; charset=utf-8")},
+            optional={"content-length": visible("2"), "content-encoding": visible("identity")},
+        ),
+        sent_body,
+        (Rejected,),
+    ),
+    Parser("signing secret", texts(SECRET), SigningSecret.parse, (ValueError,)),
+    Parser("signing secret of the kit", texts(SECRET), key_of, (ValueError,)),
+    Parser(
+        "signature",
+        st.tuples(blobs(EVENT), headers | anything, texts(SECRET) | anything),
+        lambda given: verify(*given),
+        (VerificationFailed,),
+    ),
+    Parser("event", blobs(EVENT), read_event, (VerificationFailed,)),
+    Parser(
+        "pasted headers",
+        texts("\r\n".join(starmap("{}: {}".format, SIGNED.items())), '{"webhook-id": "1"}'),
+        read_headers,
+    ),
+    Parser(
+        "doctor",
+        st.tuples(headers | texts("webhook-id: 1"), blobs(EVENT), texts(SECRET)),
+        lambda given: diagnose(*given, now=1767323045.0),
+    ),
+    Parser(
+        "result",
+        anything
+        | st.fixed_dictionaries({name: st.just(LINKED[name]) | anything for name in LINKED}),
+        read_result,
+        (ResultFailed,),
+    ),
+    Parser("result address", texts(*URLS), place_of, (ResultFailed,)),
+    Parser(
+        "address below the base URL",
+        texts("https://a.example/b/../c", "https://a.example/b/c"),
+        lambda text: within("https://a.example/b", text),
+        (ResultFailed,),
+    ),
+    Parser(
+        "redirect",
+        texts("https://b.example/c", "//b.example", "../c"),
+        lambda text: next_url("https://a.example/b", text),
+        (ResultFailed,),
+    ),
+    *map(setting, VARIABLES),
+    *(body(each) for each in OPERATIONS if each.takes_body),
+    *map(query, OPERATIONS),
+    *map(arguments, TOOLS),
+)
