@@ -69,6 +69,13 @@ proof: install ## the long proofs: kills, failing databases, seeds, a million de
 	CUEPOST_TEST_FUZZ_EXAMPLES=2000 \
 	$(BIN)/python -m pytest -n 1 -o timeout=86400 $(PROOF) $(PYTEST_ARGS)
 
+SOAK_MINUTES ?= 60
+SOAK_DELIVERIES ?= 500000
+
+.PHONY: soak
+soak: install ## a service at work for an hour: nothing lost, memory and descriptors flat
+	@$(BIN)/python -m benchmarks.soak --minutes $(SOAK_MINUTES) --deliveries $(SOAK_DELIVERIES)
+
 # What to run and where to keep the figures: make bench BENCH="bare delivery --json figures.json".
 # The figures of the last run go into docs/benchmarks.md by `make bench-write`.
 BENCH ?= --json .cache/benchmarks.json

@@ -1,5 +1,6 @@
 """A log line for each attempt, and metrics that name nobody."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -7,10 +8,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import anyio.lowlevel
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry
+from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetrics
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.domain.event import freeze
@@ -240,3 +242,12 @@ async def test_without_the_store_its_metrics_are_missing_and_the_rest_is_shown(
     assert [record.getMessage() for record in caplog.records] == [
         "the backlog could not be read: gone for lunch"
     ]
+
+
+async def test_the_tasks_of_the_process_are_counted(registry: CollectorRegistry) -> None:
+    TaskMetrics(registry)
+    before = registry.get_sample_value("cuepost_tasks")
+    assert before is not None
+    async with asyncio.TaskGroup() as group:
+        group.create_task(anyio.lowlevel.checkpoint())
+        assert registry.get_sample_value("cuepost_tasks") == before + 1

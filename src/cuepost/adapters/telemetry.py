@@ -143,6 +143,17 @@ class BacklogMetrics(Collector):
         yield overdue
 
 
+class TaskMetrics(Collector):
+    """How much goes on in this process; a number that only ever grows is a leak."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        tasks = len(asyncio.all_tasks())
+        yield GaugeMetricFamily("cuepost_tasks", "Tasks of this process' event loop.", tasks)
+
+
 def _is_first(assignment: Assignment) -> bool:
     return (
         assignment.number == 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry
+from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetrics
 from cuepost.bootstrap.parts import Parts
 
 PATH = "/metrics"
@@ -20,6 +20,7 @@ class Metrics:
     @classmethod
     def of(cls, parts: Parts) -> "Metrics":
         registry = CollectorRegistry()
+        TaskMetrics(registry)
         backlog = BacklogMetrics(parts.store, parts.ambient.clock, registry)
         return cls(registry, EngineTelemetry(registry), backlog)
 

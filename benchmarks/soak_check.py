@@ -1,0 +1,111 @@
+"""Holds a long run against the promises, some thousand events at a time.
+
+Everything that is looked at here belongs to one event, so the slices lose nothing.
+"""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from benchmarks.furnishing import Furnished
+from benchmarks.scenery import Product
+from tests.support.history_checker import History, Seen, StoredAttempt, StoredDelivery
+
+EVENTS_AT_ONCE = 5_000
+_OF_ACCOUNT = "d.account_id = ? AND d.event_id BETWEEN ? AND ?"
+_DELIVERIES = (
+    "SELECT d.id, d.webhook_id, d.event_id, d.final_status, d.reason "
+    f"FROM deliveries d WHERE {_OF_ACCOUNT}"
+)
+_ATTEMPTS = (
+    "SELECT a.delivery_id, a.budget, a.number, a.outcome, a.started_at, a.duration_ms "
+    "FROM deliveries d JOIN attempts a ON a.account_id = d.account_id AND a.delivery_id = d.id "
+    f"WHERE {_OF_ACCOUNT}"
+)
+_RECEIVED = "SELECT at, path, head, body, status FROM received WHERE event BETWEEN ? AND ?"
+
+
+@dataclass(slots=True)
+class Found:
+    """`repeated` counts requests for what their receiver had acknowledged before."""
+
+    broken: list[str] = field(default_factory=list)
+    deliveries: int = 0
+    requests: int = 0
+    repeated: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    store: sqlite3.Connection
+    received: sqlite3.Connection
+    furnished: Furnished
+
+    def history(self, events: Sequence[str], pauses: tuple[float, ...]) -> History:
+        first, last = events[0], events[-1]
+        return History(
+            acknowledged=set(events),
+            seen=list(self._seen(first, last)),
+            deliveries=list(self._deliveries(first, last)),
+            secrets={key: [secret] for key, secret in self.furnished.secret_of.items()},
+            pauses=pauses,
+        )
+
+    def _seen(self, first: str, last: str) -> Iterator[Seen]:
+        for at, path, head, body, status in self.received.execute(_RECEIVED, (first, last)):
+            _, *fields = head.decode("ascii").split("\r\n")
+            headers = dict(each.split(": ", 1) for each in fields)
+            yield Seen(at, self.furnished.webhook_of[path], headers, body, status)
+
+    def _deliveries(self, first: str, last: str) -> Iterator[StoredDelivery]:
+        for account in self.furnished.account_of.values():
+            bounds = (account.bytes, UUID(first).bytes, UUID(last).bytes)
+            made: dict[bytes, list[StoredAttempt]] = defaultdict(list)
+            for key, budget, number, outcome, began, ms in self.store.execute(_ATTEMPTS, bounds):
+                attempt = StoredAttempt(budget, number, outcome, began / 1000, ms)
+                made[key].append(attempt)
+            for key, webhook, event, status, reason in self.store.execute(_DELIVERIES, bounds):
+                yield StoredDelivery(
+                    str(UUID(bytes=key)),
+                    str(UUID(bytes=webhook)),
+                    str(UUID(bytes=event)),
+                    status or "unfinished",
+                    reason,
+                    tuple(made[key]),
+                )
+
+    def strays(self, found: Found) -> Iterator[str]:
+        """What lies outside of every slice: nobody was told of it."""
+        for connection, table, counted in (
+            (self.store, "deliveries", found.deliveries),
+            (self.received, "received", found.requests),
+        ):
+            [(there,)] = connection.execute(f"SELECT count(*) FROM {table}")
+            if there != counted:
+                yield f"{there} rows in {table}, of which {counted} belong to acknowledged events"
+
+
+def broken_promises(it: Product, acknowledged: set[str], pauses: tuple[float, ...]) -> Found:
+    found, events = Found(), sorted(acknowledged)
+    with (
+        closing(sqlite3.connect(Path(it.settings["DATA_DIR"]) / "cuepost.sqlite3")) as store,
+        closing(sqlite3.connect(it.receiver.report)) as received,
+    ):
+        files = Files(store, received, it.furnished)
+        for place in range(0, len(events), EVENTS_AT_ONCE):
+            history = files.history(events[place : place + EVENTS_AT_ONCE], pauses)
+            found.broken += history.broken_promises()
+            found.deliveries += len(history.deliveries)
+            found.requests += len(history.seen)
+            found.repeated += history.duplicates()
+            found.outcomes.update(each.status for each in history.deliveries)
+        found.broken += files.strays(found)
+        [(verdict,)] = store.execute("PRAGMA quick_check(1)")
+        if verdict != "ok":
+            found.broken.append(f"the store is damaged: {verdict}")
+    return found

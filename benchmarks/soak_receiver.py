@@ -1,0 +1,97 @@
+"""A receiver for long runs: fails sometimes, and writes every request down in a file of its own.
+
+It answers 503 to the first attempt of every 16th event, to the first two of every 256th, and always
+to every 4,096th. What it saw is a table of an SQLite file, because it can be more than fits into
+memory.
+"""
+
+import asyncio
+import signal
+import socket
+import sqlite3
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import uvloop
+
+from benchmarks.receiver import ANSWER, BACKLOG, Conversation
+
+TABLE = "CREATE TABLE received (event TEXT, at REAL, path TEXT, head BLOB, body BLOB, status INT)"
+REFUSED = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 5\r\n\r\nlater"
+ROWS_AT_ONCE = 1_000
+ENDURED = {"0": 1, "00": 2, "000": 1_000}
+
+
+class Notebook:
+    def __init__(self, path: str) -> None:
+        self._file = sqlite3.connect(path, isolation_level=None)
+        self._file.execute("PRAGMA journal_mode=OFF")
+        self._file.execute("PRAGMA synchronous=OFF")
+        self._file.execute(TABLE)
+        self._rows: list[tuple[str, float, str, bytes, bytes, int]] = []
+        self._failed: Counter[str] = Counter()
+
+    def judge(self, event: str) -> int:
+        """The status to answer this attempt with."""
+        most = max((count for end, count in ENDURED.items() if event.endswith(end)), default=0)
+        if self._failed[event] < most:
+            self._failed[event] += 1
+            return 503
+        self._failed.pop(event, None)
+        return 200
+
+    def note(self, event: str, path: str, head: bytes, body: bytes, status: int) -> None:
+        self._rows.append((event, time.time(), path, head, body, status))
+        if len(self._rows) >= ROWS_AT_ONCE:
+            self.write()
+
+    def write(self) -> None:
+        self._file.execute("BEGIN")
+        self._file.executemany("INSERT INTO received VALUES (?, ?, ?, ?, ?, ?)", self._rows)
+        self._file.execute("COMMIT")
+        self._rows.clear()
+
+    def close(self) -> None:
+        self.write()
+        self._file.execute("CREATE INDEX by_event ON received (event)")
+        self._file.close()
+
+
+class FlakyConversation(Conversation):
+    def __init__(self, notebook: Notebook) -> None:
+        super().__init__(lambda *_: None, close_after=False)
+        self._notebook = notebook
+
+    def _answer(self, request: bytes) -> None:
+        assert self._transport is not None
+        head, _, body = request.partition(b"\r\n\r\n")
+        place = head.index(b"webhook-id: ") + 12
+        event = head[place : place + 36].decode()
+        status = self._notebook.judge(event)
+        path = head[: head.index(b" HTTP/1.1")].decode().removeprefix("POST ")
+        self._notebook.note(event, path, head, body, status)
+        self._transport.write(ANSWER if status == 200 else REFUSED)
+
+
+async def receive(listener: socket.socket, notebook: Notebook) -> None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    server = await loop.create_server(
+        lambda: FlakyConversation(notebook), sock=listener, backlog=BACKLOG
+    )
+    await stop.wait()
+    server.close()
+    notebook.close()
+
+
+def main(descriptor: str, report: str) -> None:
+    Path(report).unlink(missing_ok=True)
+    listener = socket.socket(fileno=int(descriptor))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(receive(listener, Notebook(report)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
