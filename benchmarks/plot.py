@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT, MARGIN, LABELS = 760, 120, 36, 70
+WIDTH, HEIGHT, MARGIN, LABELS = 760, 120, 44, 70
 
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#333}line{stroke:#ddd}"

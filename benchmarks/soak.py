@@ -7,6 +7,7 @@ promises, and in the second half of the run nothing may have grown.
 
 import asyncio
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -21,22 +22,18 @@ from pathlib import Path
 import click
 import httpx2
 
-from benchmarks.feeding import Fed, feed
+from benchmarks.furnishing import furnish
 from benchmarks.plot import charts
-from benchmarks.scenery import (
-    LOCAL,
-    PATIENCE_SECONDS,
-    Product,
-    Receiver,
-    cpu_seconds,
-    product,
-    resident_megabytes,
-)
-from benchmarks.soak_check import broken_promises
+from benchmarks.soak_check import looked_at
+from benchmarks.soak_feed import SteadyFeed
+from tests.faults.world import asked, drained
+from tests.support.service_process import Ended, ServiceProcess, free_port
 
+LOCAL = "127.0.0.1"
+MASTER_KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+PATIENCE_SECONDS = 120.0
 PATHS = ("/hook/0", "/hook/1", "/hook/2", "/hook/3")
 PROJECTS_EACH = 50
-EVENTS_AT_ONCE = 10
 PAUSES = (5.0, 10.0)
 SAMPLE_SECONDS = 5.0
 WAITING = "cuepost_deliveries_waiting"
@@ -60,7 +57,7 @@ class Sampler:
     """Notes how the service is, until it is told to stop."""
 
     pid: int
-    port: str
+    port: int
     samples: list[Sample] = field(default_factory=list)
     _stopped: threading.Event = field(default_factory=threading.Event)
     _began: float = field(default_factory=time.monotonic)
@@ -133,84 +130,92 @@ def growth(samples: Sequence[Sample], name: str) -> float:
     return together / spread * (times[-1] - times[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    port: int
+    notebook: Path
+    process: "subprocess.Popen[bytes]"
+
+    def end(self) -> None:
+        self.process.terminate()
+        assert self.process.wait(PATIENCE_SECONDS) == 0
+
+
 @contextmanager
 def receiving(folder: Path) -> Iterator[Receiver]:
-    report = folder / "received.sqlite3"
+    notebook = folder / "received.sqlite3"
     with socket.create_server((LOCAL, 0), backlog=4_096) as listener:
         command = [sys.executable, "-m", "benchmarks.soak_receiver"]
         process = subprocess.Popen(
-            [*command, str(listener.fileno()), str(report)], pass_fds=[listener.fileno()]
+            [*command, str(listener.fileno()), str(notebook)], pass_fds=[listener.fileno()]
         )
         try:
-            yield Receiver(listener.getsockname()[1], report, process)
+            yield Receiver(listener.getsockname()[1], notebook, process)
         finally:
             process.kill()
             process.wait(PATIENCE_SECONDS)
 
 
-def bodies(projects: Sequence[str], count: int) -> Iterator[bytes]:
-    """Each finishes some projects once more."""
-    for first in range(0, count, EVENTS_AT_ONCE):
-        milestones = [
-            {
-                "reportId": f"soak-{number}-{status}",
-                "projectId": projects[number % len(projects)],
-                "status": status,
-            }
-            for number in range(first, min(first + EVENTS_AT_ONCE, count))
-            for status in _steps(is_first=number < len(projects))
-        ]
-        yield json.dumps({"milestones": milestones}).encode()
-
-
-def _steps(*, is_first: bool) -> tuple[str, ...]:
-    """They begin shortly before their first completion."""
-    return ("completed",) if is_first else ("exporting", "completed")
-
-
 def soaked(folder: Path, minutes: float, deliveries: int) -> Report:
-    settings = {"RETRY_DELAYS": ",".join(map(str, PAUSES))}
-    with (
-        receiving(folder) as receiver,
-        product(folder, receiver, paths=PATHS, projects=PROJECTS_EACH, settings=settings) as it,
-    ):
+    with receiving(folder) as receiver:
+        settings = _settings(folder, receiver.port)
+        urls = {path: f"http://{LOCAL}:{receiver.port}{path}" for path in PATHS}
+        furnished = asyncio.run(furnish(settings, urls, PROJECTS_EACH))
         projects = [
-            each for some in zip(*it.furnished.projects.values(), strict=True) for each in some
+            each for some in zip(*furnished.projects.values(), strict=True) for each in some
         ]
-        sampler = Sampler(it.services[0].pid, it.api)
-        with sampler.running():
-            fed = asyncio.run(
-                feed(
-                    it.api,
-                    it.furnished.service_key,
-                    bodies(projects, deliveries),
-                    rate=deliveries / EVENTS_AT_ONCE / (minutes * 60),
-                )
-            )
-            it.wait_until_settled()
-        return _judged(it, fed, sampler.samples)
-
-
-def _judged(it: Product, fed: Fed, samples: list[Sample]) -> Report:
-    [service] = it.services
-    ended = service.stop()
-    it.receiver.process.terminate()
-    it.receiver.process.wait(PATIENCE_SECONDS)
-    found = broken_promises(it, fed.acknowledged - {""}, PAUSES)
-    broken = list(found.broken)
-    if (ended.code, ended.stderr) != (0, ""):
-        broken.append(f"the service ended with {ended.code}: {ended.stderr[-500:]}")
+        port = int(settings["PORT"])
+        feed = SteadyFeed(port, furnished.service_key, deliveries / (minutes * 60))
+        with ServiceProcess(settings) as service:
+            sampler = Sampler(service.pid, port)
+            with sampler.running():
+                took = asyncio.run(feed.run(projects, deliveries))
+                _wait_until_settled(settings)
+            ended = service.stop()
+        receiver.end()
+        store = Path(settings["DATA_DIR"]) / "cuepost.sqlite3"
+        found = looked_at(store, receiver.notebook, furnished, feed.acknowledged, PAUSES)
+    if ended != Ended(0, ""):
+        found.broken.append(f"the service ended with {ended.code}: {ended.stderr[-500:]}")
     return Report(
-        minutes=fed.seconds / 60,
+        minutes=took,
         deliveries=found.deliveries,
-        acknowledged=len(fed.acknowledged - {""}),
+        acknowledged=len(feed.acknowledged),
         requests=found.requests,
         repeated=found.repeated,
         outcomes=dict(found.outcomes),
-        growth={name: growth(samples, name) for name in LEAST_GROWTH},
-        broken=broken,
-        samples=samples,
+        growth={name: growth(sampler.samples, name) for name in LEAST_GROWTH},
+        broken=found.broken,
+        samples=sampler.samples,
     )
+
+
+def _settings(folder: Path, receiver_port: int) -> dict[str, str]:
+    return {
+        "DATA_DIR": str(folder / "data"),
+        "PORT": str(free_port()),
+        "MASTER_KEY": MASTER_KEY,
+        "RECEIVER_HTTP": "true",
+        "RECEIVER_NETWORKS": "127.0.0.0/8",
+        "RECEIVER_PORTS": str(receiver_port),
+        "SERVICE_RATE_LIMIT": "100000000",
+        "RETRY_DELAYS": ",".join(map(str, PAUSES)),
+    }
+
+
+def _wait_until_settled(settings: dict[str, str]) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    assert not asyncio.run(asked(settings, lambda store: drained(store, until)))
+
+
+def resident_megabytes(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def write(report: Report, folder: Path) -> None:

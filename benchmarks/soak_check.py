@@ -12,7 +12,6 @@ from pathlib import Path
 from uuid import UUID
 
 from benchmarks.furnishing import Furnished
-from benchmarks.scenery import Product
 from tests.support.history_checker import History, Seen, StoredAttempt, StoredDelivery
 
 EVENTS_AT_ONCE = 5_000
@@ -90,13 +89,19 @@ class Files:
                 yield f"{there} rows in {table}, of which {counted} belong to acknowledged events"
 
 
-def broken_promises(it: Product, acknowledged: set[str], pauses: tuple[float, ...]) -> Found:
+def looked_at(
+    store_file: Path,
+    received_file: Path,
+    furnished: Furnished,
+    acknowledged: set[str],
+    pauses: tuple[float, ...],
+) -> Found:
     found, events = Found(), sorted(acknowledged)
     with (
-        closing(sqlite3.connect(Path(it.settings["DATA_DIR"]) / "cuepost.sqlite3")) as store,
-        closing(sqlite3.connect(it.receiver.report)) as received,
+        closing(sqlite3.connect(store_file)) as store,
+        closing(sqlite3.connect(received_file)) as received,
     ):
-        files = Files(store, received, it.furnished)
+        files = Files(store, received, furnished)
         for place in range(0, len(events), EVENTS_AT_ONCE):
             history = files.history(events[place : place + EVENTS_AT_ONCE], pauses)
             found.broken += history.broken_promises()
