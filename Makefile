@@ -69,13 +69,6 @@ proof: install ## the long proofs: kills, failing databases, seeds, a million de
 	CUEPOST_TEST_FUZZ_EXAMPLES=2000 \
 	$(BIN)/python -m pytest -n 1 -o timeout=86400 $(PROOF) $(PYTEST_ARGS)
 
-SOAK_MINUTES ?= 60
-SOAK_DELIVERIES ?= 500000
-
-.PHONY: soak
-soak: install ## a service at work for an hour: nothing lost, memory and descriptors flat
-	@$(BIN)/python -m benchmarks.soak --minutes $(SOAK_MINUTES) --deliveries $(SOAK_DELIVERIES)
-
 # What to run and where to keep the figures: make bench BENCH="bare delivery --json figures.json".
 # The figures of the last run go into docs/benchmarks.md by `make bench-write`.
 BENCH ?= --json .cache/benchmarks.json
@@ -97,6 +90,17 @@ peers: # an environment for the task queues that the benchmarks compare cuepost 
 .PHONY: screenshots
 screenshots: install ## pictures of every settings page, into docs/screenshots
 	@PYTHONPATH=. $(BIN)/python scripts/screenshots.py
+
+.PHONY: mutation
+mutation: install ## break signing, schedule, states and egress in every way; tests must fail
+	@$(BIN)/python scripts/mutate.py
+
+SOAK_MINUTES ?= 60
+SOAK_DELIVERIES ?= 500000
+
+.PHONY: soak
+soak: install ## a service at work for an hour: nothing lost, memory and descriptors flat
+	@$(BIN)/python -m benchmarks.soak --minutes $(SOAK_MINUTES) --deliveries $(SOAK_DELIVERIES)
 
 .PHONY: format
 format: install ## write the code the way `check` wants it

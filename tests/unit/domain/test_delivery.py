@@ -5,6 +5,7 @@ import pytest
 from cuepost.domain.delivery import (
     FINAL,
     LIVE,
+    CancelReason,
     Cause,
     Delivery,
     DeliveryStatus,
@@ -44,10 +45,25 @@ def test_a_delivery_moves_only_as_the_table_says(
     status: DeliveryStatus, cause: Cause, follows: DeliveryStatus | None
 ) -> None:
     if follows is None:
-        with pytest.raises(IllegalMove, match=f"{status} has no move for '{cause}'"):
+        with pytest.raises(IllegalMove, match=f"^{status} has no move for '{cause}'$"):
             after(status, cause)
     else:
         assert after(status, cause) is follows
+
+
+def test_what_is_stored_and_told_is_called_as_it_always_was() -> None:
+    assert list(CancelReason) == ["endpoint_disabled", "project_deleted", "project_access_expired"]
+    assert list(Trigger) == ["automatic", "manual", "test"]
+    assert list(Cause) == [
+        "claimed",
+        "released before its first attempt",
+        "released between attempts",
+        "receiver answered 2xx",
+        "attempt failed",
+        "last attempt failed",
+        "stopped",
+        "sent again by hand",
+    ]
 
 
 def test_every_status_is_either_live_or_final() -> None:
@@ -68,6 +84,12 @@ def delivery(status: DeliveryStatus) -> Delivery:
         status=status,
         created_at=START,
     )
+
+
+def test_a_new_delivery_has_its_first_budget_and_no_attempt() -> None:
+    made = delivery(DeliveryStatus.PENDING)
+    assert (made.budget, made.attempt_count) == (1, 0)
+    assert (made.reason, made.next_attempt_at, made.finished_at) == (None, None, None)
 
 
 @pytest.mark.parametrize("status", FINAL)

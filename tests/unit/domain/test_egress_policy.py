@@ -171,7 +171,7 @@ def test_an_ipv6_form_of_an_ipv4_address_is_denied_whatever_it_embeds(
 
 def test_an_address_with_a_zone_id_is_denied_even_in_an_opened_network() -> None:
     policy = EgressPolicy(networks=(ip_network("fe80::/10"), ip_network("::/0")))
-    assert judge_address(IPv6Address("fe80::1%eth0"), policy) is Verdict.DENIED_ZONE_ID
+    assert judge_address(IPv6Address("fe80::1%eth0"), policy) == "denied_zone_id"
     assert judge_address(IPv6Address("2600::1%1"), policy) is Verdict.DENIED_ZONE_ID
 
 
@@ -200,6 +200,14 @@ def test_an_opened_network_allows_its_own_addresses_and_no_others(
 ) -> None:
     policy = EgressPolicy(networks=(ip_network("192.0.2.0/24"), ip_network(network)))
     assert judge_address(ip_address(address), policy) == verdict
+
+
+def test_a_network_is_opened_from_its_first_to_its_last_address_in_its_own_family() -> None:
+    policy = EgressPolicy(networks=(ip_network("10.0.0.0/30"), ip_network("::/126")))
+    numbers = range(int(IPv4Address("10.0.0.0")) - 1, int(IPv4Address("10.0.0.3")) + 2)
+    assert [policy.opens(4, number) for number in numbers] == [False, True, True, True, True, False]
+    assert [policy.opens(6, number) for number in (3, 4)] == [True, False]
+    assert policy.opens(4, 3) is False
 
 
 @pytest.mark.parametrize(

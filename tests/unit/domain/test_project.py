@@ -13,7 +13,14 @@ from cuepost.domain.errors import (
     ProjectDeleted,
     ResultNotReady,
 )
-from cuepost.domain.project import Project, ProjectStatus, Stage, stage_after
+from cuepost.domain.project import (
+    Origin,
+    Project,
+    ProjectKind,
+    ProjectStatus,
+    Stage,
+    stage_after,
+)
 from cuepost.testing import START, Factory, SequentialIds, VirtualClock
 
 # From the contract, by hand; a row is where the project is, a column where it is to go.
@@ -46,6 +53,12 @@ LATER = START + timedelta(minutes=1)
 def project(**changed: object) -> Project:
     ids = SequentialIds()
     return Factory(ids, VirtualClock()).project(ids(START), **changed)
+
+
+def test_what_is_stored_and_told_is_called_as_it_always_was() -> None:
+    assert list(ProjectKind) == ["video", "transcript"]
+    assert list(Origin) == ["app", "api", "mcp"]
+    assert list(Stage) == ["processing", "export"]
 
 
 def test_the_grid_names_all_forty_nine_pairs() -> None:
@@ -129,6 +142,9 @@ def test_a_project_that_is_not_completed_has_no_result_yet(status: ProjectStatus
     with pytest.raises(ResultNotReady) as refused:
         project(status=status).require_result(START)
     assert refused.value.details == {"projectStatus": status}
+    assert str(refused.value) == (
+        f"The project is {status}; its result is ready once it is completed."
+    )
 
 
 def test_the_result_of_an_expired_project_is_gone() -> None:
