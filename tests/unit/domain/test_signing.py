@@ -54,6 +54,13 @@ def test_a_receiver_accepts_the_signature_of_any_body(
     assert accepted(header, secret.reveal(), str(event_id), str(timestamp), body)
 
 
+@pytest.mark.parametrize("length", [1, 31, 32, 63, 64, 65, 200])
+def test_a_key_of_any_length_signs_as_hmac_says(length: int) -> None:
+    """A block of SHA-256 has 64 bytes; what is longer is hashed first."""
+    secret = SigningSecret(bytes(range(length)))
+    assert accepted(signature(secret, "id", 7, b"body"), secret.reveal(), "id", "7", b"body")
+
+
 @given(st.binary(min_size=1), st.data())
 def test_any_changed_bit_of_the_body_changes_the_signature(
     body: bytes, data: st.DataObject
