@@ -14,7 +14,7 @@ from cuepost.adapters.argon2_passwords import Argon2Passwords
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.application.service import Ambient, Rules, assemble
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES
-from cuepost.doors.mcp.door import McpDoor, PlainSettings
+from cuepost.doors.mcp.door import McpDoor
 from cuepost.doors.mcp.gate import own_hosts
 from cuepost.doors.media.app import media_routes
 from cuepost.doors.rest.app import create_app
@@ -128,9 +128,7 @@ async def _opened(path: Path, portal: BlockingPortal) -> AsyncIterator[House]:
     service = assemble(store, ambient, RULES, world.media)
     world = replace(world, service=service)
     assert service.downloads is not None
-    door = McpDoor(
-        service, PlainSettings(BASE_URL), BASE_URL, own_hosts(BASE_URL, "127.0.0.1", 8000)
-    )
+    door = McpDoor(service, BASE_URL, own_hosts(BASE_URL, "127.0.0.1", 8000))
     app = create_app(
         service,
         base_url=BASE_URL,
