@@ -64,6 +64,9 @@ def carry_on(it: World, events: int) -> None:
             it.wait_until_settled()
         assert service.stop() == Ended(0, "")
     history = it.history(load)
+    # What was made after the copy is not in it, although the receiver got it from the other store.
+    in_the_copy = {each.event_id for each in history.deliveries}
+    history.seen = [each for each in history.seen if each.event_id in in_the_copy]
     assert history.broken_promises() == []
     assert waiting
     assert repeated(history) == waiting
