@@ -72,3 +72,10 @@ def test_the_migrations_are_one_line_without_branches() -> None:
     revisions = [script.revision for script in scripts.walk_revisions()]
     assert revisions == sorted(revisions, reverse=True)
     assert len(scripts.get_bases()) == len(scripts.get_heads()) == 1
+
+
+def test_each_file_of_a_migration_is_named_after_it() -> None:
+    """What a start compares with, without loading a single one of them."""
+    scripts = ScriptDirectory(str(schema.MIGRATIONS))
+    revisions = [script.revision for script in scripts.walk_revisions()]
+    assert list(schema._revisions()) == revisions[::-1]

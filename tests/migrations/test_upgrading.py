@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from alembic import command
 
 from cuepost.adapters.storage import schema
 from cuepost.adapters.storage.postgres import PostgresStore
@@ -40,9 +39,7 @@ async def postgres_store(postgres: Database) -> AsyncIterator[PostgresStore]:
 
 
 def upgrade_to(revision: str, connection: sa.Connection) -> None:
-    config = schema._config(schema.MIGRATIONS)
-    config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    schema.migrate(connection, revision)
 
 
 async def run_opener(database: Database, *more: str, die: bool = False) -> tuple[int | None, str]:

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-LATE = ("mcp", "obstore", "opentelemetry", "sqlalchemy.ext.asyncio", "sqlalchemy.orm")
+LATE = ("alembic", "mcp", "obstore", "opentelemetry", "sqlalchemy.ext.asyncio", "sqlalchemy.orm")
 PROGRAM = f"import sys, cuepost.bootstrap.house; print([n for n in {LATE} if n in sys.modules])"
 
 

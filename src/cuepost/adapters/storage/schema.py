@@ -5,10 +5,6 @@ from functools import cache
 from pathlib import Path
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 SchemaWork = Callable[[sa.Connection], bool]
 
@@ -22,11 +18,11 @@ class WrongSchema(Exception):
 
 
 def require_current(connection: sa.Connection) -> bool:
-    found, scripts = _found(connection), _scripts(MIGRATIONS)
+    found = _found(connection)
     if found is None:
         raise WrongSchema("The database has no cuepost schema yet; run 'cuepost migrate'.")
-    if found != scripts.get_current_head():
-        _require_known(found, scripts)
+    if found != _revisions()[-1]:
+        _require_known(found)
         raise WrongSchema(f"The database's schema is older ({found}); run 'cuepost migrate'.")
     return False
 
@@ -36,14 +32,12 @@ def upgrade(connection: sa.Connection) -> bool:
     if connection.dialect.name == "postgresql":
         # Two may migrate at once; the second waits until the first has committed.
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
-    found, scripts = _found(connection), _scripts(MIGRATIONS)
-    if found == scripts.get_current_head():
+    found = _found(connection)
+    if found == _revisions()[-1]:
         return False
     if found is not None:
-        _require_known(found, scripts)
-    config = _config(MIGRATIONS)
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+        _require_known(found)
+    migrate(connection)
     return True
 
 
@@ -59,8 +53,8 @@ def bring_up_to_date(connection: sa.Connection) -> bool:
     return changed
 
 
-def _require_known(revision: str, scripts: ScriptDirectory) -> None:
-    if revision not in {script.revision for script in scripts.walk_revisions()}:
+def _require_known(revision: str) -> None:
+    if revision not in _revisions():
         raise WrongSchema(
             f"The database's schema ({revision}) was made by a newer cuepost; "
             "start that version, or one newer still."
@@ -68,15 +62,25 @@ def _require_known(revision: str, scripts: ScriptDirectory) -> None:
 
 
 def _found(connection: sa.Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    found: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+    return found
 
 
 @cache
-def _scripts(location: Path) -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config(location))
+def _revisions() -> tuple[str, ...]:
+    """Oldest first: each file is named after its revision."""
+    files = (MIGRATIONS / "versions").glob("[0-9]*.py")
+    return tuple(sorted(file.name.partition("_")[0] for file in files))
 
 
-def _config(location: Path) -> Config:
+def migrate(connection: sa.Connection, to: str = "head") -> None:
+    # Loaded here, because a start hardly ever needs it.
+    from alembic import command  # noqa: PLC0415  # see above
+    from alembic.config import Config  # noqa: PLC0415  # see above
+
     config = Config()
-    config.set_main_option("script_location", str(location).replace("%", "%%"))
-    return config
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, to)
