@@ -91,14 +91,7 @@ class House:
         return self.do(call())
 
     def pass_time(self, duration: timedelta) -> None:
-        """With the one chore at its end that is not left to chance here."""
-
-        async def wait() -> None:
-            await self.running.stage.later(duration)
-            await self.running.api.world.service.expiry.step(100)
-            await self.running.stage.later()
-
-        self.do(wait())
+        self.do(self._wait(duration))
 
     def set_access(self, *, is_open: bool) -> None:
         """A door trusts what it knows of an account for a second."""
@@ -107,9 +100,15 @@ class House:
         async def change() -> None:
             access = world.service.access
             await world.do(access.set_webhooks, OPERATOR, world.account.id, is_open)
-            await self.running.stage.later(timedelta(seconds=2))
+            await self._wait(timedelta(seconds=2))
 
         self.do(change())
+
+    async def _wait(self, duration: timedelta) -> None:
+        """With the one chore at its end that is not left to chance here."""
+        await self.running.stage.later(duration)
+        await self.running.api.world.service.expiry.step(100)
+        await self.running.stage.later()
 
     async def _open(self) -> None:
         await self._store.open()

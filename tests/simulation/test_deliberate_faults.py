@@ -11,12 +11,15 @@ from contextlib import suppress
 
 import pytest
 
+from tests.simulation import faults_in_sending, faults_in_storing
 from tests.simulation.deliberate_faults import FAULTS, Fault
 from tests.simulation.simulation import simulated
 from tests.support.stage import Play, Scenario, Stage
 
 FIRST = int(os.environ.get("CUEPOST_SIMULATION_FIRST", "1"))
 SEEDS = 300
+# They enter their faults when they are loaded.
+PARTS = (faults_in_sending, faults_in_storing)
 
 
 class Found(Exception):

@@ -1,0 +1,154 @@
+"""What can be wrong about an attempt: its request, its result, and the time of the next one."""
+
+import json
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cuepost.domain.attempt import Outcome, outcome_of
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.domain.endpoint import StoredSecret
+from cuepost.domain.ids import instant_of
+from cuepost.domain.retry_schedule import RetrySchedule
+from cuepost.domain.signing import SigningSecret
+from cuepost.engine import attempt_pipeline
+from cuepost.engine.attempt_pipeline import AttemptPipeline
+from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.outcome_recorder import OutcomeRecorder
+from cuepost.ports.dispatch import Assignment, Result, Verdict
+from cuepost.ports.store import StoreUnavailable
+from tests.simulation.deliberate_faults import Patch, breaks
+
+
+def changed(patch: Patch, change: Callable[[Assignment], Assignment]) -> None:
+    """Something else is sent than what was assigned."""
+    run = AttemptPipeline.run
+
+    async def altered(self: AttemptPipeline, assignment: Assignment) -> Result:
+        return replace(await run(self, change(assignment)), assignment=assignment)
+
+    patch.setattr(AttemptPipeline, "run", altered)
+
+
+@breaks("I2")
+def marked_delivered_before_anybody_answered(patch: Patch) -> None:
+    run = AttemptPipeline.run
+
+    async def hasty(self: AttemptPipeline, assignment: Assignment) -> Result:
+        made = await run(self, assignment)
+        attempt = replace(made.attempt, outcome=Outcome.DELIVERED)
+        return replace(made, attempt=attempt, verdict=Verdict(DeliveryStatus.DELIVERED))
+
+    patch.setattr(AttemptPipeline, "run", hasty)
+
+
+@breaks("I2")
+def redirects_taken_for_success(patch: Patch) -> None:
+    def generous(status: int | None) -> Outcome:
+        found = outcome_of(status)
+        return Outcome.DELIVERED if found is Outcome.REDIRECT else found
+
+    patch.setattr(attempt_pipeline, "outcome_of", generous)
+
+
+@breaks("I2")
+def every_attempt_with_the_timestamp_of_the_event(patch: Patch) -> None:
+    signed = AttemptPipeline._signed
+
+    def stale(self: AttemptPipeline, assignment: Assignment, live: Any, at: datetime) -> Any:
+        return signed(self, assignment, live, instant_of(assignment.event_id))
+
+    patch.setattr(AttemptPipeline, "_signed", stale)
+
+
+@breaks("I1")
+def outcomes_lost_when_the_store_fails(patch: Patch) -> None:
+    async def careless(self: OutcomeRecorder) -> None:
+        group = self._results[: self._group]
+        with suppress(StoreUnavailable):
+            await self._write(group)
+            self.written([result for _, result in group])
+        self._forget(len(group))
+
+    patch.setattr(OutcomeRecorder, "_flush", careless)
+
+
+@breaks("I3")
+def body_written_anew_at_the_second_attempt(patch: Patch) -> None:
+    def rewritten(assignment: Assignment) -> Assignment:
+        if assignment.number == 1:
+            return assignment
+        return replace(assignment, body=json.dumps(json.loads(assignment.body)).encode())
+
+    changed(patch, rewritten)
+
+
+@breaks("I3")
+def another_id_at_the_second_attempt(patch: Patch) -> None:
+    def renamed(assignment: Assignment) -> Assignment:
+        if assignment.number == 1:
+            return assignment
+        return replace(assignment, event_id=UUID(int=assignment.event_id.int + 1))
+
+    changed(patch, renamed)
+
+
+@breaks("I4")
+def retried_a_little_early(patch: Patch) -> None:
+    following = RetrySchedule.next_attempt_at
+
+    def early(self: RetrySchedule, made: int, ended_at: datetime, jitter: float) -> datetime | None:
+        return following(self, made, ended_at, -jitter)
+
+    patch.setattr(RetrySchedule, "next_attempt_at", early)
+
+
+@breaks("I4")
+def a_fourth_attempt(patch: Patch) -> None:
+    following = RetrySchedule.next_attempt_at
+
+    def patient(self: RetrySchedule, made: int, ended_at: datetime, jitter: float) -> Any:
+        return following(self, made - (made == self.attempts), ended_at, jitter)
+
+    patch.setattr(RetrySchedule, "next_attempt_at", patient)
+
+
+@breaks("I6")
+def signed_with_an_expired_secret(patch: Patch) -> None:
+    patch.setattr(StoredSecret, "is_live", lambda self, now: True)
+
+
+@breaks("I6")
+def one_signature_during_the_overlap(patch: Patch) -> None:
+    def first_alone(assignment: Assignment) -> Assignment:
+        target = assignment.target
+        return replace(assignment, target=replace(target, secrets=target.secrets[:1]))
+
+    changed(patch, first_alone)
+
+
+@breaks("I7")
+def one_too_many_at_an_endpoint(patch: Patch) -> None:
+    begin = LaneBoard.__init__
+
+    def generous(self: LaneBoard, cap: int, most_per_lane: int) -> None:
+        begin(self, cap + 1, most_per_lane)
+
+    patch.setattr(LaneBoard, "__init__", generous)
+
+
+@breaks("I9")
+def a_secret_in_the_log(patch: Patch) -> None:
+    run = AttemptPipeline.run
+
+    async def talkative(self: AttemptPipeline, assignment: Assignment) -> Result:
+        for each in assignment.target.secrets:
+            secret = SigningSecret(self.box.open(each.sealed, assignment.webhook_id.bytes))
+            logging.getLogger("cuepost.engine").debug("signing with %s", secret.key)
+        return await run(self, assignment)
+
+    patch.setattr(AttemptPipeline, "run", talkative)

@@ -1,0 +1,171 @@
+"""What can be wrong about the queue, the records, and what is acknowledged."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage import tables
+from cuepost.adapters.storage.outbox import Outbox
+from cuepost.adapters.storage.records import claim_statements, claims, delivery_pages, retention
+from cuepost.adapters.storage.records.claims import Claims
+from cuepost.adapters.storage.records.deliveries import DeliveryRecords
+from cuepost.adapters.storage.records.endpoints import EndpointRecords
+from cuepost.adapters.storage.records.outcomes import OutcomeRecords
+from cuepost.adapters.storage.records.queue import QueueRecords
+from cuepost.application import milestone_book
+from cuepost.application.perform import Action, Perform
+from cuepost.domain.delivery import CancelReason
+from cuepost.domain.fanout import deliveries_of
+from cuepost.domain.ids import lowest_at
+from cuepost.ports.dispatch import Claim, Claimed, Result, Target
+from cuepost.ports.store import StoreUnavailable, Transaction
+from tests.simulation.deliberate_faults import Patch, breaks
+
+T = TypeVar("T")
+
+
+async def nothing(*_: object) -> None: ...
+
+
+@breaks("I1", "I4")
+def lease_not_checked_when_recording(patch: Patch) -> None:
+    async def all_of_them(_: object, worker: UUID, results: Sequence[Result]) -> dict[UUID, None]:
+        return {each.assignment.delivery_id: None for each in results}
+
+    patch.setattr(OutcomeRecords, "_still_held", all_of_them)
+
+
+@breaks("I1")
+def the_dead_never_missed(patch: Patch) -> None:
+    async def blind(_: object, now: datetime) -> int:
+        return 0
+
+    patch.setattr(QueueRecords, "dismiss_dead", blind)
+
+
+@breaks("I1")
+def acknowledged_before_the_commit(patch: Patch) -> None:
+    change = Perform._change
+
+    async def hasty(self: Perform, action: Action[T]) -> T:
+        answers: list[T] = []
+
+        async def acting(transaction: Transaction) -> T:
+            answers.append(await action(transaction))
+            return answers[-1]
+
+        try:
+            return await change(self, acting)
+        except StoreUnavailable:
+            if not answers:
+                raise
+            return answers[-1]
+
+    patch.setattr(Perform, "_change", hasty)
+
+
+@breaks("I1")
+def one_endpoint_forgotten(patch: Patch) -> None:
+    def few(*arguments: Any) -> Any:
+        return deliveries_of(*arguments)[:1]
+
+    patch.setattr(milestone_book, "deliveries_of", few)
+
+
+@breaks("I1")
+def retention_takes_what_is_live(patch: Patch) -> None:
+    def old(account: Any, instant: datetime) -> sa.Select[Any]:
+        rows = tables.deliveries
+        return sa.select(rows.c.id).where(
+            rows.c.account_id == account, rows.c.id < lowest_at(instant)
+        )
+
+    patch.setattr(retention, "_ended", old)
+
+
+@breaks("I3")
+def sent_before_the_commit(patch: Patch) -> None:
+    assign = Outbox.assign
+
+    def hasty(self: Outbox, targets: dict[UUID, Target]) -> None:
+        assign(self, targets)
+        self.committed()
+        self._assignments, self._reserved = {}, []
+
+    patch.setattr(Outbox, "assign", hasty)
+
+
+@breaks("I4")
+def claimed_again_while_in_flight(patch: Patch) -> None:
+    async def whatever_is_due(
+        self: Claims, held: Sequence[UUID], wanted: Claim, now: datetime
+    ) -> list[Any]:
+        queue = tables.queue
+        rows = await self._session.all(
+            sa.select(*claim_statements.DUE)
+            .where(queue.c.webhook_id.in_(held), queue.c.due_at <= now)
+            .limit(wanted.room)
+        )
+        return [claims._Due._make(row) for row in rows]
+
+    patch.setattr(Claims, "_due", whatever_is_due)
+
+
+@breaks("I5")
+def sent_after_the_endpoint_was_disabled(patch: Patch) -> None:
+    patch.setattr(DeliveryRecords, "stop_endpoint", nothing)
+
+
+@breaks("I5")
+def sent_after_the_endpoint_was_deleted(patch: Patch) -> None:
+    patch.setattr(EndpointRecords, "delete", nothing)
+
+
+@breaks("I5")
+def sent_after_the_project_was_deleted(patch: Patch) -> None:
+    not_heeded(patch, CancelReason.PROJECT_DELETED)
+
+
+@breaks("I5")
+def sent_after_access_had_ended(patch: Patch) -> None:
+    not_heeded(patch, CancelReason.PROJECT_ACCESS_EXPIRED)
+
+
+def not_heeded(patch: Patch, ignored: CancelReason) -> None:
+    """Several parts see to it that nothing is sent; all of them fail."""
+    stop_project, stopped, claim = DeliveryRecords.stop_project, claims._stopped, QueueRecords.claim
+
+    async def stop(self: Any, account: UUID, project: UUID, why: Any, now: datetime) -> None:
+        if why is not ignored:
+            await stop_project(self, account, project, why, now)
+
+    def looked_at(fact: Any, now: datetime) -> CancelReason | None:
+        found = stopped(fact, now)
+        return None if found is ignored else found
+
+    patch.setattr(DeliveryRecords, "stop_project", stop)
+
+    async def endless(self: QueueRecords, wanted: Claim, now: datetime) -> Claimed:
+        found = await claim(self, wanted, now)
+        free = [replace(each, access_until=None) for each in found.assignments]
+        return replace(found, assignments=free)
+
+    patch.setattr(claims, "_stopped", looked_at)
+    patch.setattr(QueueRecords, "claim", endless)
+
+
+@breaks("I7")
+def two_workers_at_one_endpoint(patch: Patch) -> None:
+    async def everything(_: object, worker: UUID, chosen: Sequence[UUID]) -> list[UUID]:
+        return list(chosen)
+
+    patch.setattr(Claims, "_hold", everything)
+
+
+@breaks("I8")
+def rows_of_other_accounts_are_shown(patch: Patch) -> None:
+    patch.setattr(delivery_pages, "visible", lambda account_id: sa.select(tables.deliveries))
