@@ -11,7 +11,7 @@ from itertools import count
 from uuid import UUID
 
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Account, Caller, Door
-from cuepost.domain.attempt import Outcome, Timings
+from cuepost.domain.attempt import Outcome, Timings, TlsFault
 from cuepost.domain.ids import compose
 from cuepost.domain.instants import to_millis
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
@@ -103,6 +103,7 @@ class Answer:
     seconds: float = 0.0
     headers: Headers = ()
     body: bytes = b""
+    tls_fault: TlsFault | None = None
 
 
 # Takes the request and never answers.
@@ -163,6 +164,7 @@ class ScriptedTransport:
             status=answer.status if answer.fault is None else None,
             headers=answer.headers,
             body=answer.body,
+            tls_fault=answer.tls_fault,
         )
 
 

@@ -67,11 +67,18 @@ class Sender:
         parsed = parse_receiver_url(url, _ANYTHING_GOES)
         return await self.transport.send(Request(parsed, headers, body, timeout_seconds))
 
-    async def fault(self, url: str, timeout_seconds: float = AMPLE_SECONDS) -> Outcome | None:
+    async def failed(self, url: str, timeout_seconds: float = AMPLE_SECONDS) -> Exchange:
+        """Nothing came back, and the reason is told where TLS is at fault, and only there."""
         exchange = await self.post(url, timeout_seconds)
-        assert exchange == Exchange(exchange.duration_ms, exchange.timings, exchange.fault)
+        assert exchange == Exchange(
+            exchange.duration_ms, exchange.timings, exchange.fault, tls_fault=exchange.tls_fault
+        )
+        assert (exchange.tls_fault is not None) == (exchange.fault is Outcome.TLS_ERROR)
         assert exchange.duration_ms < (timeout_seconds + LATE_SECONDS) * 1000
-        return exchange.fault
+        return exchange
+
+    async def fault(self, url: str, timeout_seconds: float = AMPLE_SECONDS) -> Outcome | None:
+        return (await self.failed(url, timeout_seconds)).fault
 
 
 _ANYTHING_GOES = EgressPolicy((ip_network("0.0.0.0/0"), ip_network("::/0")), ANY_PORT, True)

@@ -15,14 +15,13 @@ from cuepost.adapters.http_connection import HttpConnection
 from cuepost.domain.attempt import Outcome
 from cuepost.ports.transport import Exchange
 from tests.adapters.sender import AMPLE_SECONDS, open_sockets, sender, settled
-from tests.support.certificates import Authority, only_tls_1_1
+from tests.support.certificates import Authority
 from tests.support.fault_server import (
     OK,
     Peer,
     Script,
     answering,
     fault_server,
-    refusing_handshake,
     silence,
 )
 
@@ -31,15 +30,11 @@ SHORT_SECONDS = 0.4
 
 
 async def fault_of(
-    context: ssl.SSLContext | None,
-    trusting: ssl.SSLContext,
-    script: Script,
-    host: str = NAME,
-    seconds: float = AMPLE_SECONDS,
+    trusting: ssl.SSLContext, script: Script, seconds: float = AMPLE_SECONDS
 ) -> Outcome | None:
-    async with fault_server(script, tls=context) as server:
+    async with fault_server(script) as server:
         with sender(tls=trusting) as client:
-            fault = await client.fault(f"https://{host}:{server.port}/", seconds)
+            fault = await client.fault(f"https://{NAME}:{server.port}/", seconds)
     assert not server.requests
     return fault
 
@@ -64,68 +59,8 @@ async def test_a_valid_certificate_is_accepted(
                 assert (await client.post(f"https://{host}:{server.port}/")).status == 200
 
 
-async def test_an_expired_certificate_is_a_tls_error(
-    authority: Authority, trusting: ssl.SSLContext
-) -> None:
-    context = authority.server_context(NAME, expired=True)
-    assert await fault_of(context, trusting, answering()) is Outcome.TLS_ERROR
-
-
-@pytest.mark.parametrize(
-    ("certified", "host"),
-    [
-        ("other.example", NAME),
-        ("*.receiver.example", NAME),
-        ("127.0.0.1", NAME),
-        (NAME, "127.0.0.1"),
-        ("127.0.0.2", "127.0.0.1"),
-    ],
-)
-async def test_a_certificate_for_another_name_is_a_tls_error(
-    certified: str, host: str, authority: Authority, trusting: ssl.SSLContext
-) -> None:
-    context = authority.server_context(certified)
-    assert await fault_of(context, trusting, answering(), host) is Outcome.TLS_ERROR
-
-
-async def test_an_unknown_authority_is_a_tls_error(trusting: ssl.SSLContext) -> None:
-    context = Authority("Test authority").server_context(NAME)
-    assert await fault_of(context, trusting, answering()) is Outcome.TLS_ERROR
-    context = Authority("Somebody else").server_context(NAME)
-    assert await fault_of(context, tls_context(), answering()) is Outcome.TLS_ERROR
-
-
-async def test_an_old_version_is_a_tls_error(
-    authority: Authority, trusting: ssl.SSLContext
-) -> None:
-    context = only_tls_1_1(authority.server_context(NAME))
-    script = refusing_handshake(context)
-    assert await fault_of(None, trusting, script) is Outcome.TLS_ERROR
-
-
-async def test_a_certificate_that_is_wanted_from_us_is_a_tls_error(
-    authority: Authority, trusting: ssl.SSLContext
-) -> None:
-    """With TLS 1.3 the refusal comes after our side of the handshake."""
-    context = authority.server_context(NAME)
-    context.verify_mode = ssl.CERT_REQUIRED
-    script = refusing_handshake(context)
-    assert await fault_of(None, trusting, script) is Outcome.TLS_ERROR
-
-
-@pytest.mark.parametrize("garbage", [b"HTTP/1.1 400 Bad\r\n\r\n", b"\x15\x03\x03\x00\x02\x02\x28"])
-async def test_a_handshake_answered_with_something_else_is_a_tls_error(
-    garbage: bytes, trusting: ssl.SSLContext
-) -> None:
-    async def script(peer: Peer) -> None:
-        peer.send(garbage)
-        await peer.wait_until_gone()
-
-    assert await fault_of(None, trusting, script) is Outcome.TLS_ERROR
-
-
 async def test_a_stalled_handshake_is_a_timeout(trusting: ssl.SSLContext) -> None:
-    fault = await fault_of(None, trusting, silence, seconds=SHORT_SECONDS)
+    fault = await fault_of(trusting, silence, SHORT_SECONDS)
     assert fault is Outcome.TIMEOUT
 
 
@@ -133,7 +68,7 @@ async def test_a_dripped_handshake_is_a_timeout(trusting: ssl.SSLContext) -> Non
     async def script(peer: Peer) -> None:
         await peer.drip(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc\x03\x03" + bytes(10_000), 0.02)
 
-    fault = await fault_of(None, trusting, script, seconds=SHORT_SECONDS)
+    fault = await fault_of(trusting, script, SHORT_SECONDS)
     assert fault is Outcome.TIMEOUT
 
 
@@ -149,7 +84,7 @@ async def test_an_end_within_the_handshake_is_a_connect_error(
         else:
             peer.reset()
 
-    assert await fault_of(None, trusting, script) is Outcome.CONNECT_ERROR
+    assert await fault_of(trusting, script) is Outcome.CONNECT_ERROR
 
 
 async def test_a_failed_handshake_leaves_no_socket(

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cuepost.domain.attempt import Attempt, Outcome, Timings
+from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault
 from cuepost.domain.delivery import Trigger
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
@@ -33,6 +33,12 @@ async def test_an_attempt_comes_back_as_it_was_added(store: AnyStore, records: R
         for place, (trigger, outcome) in enumerate(
             (trigger, outcome) for trigger in Trigger for outcome in Outcome
         )
+    ]
+    attempts += [
+        records.attempt(
+            delivery, budget=100, number=number, outcome=Outcome.TLS_ERROR, tls_fault=fault
+        )
+        for number, fault in enumerate(TlsFault, start=1)
     ]
     await add(store, *attempts)
     await add(store)

@@ -55,6 +55,7 @@ REFUSED: list[tuple[str, sa.Table, dict[str, Any]]] = [
     ("a waiting delivery that was stopped", queue, {"stop_reason": "project_deleted"}),
     ("an unknown stop", queue, LEASE | {"state": "delivering", "stop_reason": "weather"}),
     ("an unknown outcome", attempts, {"outcome": "shrug"}),
+    ("an unknown fault of TLS", attempts, {"tls_fault": "unable to get local issuer"}),
     ("an attempt by an unknown trigger", attempts, {"trigger": "magic"}),
     ("an unknown state of a job", bulk_retries, {"state": "paused"}),
     ("a running job that has ended", bulk_retries, {"state": "running", "finished_at": NOW}),

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from cuepost.application.manage_projects import ProjectChange
-from cuepost.domain.attempt import Outcome
+from cuepost.domain.attempt import Outcome, TlsFault
 from cuepost.domain.project import ProjectKind, ProjectStatus
 from cuepost.testing import HANGS, Answer
 from tests.application.world import OPERATOR
@@ -28,6 +28,10 @@ def answering(*answers: Answer | Outcome | int) -> SetUp:
         await stage.later(HOUR)
 
     return set_up
+
+
+def refused(fault: TlsFault) -> SetUp:
+    return answering(Answer(status=None, fault=Outcome.TLS_ERROR, tls_fault=fault))
 
 
 async def disabled(stage: Stage) -> None:
@@ -143,7 +147,19 @@ BROKEN: dict[str, tuple[SetUp, str]] = {
     "endpoint disabled between attempts": (disabled_meanwhile, "endpoint_disabled"),
     "wrong path": (answering(404), "wrong_path"),
     "gone path": (answering(410), "wrong_path"),
-    "expired certificate": (answering(Outcome.TLS_ERROR), "tls_error"),
+    "expired certificate": (refused(TlsFault.CERTIFICATE_EXPIRED), "certificate_expired"),
+    "certificate from the future": (
+        refused(TlsFault.CERTIFICATE_NOT_YET_VALID),
+        "certificate_not_yet_valid",
+    ),
+    "certificate of another": (refused(TlsFault.CERTIFICATE_WRONG_HOST), "certificate_wrong_host"),
+    "certificate of nobody": (
+        refused(TlsFault.CERTIFICATE_UNKNOWN_AUTHORITY),
+        "certificate_unknown_authority",
+    ),
+    "old TLS": (refused(TlsFault.TLS_TOO_OLD), "tls_too_old"),
+    "no TLS": (refused(TlsFault.TLS_HANDSHAKE_FAILED), "tls_handshake_failed"),
+    "TLS error from before": (answering(Outcome.TLS_ERROR), "tls_error"),
     "not subscribed": (not_subscribed, "not_subscribed"),
     "subscribed later": (subscribed_later, "subscribed_later"),
     "no endpoint": (no_endpoint, "no_endpoint"),

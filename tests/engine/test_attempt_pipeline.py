@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from cuepost.adapters.secret_box import AesGcmBox
-from cuepost.domain.attempt import Outcome
+from cuepost.domain.attempt import Outcome, TlsFault
 from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.endpoint import StoredSecret
@@ -194,6 +194,13 @@ async def test_what_is_due_is_never_cut_to_an_earlier_millisecond(duration: floa
     assert due.microsecond % 1000 == 0
     assert timedelta(0) <= due - exactly < timedelta(milliseconds=1)
     assert result[0].attempt.duration_ms == pytest.approx(duration * 1000)
+
+
+async def test_the_attempt_keeps_why_tls_failed() -> None:
+    expired = TlsFault.CERTIFICATE_EXPIRED
+    answer = Answer(status=None, fault=Outcome.TLS_ERROR, tls_fault=expired)
+    attempt = (await Lab().run(assignment(), answer)).attempt
+    assert (attempt.outcome, attempt.tls_fault) == (Outcome.TLS_ERROR, expired)
 
 
 async def test_the_attempt_tells_the_whole_story() -> None:

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from cuepost.domain.attempt import Outcome
+from cuepost.domain.attempt import TLS_EXPLANATIONS, Outcome, TlsFault
 from cuepost.doors.mcp.calls import Calls
 from cuepost.doors.mcp.table import BY_NAME
 from cuepost.testing import HANGS
-from tests.engine.broken_set_ups import BROKEN, URL, answering, exported
+from tests.engine.broken_set_ups import BROKEN, URL, answering, exported, refused
 from tests.support.stage import HOUR, MINUTE, Play, Scenario, Stage
 
 
@@ -90,7 +90,22 @@ def test_what_failed_for_good_can_be_sent_again(play_embedded: Play) -> None:
     play_embedded(scenario)
 
 
-def test_a_certificate_that_was_refused_names_what_can_be_wrong_and_what_tells_it(
+def test_an_expired_certificate_is_named_with_its_own_mend(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        async with stage.delivering():
+            await refused(TlsFault.CERTIFICATE_EXPIRED)(stage)
+            found = await explained(stage)
+        expired = TLS_EXPLANATIONS[TlsFault.CERTIFICATE_EXPIRED]
+        assert found["cause"] == "certificate_expired"
+        assert found["explanation"] == (
+            f"{URL}: {expired.sentence} It was tried 3 times, and is not tried again by itself."
+        )
+        assert found["mend"] == f"{expired.mend} Then send the delivery again."
+
+    play(scenario)
+
+
+def test_a_refusal_of_tls_without_its_fault_names_what_can_be_wrong_and_what_tells_it(
     play_embedded: Play,
 ) -> None:
     async def scenario(stage: Stage) -> None:

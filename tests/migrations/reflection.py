@@ -74,6 +74,7 @@ def _of_sqlite(connection: sa.Connection) -> Schema:
 
 
 def _constraints(create_table: str) -> list[str]:
-    """One line each, as SQLAlchemy writes them."""
-    lines = (line.strip().rstrip(",") for line in create_table.splitlines())
+    """One line each, as SQLAlchemy writes them; that of an added column stands behind it."""
+    broken = create_table.replace(" CONSTRAINT ", "\nCONSTRAINT ")
+    lines = (line.strip().rstrip(",") for line in broken.splitlines())
     return sorted(re.sub(r"\s+", " ", line) for line in lines if line.startswith("CONSTRAINT"))

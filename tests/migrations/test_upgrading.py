@@ -12,8 +12,10 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage import schema
 from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.records.attempts import _row_of
 from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.tables import attempts
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.ports.store import StoreUnavailable
 from cuepost.testing import START
@@ -71,6 +73,22 @@ async def test_an_older_file_is_migrated_by_itself_and_keeps_its_rows(
     async with sqlite_store.snapshot() as transaction:
         assert [account.name for account in await transaction.accounts.all()] == ["kept"]
     assert await sqlite_database.revision() == HEAD
+
+
+async def test_attempts_from_before_tls_faults_were_kept_have_none(database: Database) -> None:
+    records = Records()
+    row = _row_of(records.attempt(records.delivery(records.id())))
+    del row["tls_fault"]
+
+    def fill(connection: sa.Connection) -> None:
+        upgrade_to("0004", connection)
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("CREATE TABLE of_then PARTITION OF attempts DEFAULT")
+        connection.execute(sa.insert(attempts).values(row))
+
+    await database.do(fill)
+    await database.do(schema.upgrade)
+    assert await database.rows("SELECT outcome, tls_fault FROM attempts") == [("http_error", None)]
 
 
 async def test_a_file_of_a_newer_version_is_refused_and_left_alone(

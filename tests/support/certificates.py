@@ -23,7 +23,7 @@ class Authority:
         public = self._key.public_key()
         self._key_id = x509.SubjectKeyIdentifier.from_public_key(public)
         self.certificate = (
-            _builder(self._name, self._name, public, _FAR_AWAY)
+            _builder(self._name, self._name, public, _LONG_AGO, _FAR_AWAY)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(_usage(of_authority=True), critical=True)
             .add_extension(self._key_id, critical=False)
@@ -34,22 +34,25 @@ class Authority:
         file.write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
         return str(file)
 
-    def server_context(self, *names: str, expired: bool = False) -> ssl.SSLContext:
+    def server_context(
+        self, *names: str, expired: bool = False, early: bool = False
+    ) -> ssl.SSLContext:
         """For a server with these names or addresses in its certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         with TemporaryDirectory() as folder:
             chain = Path(folder, "chain.pem")
-            chain.write_bytes(self.server_chain(*names, expired=expired))
+            chain.write_bytes(self.server_chain(*names, expired=expired, early=early))
             context.load_cert_chain(chain)
         return context
 
-    def server_chain(self, *names: str, expired: bool = False) -> bytes:
+    def server_chain(self, *names: str, expired: bool = False, early: bool = False) -> bytes:
         """Key and certificate of such a server, in PEM form."""
         key = ec.generate_private_key(ec.SECP256R1())
+        since = _FAR_AWAY - timedelta(days=1) if early else _LONG_AGO
         until = _LONG_AGO + timedelta(days=1) if expired else _FAR_AWAY
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Test server")])
         certificate = (
-            _builder(subject, self._name, key.public_key(), until)
+            _builder(subject, self._name, key.public_key(), since, until)
             .add_extension(x509.SubjectAlternativeName(map(_general_name, names)), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(of_authority=False), critical=True)
@@ -73,7 +76,11 @@ def only_tls_1_1(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey, until: datetime
+    subject: x509.Name,
+    issuer: x509.Name,
+    public: ec.EllipticCurvePublicKey,
+    since: datetime,
+    until: datetime,
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -81,7 +88,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(_LONG_AGO)
+        .not_valid_before(since)
         .not_valid_after(until)
     )
 

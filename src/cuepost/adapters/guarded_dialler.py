@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Final
 
 from cuepost.adapters.http_connection import HttpConnection, TlsBroke
+from cuepost.adapters.tls_faults import fault_in
 from cuepost.domain.egress_policy import Address, EgressPolicy, Verdict, judge_answers
 from cuepost.domain.receiver_url import ReceiverUrl
 from cuepost.ports.transport import CannotResolve, Resolver
@@ -120,7 +121,7 @@ class GuardedDialler:
             connection.abort()
             sock.close()
             if isinstance(error, ssl.SSLError):
-                raise TlsBroke from error
+                raise TlsBroke(fault_in(error)) from error
             raise
         finally:
             if url.scheme == "https":

@@ -1,8 +1,8 @@
 """The only way out: one POST to one receiver, over a connection to a checked address.
 
 Redirects are not followed, proxies of the environment are not known here, and nothing is
-decompressed. Whatever goes wrong becomes one of the outcomes, without a word of the reason: what
-a resolver or a peer said is not for the owner of an endpoint.
+decompressed. Whatever goes wrong becomes one of the outcomes, and where TLS is at fault one of its
+faults, without a word more: what a resolver or a peer said is not for the owner of an endpoint.
 """
 
 import ssl
@@ -57,7 +57,9 @@ class GuardedTransport:
         except tuple(_FAULTS) as error:
             timings = Timings(journey.dns_ms, journey.connect_ms, journey.tls_ms)
             fault = next(_FAULTS[kind] for kind in _FAULTS if isinstance(error, kind))
-            return Exchange((perf_counter() - began) * 1000, timings, fault)
+            tls_fault = error.fault if isinstance(error, TlsBroke) else None
+            took_ms = (perf_counter() - began) * 1000
+            return Exchange(took_ms, timings, fault, tls_fault=tls_fault)
         answer = connection.answer
         if connection.usable:
             self._pool.keep(connection)

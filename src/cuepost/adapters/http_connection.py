@@ -10,6 +10,8 @@ from time import perf_counter
 from typing import Final, cast
 
 from cuepost.adapters.answer_reader import AnswerReader, BadAnswer
+from cuepost.adapters.tls_faults import fault_in
+from cuepost.domain.attempt import TlsFault
 
 Receiver = tuple[str, str, int]
 """Scheme, host and port: who may use the same connection."""
@@ -24,6 +26,10 @@ class ConnectionBroke(Exception):
 
 class TlsBroke(ConnectionBroke):
     """TLS is the reason; a server may refuse a TLS 1.3 client after the client's handshake."""
+
+    def __init__(self, fault: TlsFault) -> None:
+        super().__init__(fault)
+        self.fault = fault
 
 
 class HttpConnection(asyncio.BufferedProtocol):
@@ -124,7 +130,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._alarm.cancel()
             self._alarm = None
         self._on_over(self)
-        broke = TlsBroke() if isinstance(error, ssl.SSLError) else ConnectionBroke()
+        broke = TlsBroke(fault_in(error)) if isinstance(error, ssl.SSLError) else ConnectionBroke()
         if self._waiter is None:
             self._spoilt_by = self._spoilt_by or broke
         elif not self._first_byte_at:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from cuepost.application.finding import Cause, Finding
 from cuepost.application.silence_causes import access_expired, project_deleted
-from cuepost.domain.attempt import EXPLANATIONS, Attempt, Outcome
+from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.instants import to_text
@@ -32,7 +32,7 @@ _OF_SERVER = (
 )
 _OTHER = (Cause.HTTP_ERROR, "Look into the receiver's log for this event id.")
 
-# What a receiver's certificate says is not kept; whoever asks the receiver now gets to know it.
+# For attempts from before the fault was kept; whoever asks the receiver now gets to know it.
 _TLS_MEND = (
     "Run 'cuepost receiver check {url}': it tells whether the certificate has expired, is for "
     "another host name, or comes from an unknown authority or without its chain. TLS has to be 1.2 "
@@ -105,9 +105,10 @@ def _of_attempt(attempt: Attempt, endpoint: Endpoint) -> tuple[Cause, str, str]:
     if outcome is Outcome.HTTP_ERROR and status is not None:
         cause, mend = _BY_STATUS.get(status) or (_OF_SERVER if status >= 500 else _OTHER)
         return cause, f"{endpoint.url} answered {status}{_phrase(status)}.", mend
-    explained = EXPLANATIONS[outcome]
-    mend = _TLS_MEND.format(url=endpoint.url) if outcome is Outcome.TLS_ERROR else explained.mend
-    return Cause(outcome), f"{endpoint.url}: {explained.sentence}", mend
+    cause, mend = Cause(attempt.tls_fault or outcome), attempt.explanation.mend
+    if cause is Cause.TLS_ERROR:
+        mend = _TLS_MEND.format(url=endpoint.url)
+    return cause, f"{endpoint.url}: {attempt.explanation.sentence}", mend
 
 
 def _what_follows(delivery: Delivery) -> str:

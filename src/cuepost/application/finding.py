@@ -36,6 +36,12 @@ class Cause(StrEnum):
     DNS_ERROR = "dns_error"
     CONNECT_ERROR = "connect_error"
     TLS_ERROR = "tls_error"
+    CERTIFICATE_EXPIRED = "certificate_expired"
+    CERTIFICATE_NOT_YET_VALID = "certificate_not_yet_valid"
+    CERTIFICATE_WRONG_HOST = "certificate_wrong_host"
+    CERTIFICATE_UNKNOWN_AUTHORITY = "certificate_unknown_authority"
+    TLS_TOO_OLD = "tls_too_old"
+    TLS_HANDSHAKE_FAILED = "tls_handshake_failed"
     BLOCKED_DESTINATION = "blocked_destination"
     PROTOCOL_ERROR = "protocol_error"
 

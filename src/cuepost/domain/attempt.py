@@ -22,6 +22,17 @@ class Outcome(StrEnum):
     PROTOCOL_ERROR = "protocol_error"
 
 
+class TlsFault(StrEnum):
+    """Why an attempt ended with `tls_error`."""
+
+    CERTIFICATE_EXPIRED = "certificate_expired"
+    CERTIFICATE_NOT_YET_VALID = "certificate_not_yet_valid"
+    CERTIFICATE_WRONG_HOST = "certificate_wrong_host"
+    CERTIFICATE_UNKNOWN_AUTHORITY = "certificate_unknown_authority"
+    TLS_TOO_OLD = "tls_too_old"
+    TLS_HANDSHAKE_FAILED = "tls_handshake_failed"
+
+
 def outcome_of(status: int | None) -> Outcome:
     """What the status line of an answer means; only 2xx is an acknowledgement."""
     if status is None:
@@ -75,6 +86,34 @@ EXPLANATIONS: Mapping[Outcome, Explanation] = {
     ),
 }
 
+TLS_EXPLANATIONS: Mapping[TlsFault, Explanation] = {
+    TlsFault.CERTIFICATE_EXPIRED: Explanation(
+        "The receiver's certificate, or one of its chain, has expired.",
+        "Renew the certificate, and see to it that the server has loaded the new one.",
+    ),
+    TlsFault.CERTIFICATE_NOT_YET_VALID: Explanation(
+        "The receiver's certificate is not valid yet.",
+        "Serve a certificate that is valid by now; check the clock of the machine that made it.",
+    ),
+    TlsFault.CERTIFICATE_WRONG_HOST: Explanation(
+        "The receiver's certificate is for another host name.",
+        "Serve a certificate that names this host, or register the URL under a name that it has.",
+    ),
+    TlsFault.CERTIFICATE_UNKNOWN_AUTHORITY: Explanation(
+        "The receiver's certificate is from an unknown authority, or came without its chain.",
+        "Serve the whole chain of a certificate of a public authority, not a self-signed one.",
+    ),
+    TlsFault.TLS_TOO_OLD: Explanation(
+        "The receiver speaks only versions of TLS that are too old.",
+        "Let the server, or the proxy in front of it, speak TLS 1.2 or newer.",
+    ),
+    TlsFault.TLS_HANDSHAKE_FAILED: Explanation(
+        "No TLS connection to the receiver came about.",
+        "Check that the port speaks TLS and wants no client certificate; 'cuepost receiver check' "
+        "with the endpoint's URL tells more.",
+    ),
+}
+
 
 @record
 class Timings:
@@ -101,3 +140,10 @@ class Attempt:
     response_body: bytes
     response_truncated: bool
     outcome: Outcome
+    tls_fault: TlsFault | None = None
+
+    @property
+    def explanation(self) -> Explanation:
+        if self.tls_fault is not None:
+            return TLS_EXPLANATIONS[self.tls_fault]
+        return EXPLANATIONS[self.outcome]

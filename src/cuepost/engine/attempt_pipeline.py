@@ -120,4 +120,5 @@ def _attempt(
         response_body=exchange.body,
         response_truncated=exchange.truncated,
         outcome=outcome,
+        tls_fault=exchange.tls_fault,
     )

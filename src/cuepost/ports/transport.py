@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from cuepost.domain.attempt import Outcome, Timings
+from cuepost.domain.attempt import Outcome, Timings, TlsFault
 from cuepost.domain.egress_policy import Address
 from cuepost.domain.receiver_url import ReceiverUrl
 
@@ -28,7 +28,8 @@ class Request:
 class Exchange:
     """An answer (`status` is set), or the `fault` that kept it from coming.
 
-    Header names are in lower case. `truncated` says that the body went on, or should have.
+    Header names are in lower case. `truncated` says that the body went on, or should have;
+    `tls_fault` why TLS is at fault, where it is.
     """
 
     duration_ms: float
@@ -38,6 +39,7 @@ class Exchange:
     headers: Headers = ()
     body: bytes = b""
     truncated: bool = False
+    tls_fault: TlsFault | None = None
 
 
 class Transport(Protocol):

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from cuepost.domain.attempt import EXPLANATIONS, Outcome, Timings
+from cuepost.domain.attempt import EXPLANATIONS, TLS_EXPLANATIONS, Outcome, Timings, TlsFault
 from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
 from cuepost.domain.project import ProjectStatus
 from tests.doors.rest.client import NOW, Api, attempt_of, problem
@@ -60,6 +60,23 @@ async def test_a_listed_delivery_shows_its_last_attempt_in_short(api: Api) -> No
     }
     for path in (f"/v1/webhooks/{delivery.webhook_id}/deliveries", "/v1/deliveries"):
         assert await api.done("GET", path) == {"data": [shown], "nextCursor": None}
+
+
+async def test_an_expired_certificate_is_named_in_the_explanation(api: Api) -> None:
+    await api.world.endpoint()
+    delivery = await api.world.complete()
+    expired = TlsFault.CERTIFICATE_EXPIRED
+    made = attempt_of(delivery, outcome=Outcome.TLS_ERROR, tls_fault=expired, response_status=None)
+    await api.world.do(lambda transaction: transaction.attempts.add([made]))
+    await api.world.count_attempts(delivery, 1)
+    await api.world.end(delivery, DeliveryStatus.FAILED)
+    path = f"/v1/webhooks/{delivery.webhook_id}/deliveries/{delivery.id}"
+    shown = await api.done("GET", path)
+    said = TLS_EXPLANATIONS[expired]
+    for attempt in (*shown["attempts"], shown["lastAttempt"]):
+        assert attempt["outcome"] == "tls_error"
+        assert (attempt["explanation"], attempt["mend"]) == (said.sentence, said.mend)
+        assert "tlsFault" not in attempt
 
 
 async def test_a_delivery_is_shown_with_its_event_and_every_attempt(api: Api) -> None:

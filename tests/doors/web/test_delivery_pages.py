@@ -7,7 +7,7 @@ from html import unescape
 from uuid import UUID
 
 from cuepost.application.browse_history import DeliveryDetail
-from cuepost.domain.attempt import Attempt, Outcome
+from cuepost.domain.attempt import TLS_EXPLANATIONS, Attempt, Outcome, TlsFault
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.ports.store import Transaction
 from tests.doors.web.endpoints import LIST, created
@@ -77,6 +77,22 @@ async def test_history_is_inspected_in_the_settings_with_filters_and_search(gues
     assert "Your server answered 404: is the path right?" in page
     assert "<script>alert(1)</script>" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+async def test_an_expired_certificate_is_named_in_the_pages(guest: Guest) -> None:
+    webhook_id = await created(guest)
+    world, expired = guest.world, TlsFault.CERTIFICATE_EXPIRED
+    delivery = await world.complete()
+    attempt = Records(world.clock, world.ids).attempt(
+        delivery, outcome=Outcome.TLS_ERROR, tls_fault=expired, response_status=None
+    )
+    await world.do(_added, attempt)
+    await world.count_attempts(delivery, 1)
+    await world.end(delivery, DeliveryStatus.FAILED)
+    page = unescape((await guest.get(f"{LIST}/{webhook_id}/deliveries/{delivery.id}")).text)
+    said = TLS_EXPLANATIONS[expired]
+    assert f"{said.sentence} {said.mend} All attempts are used up" in page
+    assert f"<strong>{said.sentence}</strong> {said.mend}" in page
 
 
 async def test_older_deliveries_are_on_the_next_page(guest: Guest) -> None:

@@ -2,7 +2,15 @@
 
 import pytest
 
-from cuepost.domain.attempt import EXPLANATIONS, Outcome, outcome_of
+from cuepost.domain.attempt import (
+    EXPLANATIONS,
+    TLS_EXPLANATIONS,
+    Explanation,
+    Outcome,
+    TlsFault,
+    outcome_of,
+)
+from tests.support.records import Records
 
 
 def test_outcomes_are_the_closed_list_of_the_contract() -> None:
@@ -19,15 +27,42 @@ def test_outcomes_are_the_closed_list_of_the_contract() -> None:
     ]
 
 
+def explained(outcome: Outcome, fault: TlsFault | None = None) -> Explanation:
+    records = Records()
+    delivery = records.delivery(records.id())
+    return records.attempt(delivery, outcome=outcome, tls_fault=fault).explanation
+
+
+def test_tls_faults_are_a_closed_list_too() -> None:
+    assert list(TlsFault) == [
+        "certificate_expired",
+        "certificate_not_yet_valid",
+        "certificate_wrong_host",
+        "certificate_unknown_authority",
+        "tls_too_old",
+        "tls_handshake_failed",
+    ]
+
+
 @pytest.mark.parametrize("outcome", Outcome)
 def test_every_outcome_has_a_sentence_and_a_way_to_mend_it(outcome: Outcome) -> None:
-    explanation = EXPLANATIONS[outcome]
+    explanation = explained(outcome)
+    assert explanation is EXPLANATIONS[outcome]
     assert explanation.sentence.endswith(".")
     assert explanation.mend.endswith(".")
 
 
-def test_no_two_outcomes_are_explained_alike() -> None:
-    assert len(set(EXPLANATIONS.values())) == len(Outcome)
+@pytest.mark.parametrize("fault", TlsFault)
+def test_a_tls_fault_is_explained_instead_of_the_outcome(fault: TlsFault) -> None:
+    explanation = explained(Outcome.TLS_ERROR, fault)
+    assert explanation is TLS_EXPLANATIONS[fault]
+    assert explanation.sentence.endswith(".")
+    assert explanation.mend.endswith(".")
+
+
+def test_no_two_ends_are_explained_alike() -> None:
+    said = [*EXPLANATIONS.values(), *TLS_EXPLANATIONS.values()]
+    assert len(set(said)) == len(Outcome) + len(TlsFault)
 
 
 @pytest.mark.parametrize(

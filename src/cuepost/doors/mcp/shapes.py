@@ -11,8 +11,8 @@ from cuepost.application.finding import Cause
 from cuepost.application.finding import Finding as Found
 from cuepost.application.manage_webhooks import Unveiled
 from cuepost.application.reveal_secret import RevealOffer
-from cuepost.domain.attempt import EXPLANATIONS, Outcome
 from cuepost.domain.attempt import Attempt as MadeAttempt
+from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.domain.instants import to_text
 from cuepost.domain.project import ProjectStatus
@@ -54,7 +54,7 @@ class Attempt(Answer, frozen=True):
 
     @classmethod
     def of(cls, attempt: MadeAttempt) -> "Attempt":
-        explained, timings = EXPLANATIONS[attempt.outcome], attempt.timings
+        explained, timings = attempt.explanation, attempt.timings
         return cls(
             number=attempt.number,
             budget=attempt.budget,

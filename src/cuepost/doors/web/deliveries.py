@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from cuepost.application.browse_history import DeliveryDetail, Searched
 from cuepost.application.manage_webhooks import EndpointView
-from cuepost.domain.attempt import EXPLANATIONS, Attempt, Outcome
+from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.delivery import FINAL, DeliveryStatus
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.doors.web import charts, sentences
@@ -119,7 +119,6 @@ async def show(visit: Visit) -> Response:
         event=detail.event,
         attempts=[(each, charts.waterfall(each)) for each in reversed(attempts)],
         said=sentences.of_delivery(detail.delivery, last),
-        explanations=EXPLANATIONS,
         curl=_curl(view.endpoint.url, last, detail.event.body) if last else None,
         is_final=detail.delivery.status in FINAL,
     )

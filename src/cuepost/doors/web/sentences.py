@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from cuepost.domain.attempt import EXPLANATIONS, Attempt, Outcome
+from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Health, HealthState
 from cuepost.domain.event import SilenceReason
@@ -65,8 +65,7 @@ def of_attempt(attempt: Attempt) -> str:
     if attempt.outcome is Outcome.HTTP_ERROR and status is not None:
         server_side = "what does your server's log say for this event id?"
         return f"Your server answered {status}: {ADVICE.get(status, server_side)}"
-    explained = EXPLANATIONS[attempt.outcome]
-    return f"{explained.sentence} {explained.mend}"
+    return f"{attempt.explanation.sentence} {attempt.explanation.mend}"
 
 
 def of_health(health: Health, now: datetime) -> str:

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from cuepost.domain.attempt import EXPLANATIONS, Outcome
 from cuepost.domain.attempt import Attempt as MadeAttempt
+from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import Trigger
 from cuepost.domain.instants import to_text
 from cuepost.doors.wire_models.shapes import Answer, Moment
@@ -49,7 +49,7 @@ class LastAttempt(Answer, frozen=True):
 
     @classmethod
     def of(cls, attempt: MadeAttempt) -> "LastAttempt":
-        explained = EXPLANATIONS[attempt.outcome]
+        explained = attempt.explanation
         return cls(
             number=attempt.number,
             budget=attempt.budget,
@@ -86,7 +86,7 @@ class Attempt(Answer, frozen=True):
 
     @classmethod
     def of(cls, attempt: MadeAttempt) -> "Attempt":
-        explained, timings = EXPLANATIONS[attempt.outcome], attempt.timings
+        explained, timings = attempt.explanation, attempt.timings
         body, encoding = _legible(attempt.response_body, attempt.response_truncated)
         return cls(
             number=attempt.number,

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import attempts
-from cuepost.domain.attempt import Attempt, Outcome, Timings
+from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault
 from cuepost.domain.delivery import Trigger
 from cuepost.ports.history import AttemptFigures
 
@@ -94,6 +94,7 @@ def _row_of(attempt: Attempt) -> dict[str, Any]:
         "response_body": attempt.response_body,
         "response_truncated": attempt.response_truncated,
         "outcome": attempt.outcome,
+        "tls_fault": attempt.tls_fault,
     }
 
 
@@ -114,6 +115,7 @@ def _attempt(row: sa.Row[Any]) -> Attempt:
         response_body=row.response_body,
         response_truncated=row.response_truncated,
         outcome=Outcome(row.outcome),
+        tls_fault=None if row.tls_fault is None else TlsFault(row.tls_fault),
     )
 
 

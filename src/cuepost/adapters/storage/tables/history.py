@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables.metadata import metadata, one_of, partial_index
 from cuepost.adapters.storage.types import Id, Instant
-from cuepost.domain.attempt import Outcome
+from cuepost.domain.attempt import Outcome, TlsFault
 from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import FINAL, LIVE, CancelReason, Trigger
 
@@ -143,8 +143,10 @@ attempts = sa.Table(
     sa.Column("response_body", sa.LargeBinary, nullable=False),
     sa.Column("response_truncated", sa.Boolean, nullable=False),
     sa.Column("outcome", sa.Text, nullable=False),
+    sa.Column("tls_fault", sa.Text),
     one_of("trigger", Trigger),
     one_of("outcome", Outcome),
+    one_of("tls_fault", TlsFault),
     postgresql_partition_by="RANGE (delivery_id)",
 )
 
