@@ -1,6 +1,7 @@
 """For every test: the event loop, a real PostgreSQL, and an order that keeps all cores busy."""
 
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -18,6 +19,9 @@ settings.register_profile(
 if "CI" not in os.environ:
     settings.load_profile("developer")
 
+
+# A shell that starts the tests in the background has them ignore it, and every process of theirs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Whole processes, browsers and thousands of seeds: each takes seconds, the others milliseconds.
 _LONG = ("tests/browser/", "tests/faults/", "tests/e2e/", "tests/simulation/", "test_schemathesis")
