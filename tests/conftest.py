@@ -24,7 +24,15 @@ if "CI" not in os.environ:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Whole processes, browsers and thousands of seeds: each takes seconds, the others milliseconds.
-_LONG = ("tests/browser/", "tests/faults/", "tests/e2e/", "tests/simulation/", "test_schemathesis")
+_LONG = (
+    "tests/browser/",
+    "tests/e2e/",
+    "tests/faults/",
+    "tests/migrations/test_old_stores",
+    "tests/model/",
+    "tests/simulation/",
+    "test_schemathesis",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
