@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from typing import Any
 from uuid import UUID
 
 import asyncpg
+import pytest
 
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_wakeup import APPLICATION_NAME, PostgresWakeup
@@ -79,6 +81,26 @@ async def test_what_is_announced_without_a_connection_is_said_later(postgres_dat
         while (heard := await ear.next()) == frozenset():
             pass
         assert heard == {TWO}
+
+
+async def test_a_driver_that_has_lost_its_way_costs_a_connection_and_no_more(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does when a connection is being ended while something is said on it."""
+    execute = asyncpg.Connection.execute
+    failures = [asyncpg.InternalClientError("cannot switch to state 12")]
+
+    async def failing_once(connection: Any, query: str, *values: Any, **more: Any) -> str:
+        if "pg_notify" in query and failures:
+            raise failures.pop()
+        return await execute(connection, query, *values, **more)
+
+    monkeypatch.setattr(asyncpg.Connection, "execute", failing_once)
+    async with talking(postgres_database) as (wakeup, ear):
+        wakeup.announce([ONE])
+        assert await ear.next() == frozenset()
+        assert await ear.next() == {ONE}
+    assert failures == []
 
 
 def test_the_driver_is_asked_for_tls_by_its_own_name_of_the_option() -> None:

@@ -49,8 +49,8 @@ def test_schemathesis_finds_nothing(service: Running, tmp_path: Path) -> None:
             *(sys.executable, "-m", "schemathesis.cli", f"--config-file={CONFIG}", "run"),
             f"{service.url}/openapi.json",
             *("--checks=all", f"--max-examples={EXAMPLES}", "--no-color", "--warnings=off"),
-            # A call for events may wait for twenty seconds.
-            "--max-response-time=40",
+            # A call for events may wait for half a minute.
+            "--max-response-time=60",
         ],
         cwd=tmp_path,
         env=environment({}) | keys,

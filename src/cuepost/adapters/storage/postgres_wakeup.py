@@ -12,6 +12,7 @@ from uuid import UUID
 
 import asyncpg
 
+from cuepost.adapters.storage.postgres_session import CONNECTION_ERRORS
 from cuepost.ports.runtime import Clock
 
 log = logging.getLogger("cuepost.store")
@@ -42,7 +43,7 @@ class PostgresWakeup:
         while True:
             try:
                 await self._talk(hear)
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except (asyncpg.PostgresError, *CONNECTION_ERRORS) as error:
                 log.warning("event=wakeup_connection_lost error=%s", error)
                 await self._clock.wait(RECONNECT_SECONDS)
 
