@@ -56,6 +56,7 @@ class Line(asyncio.Protocol):
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
         self.waiting: deque[tuple[int, float]] = deque()
+        self.used_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are none by their type.
@@ -67,7 +68,8 @@ class Line(asyncio.Protocol):
 
     def send(self, place: int) -> None:
         if self._transport is not None:
-            self.waiting.append((place, time.time()))
+            self.used_at = time.time()
+            self.waiting.append((place, self.used_at))
             self._transport.write(self._work.requests[place])
 
     def data_received(self, data: bytes) -> None:
@@ -156,14 +158,17 @@ async def generate(job: Job) -> Done:
 
 
 async def _send_paced(work: Work, lines: list[Line], rate: float) -> None:
-    """On the line with the least under way, so that nobody waits behind another needlessly."""
+    """On the line with the least under way, so that nobody waits behind another needlessly.
+
+    Of those on the one that has rested longest: the service closes a line that rests for seconds.
+    """
     began = time.monotonic()
     for number in range(len(work.requests)):
         if (wait := began + number / rate - time.monotonic()) > 0:
             await asyncio.sleep(wait)
         if work.ended.done():
             return
-        work.go_on(min(lines, key=lambda line: len(line.waiting)))
+        work.go_on(min(lines, key=lambda line: (len(line.waiting), line.used_at)))
 
 
 def _cpu() -> float:
