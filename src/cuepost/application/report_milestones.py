@@ -30,7 +30,7 @@ class ReportMilestones:
         self._owners: dict[UUID, UUID] = {}
 
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
-        """One answer each, in order; one transaction for each account that is concerned."""
+        """One answer each, in order; what concerns an account is kept as a whole or not at all."""
         caller.require(Scope.MILESTONES_REPORT)
         _require_consistent(milestones)
         owners = await self._owners_of({milestone.project_id for milestone in milestones})
