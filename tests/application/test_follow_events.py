@@ -134,7 +134,7 @@ async def test_an_event_is_found_however_late_it_is_committed(postgres_world: Wo
     listener = await registered(world)
     project = await world.project()
     async with world.store.transaction() as slow:
-        await slow.projects.lock(world.account.id, [project.id])
+        await slow.projects.lock([(world.account.id, project.id)])
         late = event_at(world, world.clock.now())
         await slow.events.add([late])
         for position in range(1, 6):

@@ -130,7 +130,9 @@ class CountingStore:
             yield transaction
 
 
-async def test_a_batch_of_five_hundred_is_one_transaction_for_each_account(world: World) -> None:
+async def test_a_batch_of_five_hundred_is_no_more_than_one_transaction_for_each_account(
+    world: World,
+) -> None:
     stranger = await world.new_owner()
     await world.endpoint()
     await world.endpoint(caller=stranger)
@@ -140,7 +142,7 @@ async def test_a_batch_of_five_hundred_is_one_transaction_for_each_account(world
     counting = CountingStore(world.store)
     watched = replace(world, store=counting).reassembled(RULES)  # type: ignore[arg-type]  # forwards
     answers = await watched.report(*batch)
-    assert counting.transactions == 2
+    assert counting.transactions == (1 if world.store.has_one_writer else 2)
     assert [answer.report_id for answer in answers] == [each.report_id for each in batch]
     assert all(answer.accepted for answer in answers)
     assert [answer.notified for answer in answers] == [True, True, False, False] * 125

@@ -89,10 +89,12 @@ async def test_subscribers_are_all_endpoints_of_an_account_with_access(
         await transaction.endpoints.delete(account.id, deleted.id, records.clock.now())
 
     async with store.transaction() as transaction:
-        assert await transaction.endpoints.subscribers(account.id) == [
-            Subscriber(on.id, frozenset(on.events), enabled=True),
-            Subscriber(off.id, frozenset(off.events), enabled=False),
-        ]
+        assert await transaction.endpoints.subscribers([account.id, records.id()]) == {
+            account.id: [
+                Subscriber(on.id, frozenset(on.events), enabled=True),
+                Subscriber(off.id, frozenset(off.events), enabled=False),
+            ]
+        }
 
 
 async def test_an_account_without_access_has_no_subscribers(
@@ -102,8 +104,22 @@ async def test_an_account_without_access_has_no_subscribers(
     await add(store, records, records.endpoint(account.id))
     async with store.transaction() as transaction:
         await transaction.accounts.add(account)
-        assert await transaction.endpoints.subscribers(account.id) == []
-        assert await transaction.endpoints.subscribers(records.id()) == []
+        assert await transaction.endpoints.subscribers([account.id, records.id()]) == {}
+        assert await transaction.endpoints.subscribers([]) == {}
+
+
+async def test_each_account_has_subscribers_of_its_own(store: AnyStore, records: Records) -> None:
+    accounts = [records.account() for _ in range(3)]
+    endpoints = [records.endpoint(account.id) for account in accounts]
+    await add(store, records, *endpoints)
+    async with store.transaction() as transaction:
+        for account in accounts:
+            await transaction.accounts.add(account)
+        asked = [account.id for account in accounts[:2]]
+        assert await transaction.endpoints.subscribers(asked) == {
+            each.account_id: [Subscriber(each.id, frozenset(each.events), enabled=True)]
+            for each in endpoints[:2]
+        }
 
 
 async def test_secrets_come_back_sealed_with_their_hints(store: AnyStore, records: Records) -> None:

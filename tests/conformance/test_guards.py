@@ -9,13 +9,17 @@ import pytest
 from cuepost.adapters.storage.records.guards import IDEMPOTENCY_LIFE
 from cuepost.domain.audit import Action
 from cuepost.domain.event import SilenceReason
-from cuepost.ports.records import Page, RememberedAnswer
+from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer, ReportKey
 from cuepost.ports.store import Contention
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
 
 OWNER = UUID(int=7)
 MILLISECOND = timedelta(milliseconds=1)
+
+
+def keyed(account_id: UUID, *answers: ReportAnswer) -> dict[ReportKey, ReportAnswer]:
+    return {(account_id, each.report_id): each for each in answers}
 
 
 async def test_the_answer_to_a_report_comes_back(store: AnyStore, records: Records) -> None:
@@ -27,37 +31,39 @@ async def test_the_answer_to_a_report_comes_back(store: AnyStore, records: Recor
     ]
     answers += [records.answer(notified=False, reason=reason) for reason in SilenceReason]
     async with store.transaction() as transaction:
-        await transaction.reports.add(account_id, answers, records.clock.now())
-        await transaction.reports.add(account_id, [], records.clock.now())
+        await transaction.reports.add(keyed(account_id, *answers), records.clock.now())
+        await transaction.reports.add({}, records.clock.now())
 
     async with store.snapshot() as transaction:
-        asked = [each.report_id for each in answers] + ["unknown"]
-        assert await transaction.reports.find(account_id, asked) == {
-            each.report_id: each for each in answers
-        }
-        assert await transaction.reports.find(account_id, ["unknown"]) == {}
-        assert await transaction.reports.find(account_id, []) == {}
+        foreign = records.id(), answers[0].report_id
+        unknown = account_id, "unknown"
+        known = keyed(account_id, *answers)
+        assert await transaction.reports.find([*known, unknown, foreign]) == known
+        assert await transaction.reports.find([unknown]) == {}
+        assert await transaction.reports.find([]) == {}
 
 
 async def test_hundreds_of_reports_are_found_at_once(store: AnyStore, records: Records) -> None:
     account_id = records.id()
     answers = [records.answer() for _ in range(537)]
     async with store.transaction() as transaction:
-        await transaction.reports.add(account_id, answers, records.clock.now())
-        found = await transaction.reports.find(account_id, [each.report_id for each in answers])
-    assert found == {each.report_id: each for each in answers}
+        known = keyed(account_id, *answers)
+        await transaction.reports.add(known, records.clock.now())
+        found = await transaction.reports.find(list(known))
+    assert found == known
 
 
 async def test_a_report_is_answered_once(store: AnyStore, records: Records) -> None:
     account_id, answer, now = records.id(), records.answer(), records.clock.now()
     async with store.transaction() as transaction:
-        await transaction.reports.add(account_id, [answer], now)
+        await transaction.reports.add(keyed(account_id, answer), now)
+    changed = replace(answer, notified=False)
     with pytest.raises(Contention):
         async with store.transaction() as transaction:
-            await transaction.reports.add(account_id, [replace(answer, notified=False)], now)
+            await transaction.reports.add(keyed(account_id, changed), now)
     async with store.snapshot() as transaction:
-        found = await transaction.reports.find(account_id, [answer.report_id])
-    assert found == {answer.report_id: answer}
+        found = await transaction.reports.find([(account_id, answer.report_id)])
+    assert found == keyed(account_id, answer)
 
 
 async def claim(

@@ -44,16 +44,16 @@ READS: dict[str, tuple[Call, object]] = {
     "Keys.all": (lambda t, s, p: t.keys.all(s.id), []),
     "Projects.get": (lambda t, s, p: t.projects.get(s.id, p.project.id), None),
     "Projects.page": (lambda t, s, p: t.projects.page(s.id, ALL), []),
-    "Projects.lock": (lambda t, s, p: t.projects.lock(s.id, [p.project.id]), {}),
+    "Projects.lock": (lambda t, s, p: t.projects.lock([(s.id, p.project.id)]), {}),
     "Projects.files_to_erase": (lambda t, s, p: t.projects.files_to_erase(s.id, 5), {}),
     "Projects.artifacts": (lambda t, s, p: t.projects.artifacts(s.id, p.project.id), []),
     "Endpoints.get": (lambda t, s, p: t.endpoints.get(s.id, p.endpoint.id), None),
     "Endpoints.lock": (lambda t, s, p: t.endpoints.lock(s.id, p.endpoint.id), None),
     "Endpoints.count": (lambda t, s, p: t.endpoints.count(s.id), 0),
     "Endpoints.page": (lambda t, s, p: t.endpoints.page(s.id, ALL), []),
-    "Endpoints.subscribers": (lambda t, s, p: t.endpoints.subscribers(s.id), []),
+    "Endpoints.subscribers": (lambda t, s, p: t.endpoints.subscribers([s.id]), {}),
     "Endpoints.secrets": (lambda t, s, p: t.endpoints.secrets(s.id, [p.endpoint.id]), {}),
-    "Reports.find": (lambda t, s, p: t.reports.find(s.id, [p.report.report_id]), {}),
+    "Reports.find": (lambda t, s, p: t.reports.find([(s.id, p.report.report_id)]), {}),
     "Users.get": (lambda t, s, p: t.users.get(s.id, p.user.id), None),
     "Users.all": (lambda t, s, p: t.users.all(s.id), []),
     "SecretReveals.find": (
@@ -121,7 +121,7 @@ CHANGES: dict[str, tuple[Call, object]] = {
         None,
     ),
     "Projects.replace_artifacts": (
-        lambda t, s, p: t.projects.replace_artifacts(s.id, {p.project.id: ()}),
+        lambda t, s, p: t.projects.replace_artifacts({(s.id, p.project.id): ()}),
         None,
     ),
     "Endpoints.save": (
@@ -197,7 +197,10 @@ ADDITIONS: dict[str, tuple[Call, object]] = {
         lambda t, s, p: t.listeners.append(replace(p.listener, account_id=s.id), [p.event.id]),
         None,
     ),
-    "Reports.add": (lambda t, s, p: t.reports.add(s.id, [p.report], s.now), None),
+    "Reports.add": (
+        lambda t, s, p: t.reports.add({(s.id, p.report.report_id): p.report}, s.now),
+        None,
+    ),
     "Endpoints.put_secret": (
         lambda t, s, p: t.endpoints.put_secret(s.id, p.endpoint.id, Records().secret()),
         None,
@@ -253,7 +256,8 @@ def protocol_methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def test_every_method_that_is_told_an_account_is_tried() -> None:
-    words = {"account_id", "job", "projects", "endpoint", "user", "message", "listener"}
+    plain = {"account_id", "job", "projects", "endpoint", "user", "message", "listener"}
+    words = plain | {"account_ids", "keys", "artifacts", "answers"}
     told = {
         f"{kind}.{name}"
         for kind, name, method in protocol_methods()

@@ -6,9 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import CancelReason, Delivery
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
-from cuepost.ports.records import Page
+from cuepost.ports.records import Page, ProjectKey
 from cuepost.ports.store import Transaction
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
@@ -100,8 +101,9 @@ async def test_projects_are_locked_for_a_change_and_saved_with_it(
     later = records.clock.now() + timedelta(hours=1, milliseconds=1)
 
     async with store.transaction() as transaction:
+        others = (account_id, records.id()), (records.id(), staying.id)
         locked = await transaction.projects.lock(
-            account_id, [deleting.id, changing.id, records.id()]
+            [(account_id, deleting.id), (account_id, changing.id), *others]
         )
         assert locked == {changing.id: changing, deleting.id: deleting}
         changed = replace(
@@ -196,26 +198,34 @@ async def test_files_of_a_project_are_replaced_as_a_whole(
 ) -> None:
     account_id = records.id()
     one, other, bare = (records.project(account_id) for _ in range(3))
-    before = {each.id: [records.artifact() for _ in range(3)] for each in (one, other)}
-    after = {one.id: [records.artifact(size_bytes=0)], bare.id: [], records.id(): ()}
+    before = {
+        (account_id, each.id): [records.artifact() for _ in range(3)] for each in (one, other)
+    }
+    new = [records.artifact(size_bytes=0)]
+    nobody = records.id(), other.id
+    after: dict[ProjectKey, list[Artifact]] = {
+        (account_id, one.id): new,
+        (account_id, bare.id): [],
+        nobody: [],
+    }
     async with store.transaction() as transaction:
-        await transaction.projects.replace_artifacts(account_id, before)
-        await transaction.projects.replace_artifacts(account_id, after)
-        await transaction.projects.replace_artifacts(account_id, {})
+        await transaction.projects.replace_artifacts(before)
+        await transaction.projects.replace_artifacts(after)
+        await transaction.projects.replace_artifacts({})
 
     async with store.snapshot() as transaction:
         found = [
             await transaction.projects.artifacts(account_id, each.id) for each in (one, other, bare)
         ]
 
-    assert found == [after[one.id], before[other.id], []]
+    assert found == [new, before[account_id, other.id], []]
 
 
 async def test_files_keep_their_order(store: AnyStore, records: Records) -> None:
     account_id: UUID = records.id()
     files = [records.artifact(name=name) for name in ("z", "a", "m", "ä")]
     async with store.transaction() as transaction:
-        await transaction.projects.replace_artifacts(account_id, {account_id: files})
+        await transaction.projects.replace_artifacts({(account_id, account_id): files})
 
     async with store.snapshot() as transaction:
         assert await transaction.projects.artifacts(account_id, account_id) == files

@@ -27,12 +27,12 @@ DELETED, EXPIRED = CancelReason.PROJECT_DELETED, CancelReason.PROJECT_ACCESS_EXP
 
 WORK: dict[str, Work] = {
     "owners": lambda t, p: t.projects.owners([p.project.id]),
-    "lock projects": lambda t, p: t.projects.lock(p.account.id, [p.project.id]),
+    "lock projects": lambda t, p: t.projects.lock([(p.account.id, p.project.id)]),
     "save projects": lambda t, p: t.projects.save([p.project]),
     "save moves of projects": lambda t, p: t.projects.save_moves([p.project]),
     "expired projects": lambda t, p: t.projects.expired(NOW, 5),
-    "replace files": lambda t, p: t.projects.replace_artifacts(p.account.id, {p.project.id: ()}),
-    "find reports": lambda t, p: t.reports.find(p.account.id, ["a", "b"]),
+    "replace files": lambda t, p: t.projects.replace_artifacts({(p.account.id, p.project.id): ()}),
+    "find reports": lambda t, p: t.reports.find([(p.account.id, "a"), (p.account.id, "b")]),
     "one event": lambda t, p: t.events.get(p.account.id, p.event.id),
     "one delivery": lambda t, p: t.deliveries.get(p.account.id, p.ended.id),
     "lock a delivery": lambda t, p: t.deliveries.lock(p.account.id, p.pending.id),

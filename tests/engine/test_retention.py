@@ -138,6 +138,7 @@ class Watched:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.has_one_writer = store.has_one_writer
         self.writes = 0
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:

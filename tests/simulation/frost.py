@@ -73,6 +73,10 @@ class FrostyStore:
     inner: Store
     frost: Frost
 
+    @property
+    def has_one_writer(self) -> bool:
+        return self.inner.has_one_writer
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         await self.frost.pass_by()

@@ -103,7 +103,7 @@ class Furnisher:
                 size_bytes=18_204,
             ),
         ]
-        await t.projects.replace_artifacts(self.account_id, {project.id: files})
+        await t.projects.replace_artifacts({(self.account_id, project.id): files})
         self.paths["project"] = f"/settings/projects/{project.id}"
         self.paths["project-edit"] = f"/settings/projects/{project.id}/edit"
         for place in range(90):

@@ -75,7 +75,7 @@ async def populate(store: AnyStore, records: Records) -> Populated:
         await transaction.keys.add(made.key)
         await transaction.projects.add(made.project)
         await transaction.projects.replace_artifacts(
-            made.account.id, {made.project.id: [records.artifact(), records.artifact()]}
+            {(made.account.id, made.project.id): [records.artifact(), records.artifact()]}
         )
         await transaction.endpoints.add(made.endpoint, records.secret())
         await add_people(transaction, records, made)
@@ -100,7 +100,7 @@ async def add_history(transaction: Transaction, records: Records, made: Populate
     await transaction.bulk_retries.add(made.job)
     # The event was there before, and so it is noted.
     await transaction.listeners.add(made.listener)
-    await transaction.reports.add(account_id, [made.report], now)
+    await transaction.reports.add({(account_id, made.report.report_id): made.report}, now)
     await transaction.idempotency.claim(account_id, made.idempotency_key, b"print", now)
     await transaction.idempotency.remember(account_id, made.idempotency_key, b"sealed")
     await transaction.audit.add(records.audit_entry(account_id))

@@ -108,6 +108,10 @@ class WatchedStore:
             self._watch_commits(self.inner)
 
     @property
+    def has_one_writer(self) -> bool:
+        return self.inner.has_one_writer
+
+    @property
     def handover(self) -> Handover:
         return self.inner.handover
 

@@ -32,7 +32,9 @@ class EraseAccount:
         async def erase(transaction: Transaction) -> bool:
             if await transaction.accounts.get(account_id) is None:
                 raise NotFound
-            await transaction.projects.replace_artifacts(account_id, dict.fromkeys(files, ()))
+            await transaction.projects.replace_artifacts(
+                {(account_id, project_id): () for project_id in files}
+            )
             return not files and await transaction.accounts.erase_some(account_id, ROWS_AT_ONCE)
 
         return await self.perform.change(erase)

@@ -98,7 +98,7 @@ class ManageProjects:
         caller.require(Scope.PROJECTS_WRITE)
         project, now = await self._locked(transaction, caller, project_id), self.clock.now()
         await transaction.projects.save([project.deleted(now)])
-        await transaction.projects.replace_artifacts(project.account_id, {project.id: ()})
+        await transaction.projects.replace_artifacts({(project.account_id, project.id): ()})
         await transaction.deliveries.stop_project(
             project.account_id, project.id, CancelReason.PROJECT_DELETED, now
         )
@@ -112,13 +112,13 @@ class ManageProjects:
         caller.require(Scope.PROJECTS_WRITE)
         project = await self._locked(transaction, caller, project_id)
         project.moved(to, self.clock.now())
-        book = await self.bookkeeper.open(transaction, project.account_id, {project_id: project})
+        book = await self.bookkeeper.open(transaction, {project_id: project})
         book.enter(Milestone(report_id="", project_id=project_id, status=to))
         await book.write(transaction)
         return book.projects[project_id]
 
     async def _locked(self, transaction: Transaction, caller: Caller, project_id: UUID) -> Project:
-        found = await transaction.projects.lock(caller.account, [project_id])
+        found = await transaction.projects.lock([(caller.account, project_id)])
         if project_id not in found:
             raise NotFound
         return found[project_id].require_present()

@@ -1,6 +1,6 @@
-"""Books milestones of one account: moves, events and deliveries, written together."""
+"""Books milestones: moves, events and deliveries, written together."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -14,7 +14,7 @@ from cuepost.domain.event_catalog import BY_STATUS, EventType, MilestoneFacts
 from cuepost.domain.fanout import Subscriber, deliveries_of
 from cuepost.domain.project import ProcessingError, Project, ProjectStatus, Stage
 from cuepost.domain.record import record
-from cuepost.ports.records import ReportAnswer
+from cuepost.ports.records import ProjectKey, ReportAnswer
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
 
@@ -32,16 +32,15 @@ class Milestone:
 
 @dataclass(slots=True)
 class MilestoneBook:
-    account_id: UUID
     projects: dict[UUID, Project]
-    subscribers: Sequence[Subscriber]
+    subscribers: Mapping[UUID, Sequence[Subscriber]]
     now: datetime
     ids: IdSource
     result_url: Callable[[UUID], str]
     changed: dict[UUID, Project] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
-    artifacts: dict[UUID, tuple[Artifact, ...]] = field(default_factory=dict)
+    artifacts: dict[ProjectKey, tuple[Artifact, ...]] = field(default_factory=dict)
 
     def enter(self, milestone: Milestone) -> ReportAnswer:
         """Decide one milestone; nothing is stored before `write`."""
@@ -56,7 +55,7 @@ class MilestoneBook:
             return _refused(milestone, SilenceReason.ILLEGAL_TRANSITION)
         self.projects[moved.id] = self.changed[moved.id] = moved
         if moved.status is ProjectStatus.COMPLETED:
-            self.artifacts[moved.id] = milestone.artifacts
+            self.artifacts[moved.account_id, moved.id] = milestone.artifacts
         event_type = BY_STATUS.get(moved.status)
         if event_type is None:
             return _silent(milestone, SilenceReason.NO_EVENT_FOR_STATUS)
@@ -68,7 +67,7 @@ class MilestoneBook:
         await transaction.projects.save_moves(list(self.changed.values()))
         await transaction.events.add(self.events)
         await transaction.deliveries.add(self.deliveries)
-        await transaction.projects.replace_artifacts(self.account_id, self.artifacts)
+        await transaction.projects.replace_artifacts(self.artifacts)
 
     def _announce(self, project: Project, event_type: EventType, milestone: Milestone) -> Event:
         event_id = self.ids(self.now)
@@ -93,7 +92,7 @@ class MilestoneBook:
         return event
 
     def _fan_out(self, event: Event) -> Event:
-        made = deliveries_of(event, self.subscribers, self.ids)
+        made = deliveries_of(event, self.subscribers.get(event.account_id, ()), self.ids)
         self.deliveries += made
         if not made:
             return event.silenced(SilenceReason.NOT_SUBSCRIBED)
@@ -104,20 +103,16 @@ class MilestoneBook:
 
 @dataclass(frozen=True, slots=True)
 class Bookkeeper:
-    """Opens the book of an account inside a transaction that has locked the projects."""
+    """Opens a book inside a transaction that has locked the projects."""
 
     clock: Clock
     ids: IdSource
     result_url: Callable[[UUID], str]
 
-    async def open(
-        self, transaction: Transaction, account_id: UUID, projects: dict[UUID, Project]
-    ) -> MilestoneBook:
-        account = await transaction.accounts.hold(account_id)
-        enabled = account is not None and account.webhooks_enabled
-        subscribers = await transaction.endpoints.subscribers(account_id) if enabled else []
-        now = self.clock.now()
-        return MilestoneBook(account_id, projects, subscribers, now, self.ids, self.result_url)
+    async def open(self, transaction: Transaction, projects: dict[UUID, Project]) -> MilestoneBook:
+        accounts = {project.account_id for project in projects.values()}
+        subscribers = await transaction.endpoints.subscribers(accounts)
+        return MilestoneBook(projects, subscribers, self.clock.now(), self.ids, self.result_url)
 
 
 def _refused(milestone: Milestone, reason: SilenceReason) -> ReportAnswer:

@@ -162,7 +162,7 @@ class Redeliver:
             return []
         account_id, now = deliveries[0].account_id, self.clock.now()
         named = {each.project_id for each in deliveries if each.project_id is not None}
-        projects = await transaction.projects.lock(account_id, list(named))
+        projects = await transaction.projects.lock([(account_id, each) for each in named])
         eligible = {None} | {
             project.id for project in projects.values() if ineligibility(project, now) is None
         }

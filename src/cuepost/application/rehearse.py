@@ -30,13 +30,13 @@ class Rehearse:
     ) -> Project:
         """Every step on the way is booked, each with its event."""
         caller.require(Scope.PROJECTS_WRITE)
-        found = await transaction.projects.lock(caller.account, [project_id])
+        found = await transaction.projects.lock([(caller.account, project_id)])
         if project_id not in found:
             raise NotFound
         project = found[project_id].require_present()
         if project.origin is not Origin.APP:
             raise ProjectNotRehearsable
-        book = await self.bookkeeper.open(transaction, project.account_id, {project_id: project})
+        book = await self.bookkeeper.open(transaction, {project_id: project})
         for step in way_to(project.status, to):
             book.projects[project_id].moved(step, book.now)
             error = REHEARSED if step is _S.FAILED else None

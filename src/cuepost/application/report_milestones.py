@@ -13,20 +13,25 @@ from cuepost.domain.artifact import faults_of
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProjectStatus, Stage, stage_after
-from cuepost.ports.records import ReportAnswer
+from cuepost.ports.records import ReportAnswer, ReportKey
 from cuepost.ports.store import Transaction
 
 # In one transaction; a request may have more.
 MOST_AT_ONCE = 500
 ACCOUNTS_AT_ONCE = 10
 REMEMBERED_OWNERS = 20_000
+# Where there is one writer, all wait at the same desk.
+ONE_FOR_ALL = UUID(int=0)
+
+Owned = tuple[UUID, Milestone]
+"""A milestone, and the account of its project."""
 
 
 class ReportMilestones:
     def __init__(self, perform: Perform, bookkeeper: Bookkeeper) -> None:
         self._perform = perform
         self._bookkeeper = bookkeeper
-        self._gathering = Gathering(self._report_for, MOST_AT_ONCE)
+        self._gathering = Gathering(self._report_some, MOST_AT_ONCE)
         self._owners: dict[UUID, UUID] = {}
 
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
@@ -34,34 +39,36 @@ class ReportMilestones:
         caller.require(Scope.MILESTONES_REPORT)
         _require_consistent(milestones)
         owners = await self._owners_of({milestone.project_id for milestone in milestones})
-        of_account: dict[UUID, list[Milestone]] = defaultdict(list)
-        for milestone in milestones:
-            if milestone.project_id in owners:
-                of_account[owners[milestone.project_id]].append(milestone)
-        answers = await self._report_to_all(of_account)
+        owned = [
+            (owners[milestone.project_id], milestone)
+            for milestone in milestones
+            if milestone.project_id in owners
+        ]
+        answers = await self._answers_to(owned)
         return [
-            answers[owners[milestone.project_id]][milestone.report_id]
+            answers[owners[milestone.project_id], milestone.report_id]
             if milestone.project_id in owners
             else _unknown(milestone)
             for milestone in milestones
         ]
 
-    async def _report_to_all(
-        self, of_account: Mapping[UUID, Sequence[Milestone]]
-    ) -> dict[UUID, dict[str, ReportAnswer]]:
-        """Several at a time, so that they wait for the disk together."""
-        answers: dict[UUID, dict[str, ReportAnswer]] = {}
-        accounts = list(of_account)
-        for first in range(0, len(accounts), ACCOUNTS_AT_ONCE):
-            some = accounts[first : first + ACCOUNTS_AT_ONCE]
+    async def _answers_to(self, owned: Sequence[Owned]) -> dict[ReportKey, ReportAnswer]:
+        """Several accounts at a time, so that they wait for the disk together."""
+        at_desk: dict[UUID, list[Owned]] = defaultdict(list)
+        alone = not self._perform.store.has_one_writer
+        for account_id, milestone in owned:
+            at_desk[account_id if alone else ONE_FOR_ALL].append((account_id, milestone))
+        answers: dict[ReportKey, ReportAnswer] = {}
+        desks = list(at_desk.items())
+        for first in range(0, len(desks), ACCOUNTS_AT_ONCE):
+            some = desks[first : first + ACCOUNTS_AT_ONCE]
             found = await asyncio.gather(
-                *(self._gathering.do(each, of_account[each]) for each in some),
-                return_exceptions=True,
+                *(self._gathering.do(desk, each) for desk, each in some), return_exceptions=True
             )
-            for account_id, answered in zip(some, found, strict=True):
+            for answered in found:
                 if isinstance(answered, BaseException):
                     raise answered
-                answers[account_id] = answered
+                answers.update(answered)
         return answers
 
     async def _owners_of(self, project_ids: Set[UUID]) -> Mapping[UUID, UUID]:
@@ -76,34 +83,32 @@ class ReportMilestones:
         self._owners.update(found)
         return {**known, **found}
 
-    async def _report_for(
-        self, account_id: UUID, batch: Sequence[Milestone]
-    ) -> dict[str, ReportAnswer]:
-        async def book(transaction: Transaction) -> dict[str, ReportAnswer]:
-            return await self._book(transaction, account_id, batch)
-
-        return await self._perform.change(book)
+    async def _report_some(
+        self, _desk: UUID, batch: Sequence[Owned]
+    ) -> dict[ReportKey, ReportAnswer]:
+        return await self._perform.change(lambda transaction: self._book(transaction, batch))
 
     async def _book(
-        self, transaction: Transaction, account_id: UUID, batch: Sequence[Milestone]
-    ) -> dict[str, ReportAnswer]:
+        self, transaction: Transaction, batch: Sequence[Owned]
+    ) -> dict[ReportKey, ReportAnswer]:
         # Projects first: whoever reports the same milestone waits here, and then finds the report.
         projects = await transaction.projects.lock(
-            account_id, list({milestone.project_id for milestone in batch})
+            {(account_id, milestone.project_id) for account_id, milestone in batch}
         )
         answers = await transaction.reports.find(
-            account_id, [milestone.report_id for milestone in batch]
+            [(account_id, milestone.report_id) for account_id, milestone in batch]
         )
-        book = await self._bookkeeper.open(transaction, account_id, projects)
-        fresh: list[ReportAnswer] = []
-        for milestone in batch:
-            if milestone.report_id not in answers:
-                answer = answers[milestone.report_id] = book.enter(milestone)
+        book = await self._bookkeeper.open(transaction, projects)
+        fresh: dict[ReportKey, ReportAnswer] = {}
+        for account_id, milestone in batch:
+            key = account_id, milestone.report_id
+            if key not in answers:
+                answer = answers[key] = book.enter(milestone)
                 # A refused report leaves no trace, so that it may be repeated when its time comes.
                 if answer.accepted:
-                    fresh.append(answer)
+                    fresh[key] = answer
         await book.write(transaction)
-        await transaction.reports.add(account_id, fresh, book.now)
+        await transaction.reports.add(fresh, book.now)
         return answers
 
 

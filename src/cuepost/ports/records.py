@@ -1,6 +1,6 @@
 """The records that people own: accounts, keys, projects, endpoints, and what guards them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -22,6 +22,12 @@ class Page:
 
     limit: int
     before: UUID | None = None
+
+
+ProjectKey = tuple[UUID, UUID]
+"""Account and project."""
+ReportKey = tuple[UUID, str]
+"""Account, and the id that the reporter gave."""
 
 
 @record
@@ -80,7 +86,7 @@ class Projects(Protocol):
         """The account of each project that exists."""
         ...
 
-    async def lock(self, account_id: UUID, project_ids: Sequence[UUID]) -> dict[UUID, Project]:
+    async def lock(self, keys: Collection[ProjectKey]) -> dict[UUID, Project]:
         """Read them for a change; until the transaction ends nobody else changes them."""
         ...
 
@@ -98,9 +104,7 @@ class Projects(Protocol):
         """Keys of files, by project; without those that another account's projects have too."""
         ...
 
-    async def replace_artifacts(
-        self, account_id: UUID, artifacts: Mapping[UUID, Sequence[Artifact]]
-    ) -> None:
+    async def replace_artifacts(self, artifacts: Mapping[ProjectKey, Sequence[Artifact]]) -> None:
         """Each project that is named has these files from now on, and no others."""
         ...
 
@@ -120,8 +124,11 @@ class Endpoints(Protocol):
         """Clear away history of deleted endpoints; False once there is nothing more to clear."""
         ...
 
-    async def subscribers(self, account_id: UUID) -> list[Subscriber]:
-        """For fan-out: nobody can disable or delete one of them until the transaction ends."""
+    async def subscribers(self, account_ids: Collection[UUID]) -> dict[UUID, list[Subscriber]]:
+        """For fan-out, of each account that has any and may be notified.
+
+        Nobody can disable or delete one of them, or close the account, until the transaction ends.
+        """
         ...
 
     async def secrets(
@@ -134,12 +141,8 @@ class Endpoints(Protocol):
 
 
 class Reports(Protocol):
-    async def find(
-        self, account_id: UUID, report_ids: Sequence[str]
-    ) -> dict[str, ReportAnswer]: ...
-    async def add(
-        self, account_id: UUID, answers: Sequence[ReportAnswer], now: datetime
-    ) -> None: ...
+    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, ReportAnswer]: ...
+    async def add(self, answers: Mapping[ReportKey, ReportAnswer], now: datetime) -> None: ...
 
 
 class Idempotency(Protocol):

@@ -78,6 +78,11 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
+    @property
+    def has_one_writer(self) -> bool:
+        """Changes wait for one another anyway, so that those of several accounts may be one."""
+        ...
+
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """For changes. On the embedded store one runs at a time, across all processes."""
         ...

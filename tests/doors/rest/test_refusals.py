@@ -31,6 +31,7 @@ class BrokenStore:
 
     def __init__(self, world: World, error: Exception) -> None:
         self._store = world.store
+        self.has_one_writer = world.store.has_one_writer
         self._error = error
         self.breaks = False
 

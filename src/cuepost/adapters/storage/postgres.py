@@ -48,6 +48,8 @@ _READ = (
 
 
 class PostgresStore:
+    has_one_writer = False
+
     def __init__(self, url: str) -> None:
         self.handover: Handover = NoHandover()
         self._url = sa.make_url(url).set(drivername="postgresql+asyncpg")

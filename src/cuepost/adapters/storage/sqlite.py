@@ -42,6 +42,8 @@ _READER = ("query_only=ON",)
 
 
 class SqliteStore:
+    has_one_writer = True
+
     def __init__(self, path: Path, clock: Clock) -> None:
         self.handover: Handover = NoHandover()
         self._path = path

@@ -54,7 +54,10 @@ def _(element: Among, compiler: SQLCompiler, **options: Any) -> str:
 
 
 class Pairs(sa.ColumnElement[bool]):
-    """Two columns of ids are one of the pairs that are given as two lists, of one length."""
+    """Two columns are one of the pairs that are given as two lists, of one length.
+
+    The first column holds ids, the second ids or texts.
+    """
 
     inherit_cache = False
     type: sa.types.TypeEngine[Any] = sa.types.NullType()
@@ -63,7 +66,10 @@ class Pairs(sa.ColumnElement[bool]):
         self, columns: tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]], *parameters: str
     ) -> None:
         self.columns = columns
-        self.firsts, self.seconds = (sa.bindparam(name, type_=Ids()) for name in parameters)
+        first, second = parameters
+        self.holds_texts = not isinstance(columns[1].type, Id)
+        self.firsts = sa.bindparam(first, type_=Ids())
+        self.seconds = sa.bindparam(second, type_=Texts() if self.holds_texts else Ids())
 
 
 @compiles(Pairs, "postgresql")
@@ -77,6 +83,13 @@ def _(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
 @compiles(Pairs, "sqlite")
 def _(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
     first, second = (compiler.process(column, **options) for column in element.columns)
+    if element.holds_texts:
+        firsts = compiler.process(element.firsts, **options)
+        seconds = compiler.process(element.seconds, **options)
+        return (
+            f"({first}, {second}) IN (SELECT substr({firsts}, {ID_BYTES} * key + 1, {ID_BYTES}), "
+            f"value FROM json_each({seconds}))"
+        )
     length = compiler.process(element.firsts, **options)
     firsts = compiler.process(element.firsts, **options)
     seconds = compiler.process(element.seconds, **options)

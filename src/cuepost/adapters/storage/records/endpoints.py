@@ -1,7 +1,7 @@
 """Webhook endpoints, their signing secrets, and the clearing away of deleted ones."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session, first, upsert
-from cuepost.adapters.storage.statements import Prepared
+from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import (
     HALVES,
     accounts,
@@ -28,10 +28,10 @@ from cuepost.ports.records import Page
 HISTORY_CLEARED_AT_ONCE = 1_000
 # The account is part of it, so that access cannot be closed in between either.
 _SUBSCRIBERS = Prepared(
-    sa.select(endpoints.c.id, endpoints.c.events, endpoints.c.enabled)
+    sa.select(endpoints.c.account_id, endpoints.c.id, endpoints.c.events, endpoints.c.enabled)
     .join(accounts, accounts.c.id == endpoints.c.account_id)
     .where(
-        endpoints.c.account_id == sa.bindparam("account_id"),
+        Among(endpoints.c.account_id, "account_ids"),
         endpoints.c.deleted_at.is_(None),
         accounts.c.webhooks_enabled,
     )
@@ -105,12 +105,13 @@ class EndpointRecords:
         await self._purge(row.account_id, row.id, rows)
         return True
 
-    async def subscribers(self, account_id: UUID) -> list[Subscriber]:
-        rows = await self._session.fetch(_SUBSCRIBERS, account_id=account_id)
-        return [
-            Subscriber(webhook_id, frozenset(events.split()), enabled)
-            for webhook_id, events, enabled in rows
-        ]
+    async def subscribers(self, account_ids: Collection[UUID]) -> dict[UUID, list[Subscriber]]:
+        found: dict[UUID, list[Subscriber]] = {}
+        rows = await self._session.fetch(_SUBSCRIBERS, account_ids=list(account_ids))
+        for account_id, webhook_id, events, enabled in rows:
+            subscriber = Subscriber(webhook_id, frozenset(events.split()), enabled)
+            found.setdefault(account_id, []).append(subscriber)
+        return found
 
     async def secrets(
         self, account_id: UUID, webhook_ids: Sequence[UUID]

@@ -1,6 +1,6 @@
 """What keeps a request from being done twice, and what remembers who did it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -8,19 +8,22 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session, first, upsert
-from cuepost.adapters.storage.statements import Among, Prepared
+from cuepost.adapters.storage.statements import Pairs, Prepared
 from cuepost.adapters.storage.tables import audit_entries, idempotency_keys, reports
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.ids import instant_of
-from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer
+from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer, ReportKey
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
 _FOUND = Prepared(
-    sa.select(reports.c.report_id, reports.c.event_id, reports.c.notified, reports.c.reason).where(
-        reports.c.account_id == sa.bindparam("account_id"),
-        Among(reports.c.report_id, "report_ids"),
-    )
+    sa.select(
+        reports.c.account_id,
+        reports.c.report_id,
+        reports.c.event_id,
+        reports.c.notified,
+        reports.c.reason,
+    ).where(Pairs((reports.c.account_id, reports.c.report_id), "accounts", "report_ids"))
 )
 
 
@@ -28,28 +31,32 @@ class ReportRecords:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def find(self, account_id: UUID, report_ids: Sequence[str]) -> dict[str, ReportAnswer]:
-        rows = await self._session.fetch(_FOUND, account_id=account_id, report_ids=report_ids)
+    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, ReportAnswer]:
+        rows = await self._session.fetch(
+            _FOUND,
+            accounts=[account_id for account_id, _ in keys],
+            report_ids=[report_id for _, report_id in keys],
+        )
         return {
-            report_id: ReportAnswer(
+            (account_id, report_id): ReportAnswer(
                 report_id, True, event_id, notified, SilenceReason(reason) if reason else None
             )
-            for report_id, event_id, notified, reason in rows
+            for account_id, report_id, event_id, notified, reason in rows
         }
 
-    async def add(self, account_id: UUID, answers: Sequence[ReportAnswer], now: datetime) -> None:
+    async def add(self, answers: Mapping[ReportKey, ReportAnswer], now: datetime) -> None:
         await self._session.insert(
             reports,
             [
                 {
                     "account_id": account_id,
-                    "report_id": answer.report_id,
+                    "report_id": report_id,
                     "event_id": answer.event_id,
                     "notified": answer.notified,
                     "reason": answer.reason,
                     "created_at": now,
                 }
-                for answer in answers
+                for (account_id, report_id), answer in answers.items()
             ],
         )
 

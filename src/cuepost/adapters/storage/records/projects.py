@@ -1,6 +1,6 @@
 """Projects and the files their exports made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, Prepared
+from cuepost.adapters.storage.statements import Among, Pairs, Prepared
 from cuepost.adapters.storage.tables import artifacts, projects
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.project import (
@@ -20,7 +20,7 @@ from cuepost.domain.project import (
     ProjectStatus,
     Stage,
 )
-from cuepost.ports.records import Page
+from cuepost.ports.records import Page, ProjectKey
 
 # Looked up here, which takes a fifth of the time of asking the enumerations.
 _KINDS = {each.value: each for each in ProjectKind}
@@ -40,14 +40,13 @@ _OWNERS = Prepared(
 # In the order of ids, so that two batches cannot wait for one another in a circle.
 _LOCKED = Prepared(
     sa.select(*_COLUMNS)
-    .where(_OF_ACCOUNT, Among(projects.c.id, "project_ids"))
+    .where(Pairs((projects.c.account_id, projects.c.id), "accounts", "projects"))
     .order_by(projects.c.id)
     .with_for_update()
 )
 _DROP_ARTIFACTS = Prepared(
     sa.delete(artifacts).where(
-        artifacts.c.account_id == sa.bindparam("account_id"),
-        Among(artifacts.c.project_id, "project_ids"),
+        Pairs((artifacts.c.account_id, artifacts.c.project_id), "accounts", "projects")
     )
 )
 
@@ -74,8 +73,8 @@ class ProjectRecords:
         rows = await self._session.fetch(_OWNERS, project_ids=project_ids)
         return dict(rows)
 
-    async def lock(self, account_id: UUID, project_ids: Sequence[UUID]) -> dict[UUID, Project]:
-        rows = await self._session.fetch(_LOCKED, account_id=account_id, project_ids=project_ids)
+    async def lock(self, keys: Collection[ProjectKey]) -> dict[UUID, Project]:
+        rows = await self._session.fetch(_LOCKED, **_listed(keys))
         locked = [_project(row) for row in rows]
         return {project.id: project for project in locked}
 
@@ -147,21 +146,26 @@ class ProjectRecords:
                 found[row.project_id].append(row.key)
         return found
 
-    async def replace_artifacts(
-        self, account_id: UUID, files: Mapping[UUID, Sequence[Artifact]]
-    ) -> None:
+    async def replace_artifacts(self, files: Mapping[ProjectKey, Sequence[Artifact]]) -> None:
         if not files:
             return
-        await self._session.fetch(_DROP_ARTIFACTS, account_id=account_id, project_ids=list(files))
+        await self._session.fetch(_DROP_ARTIFACTS, **_listed(files))
         await self._session.insert(
             artifacts,
             [
                 {"account_id": account_id, "project_id": project_id, "position": place}
                 | asdict(file)
-                for project_id, each in files.items()
+                for (account_id, project_id), each in files.items()
                 for place, file in enumerate(each)
             ],
         )
+
+
+def _listed(keys: Collection[ProjectKey]) -> dict[str, list[UUID]]:
+    return {
+        "accounts": [account_id for account_id, _ in keys],
+        "projects": [project_id for _, project_id in keys],
+    }
 
 
 def _project(row: Sequence[Any]) -> Project:
