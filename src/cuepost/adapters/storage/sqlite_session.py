@@ -63,7 +63,7 @@ class SqliteSession:
         ready = statement.on(self.dialect)
         parameters = ready.encoded(values)
         rows = await self._do(lambda: self._driver.execute(ready.sql, parameters).fetchall())
-        return _decoded(ready.answer, rows)
+        return _decoded(ready.answer, rows) if rows else rows
 
     async def insert(self, table: sa.Table, rows: Rows) -> None:
         if rows:
@@ -79,7 +79,7 @@ class SqliteSession:
 
     async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
         if rows:
-            encoded = _encoded(table, key, rows)
+            encoded = _encoded(table, tuple(key), rows)
             await self._write(partial(_delete_sql, table, tuple(key)), encoded)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
@@ -98,16 +98,19 @@ class SqliteSession:
         await (self.in_thread(work) if len(rows) >= _MANY_ROWS else self._do(work))
 
     async def _do(self, work: Callable[[], T]) -> T:
-        with translated():
+        # As `translated` does, without what a context manager costs.
+        try:
             return work()
+        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+            _raise_as_port_error(error)
+            raise
 
     def _in_chunks(self, sql_for: Callable[[int], str], rows: list[Any]) -> None:
         done = 0
         for size in _ROWS_AT_ONCE:
-            sql = sql_for(size)
             while len(rows) - done >= size:
                 chunk = rows[done : done + size]
-                self._driver.execute(sql, [value for row in chunk for value in row])
+                self._driver.execute(sql_for(size), [value for row in chunk for value in row])
                 done += size
 
 
@@ -179,38 +182,55 @@ def _delete_sql(table: sa.Table, key: tuple[str, ...], rows: int) -> str:
     return f"DELETE FROM {table.name} WHERE ({names}) IN ({listed})"
 
 
-def _encoded(table: sa.Table, columns: Sequence[str], rows: Rows) -> list[tuple[Any, ...]]:
-    """Whole columns at a time: the driver takes neither UUIDs nor instants."""
-    return list(zip(*(_encoded_column(table, name, rows) for name in columns), strict=True))
+Column = Callable[[Sequence[Any]], Sequence[Any]]
+"""Whole columns are written and read at a time: the driver knows neither UUIDs nor instants."""
 
 
-def _encoded_column(table: sa.Table, name: str, rows: Rows) -> list[Any]:
-    kind = table.c[name].type
+def _encoded(table: sa.Table, columns: tuple[str, ...], rows: Rows) -> list[tuple[Any, ...]]:
+    writers = _writers(table, columns)
+    return list(zip(*(write([row[name] for row in rows]) for name, write in writers), strict=True))
+
+
+@cache
+def _writers(table: sa.Table, columns: tuple[str, ...]) -> Sequence[tuple[str, Column]]:
+    return [(name, _writer(table.c[name].type)) for name in columns]
+
+
+def _writer(kind: sa.types.TypeEngine[Any]) -> Column:
     if isinstance(kind, Id):
-        return [None if (value := row[name]) is None else value.bytes for row in rows]
+        return lambda values: [None if value is None else value.bytes for value in values]
     if isinstance(kind, Instant):
-        return [None if (value := row[name]) is None else to_millis(value) for row in rows]
+        return lambda values: [None if value is None else to_millis(value) for value in values]
     if isinstance(kind, sa.Text):
         # Members of enumerations are strings too, but the driver is slow with them.
-        return [None if (value := row[name]) is None else str(value) for row in rows]
-    return [row[name] for row in rows]
+        return lambda values: [None if value is None else str(value) for value in values]
+    return _as_it_is
 
 
 def _decoded(
-    answer: Sequence[sa.types.TypeEngine[Any]], rows: list[tuple[Any, ...]]
+    answer: tuple[sa.types.TypeEngine[Any], ...], rows: list[tuple[Any, ...]]
 ) -> Sequence[Sequence[Any]]:
-    columns = [
-        _decoded_column(kind, column)
-        for kind, column in zip(answer, zip(*rows, strict=True), strict=False)
-    ]
-    return list(zip(*columns, strict=True))
+    columns = zip(*rows, strict=True)
+    readers = _readers(answer)
+    return list(
+        zip(*(read(some) for read, some in zip(readers, columns, strict=True)), strict=True)
+    )
 
 
-def _decoded_column(kind: sa.types.TypeEngine[Any], column: Sequence[Any]) -> Sequence[Any]:
+@cache
+def _readers(answer: tuple[sa.types.TypeEngine[Any], ...]) -> Sequence[Column]:
+    return [_reader(kind) for kind in answer]
+
+
+def _reader(kind: sa.types.TypeEngine[Any]) -> Column:
     if isinstance(kind, Id):
-        return [None if value is None else id_from(value) for value in column]
+        return lambda values: [None if value is None else id_from(value) for value in values]
     if isinstance(kind, Instant):
-        return [None if value is None else from_millis(value) for value in column]
+        return lambda values: [None if value is None else from_millis(value) for value in values]
     if isinstance(kind, sa.Boolean):
-        return [None if value is None else bool(value) for value in column]
-    return column
+        return lambda values: [None if value is None else bool(value) for value in values]
+    return _as_it_is
+
+
+def _as_it_is(values: Sequence[Any]) -> Sequence[Any]:
+    return values
