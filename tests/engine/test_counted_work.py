@@ -50,7 +50,7 @@ def test_accepting(play: Play, count: int) -> None:
     play(scenario)
 
 
-@pytest.mark.parametrize(("count", "most_hops"), [(1, 2), (MANY, 10)])
+@pytest.mark.parametrize(("count", "most_hops"), [(1, 2), (MANY, 11)])
 def test_from_the_report_to_the_record_of_the_attempt(
     play_embedded: Play, hops: list[object], count: int, most_hops: int
 ) -> None:

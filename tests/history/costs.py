@@ -139,7 +139,7 @@ async def driver_in(opened: AbstractAsyncContextManager[Transaction]) -> AsyncIt
     async with opened as transaction:
         assert isinstance(transaction, RecordsTransaction)
         assert isinstance(transaction._session, PostgresSession)
-        yield transaction._session._driver
+        yield transaction._session.driver
 
 
 async def gather_statistics(store: PostgresStore) -> None:

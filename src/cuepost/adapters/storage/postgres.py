@@ -87,17 +87,13 @@ class PostgresStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        async with (
-            sending(self.handover) as outbox,
-            self._begin(_CHANGE) as (connection, driver),
-        ):
-            yield RecordsTransaction(PostgresSession(connection, driver), outbox)
+        async with sending(self.handover) as outbox, self._begin(_CHANGE) as session:
+            yield RecordsTransaction(session, outbox)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
-        async with self._begin(_READ) as (connection, driver):
-            outbox = Outbox(self.handover)
-            yield RecordsTransaction(PostgresSession(connection, driver), outbox)
+        async with self._begin(_READ) as session:
+            yield RecordsTransaction(session, Outbox(self.handover))
 
     async def check(self) -> None:
         try:
@@ -107,28 +103,28 @@ class PostgresStore:
 
     async def prepare_days(self, now: datetime) -> None:
         names = [table.name for table in partitions.PARTITIONED]
-        async with self._begin(_CHANGE) as (_, driver):
+        async with self._begin(_CHANGE) as session:
             with translated():
-                await driver.execute("SELECT pg_advisory_xact_lock($1)", partitions.LOCK)
-                rows = await driver.fetch(partitions.EXISTING, names)
+                await session.driver.execute("SELECT pg_advisory_xact_lock($1)", partitions.LOCK)
+                rows = await session.driver.fetch(partitions.EXISTING, names)
                 for statement in partitions.missing(frozenset(row[0] for row in rows), now):
-                    await driver.execute(statement)
+                    await session.driver.execute(statement)
 
     async def _require_current(self) -> None:
-        async with self._begin(_READ) as (connection, _):
+        async with self._begin(_READ) as session:
             with translated():
-                await connection.run_sync(schema.require_current)
+                await session.connection.run_sync(schema.require_current)
 
     @asynccontextmanager
-    async def _begin(self, how: str) -> AsyncIterator[tuple[AsyncConnection, Driver]]:
+    async def _begin(self, how: str) -> AsyncIterator[PostgresSession]:
         with translated():
             connection = await self._engine.connect()
         try:
             driver = await _begun(connection, how)
             try:
-                yield connection, driver
-                with translated():
-                    await _commit(driver)
+                session = PostgresSession(connection, driver)
+                yield session
+                await to_the_end(_commit(session))
             except StoreUnavailable:
                 # In whatever state the connection is, nobody else should get it.
                 driver.terminate()
@@ -172,9 +168,12 @@ async def _driver_of(connection: AsyncConnection) -> Driver:
     return driver
 
 
-async def _commit(driver: Driver) -> None:
+async def _commit(session: PostgresSession) -> None:
+    await session.flush()
+    with translated():
+        answer = await session.driver.execute("COMMIT")
     # The server answers "ROLLBACK" when a statement before has failed and nobody said so.
-    if await to_the_end(driver.execute("COMMIT")) != "COMMIT":
+    if answer != "COMMIT":
         raise StoreUnavailable("a statement failed, so nothing of the transaction was kept")
 
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, TypeAlias
 
 import asyncpg
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cuepost.adapters.storage.completion import cancelled_once
+from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.session import Rows
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.ports.store import Contention, StoreUnavailable
@@ -31,8 +30,9 @@ class PostgresSession:
     dialect = "postgresql"
 
     def __init__(self, connection: AsyncConnection, driver: Driver) -> None:
-        self._connection = connection
-        self._driver = driver
+        self.connection = connection
+        self.driver = driver
+        self._writes = Writes()
 
     @property
     def unhurried(self) -> "PostgresSession":
@@ -47,32 +47,39 @@ class PostgresSession:
             return (await self._execute(statement)).rowcount
 
     async def fetch(self, statement: Prepared, **values: Any) -> Sequence[Any]:
+        await self.flush()
         ready = statement.on(self.dialect)
         with translated():
-            return await self._driver.fetch(ready.sql, *ready.encoded(values))
+            return await self.driver.fetch(ready.sql, *ready.encoded(values))
 
     async def insert(self, table: sa.Table, rows: Rows) -> None:
         if rows:
-            columns = tuple(rows[0])
-            with translated():
-                await self._driver.execute(_insert_sql(table, columns), *_arrays(columns, rows))
+            await self._write(Shape("insert", table, tuple(rows[0])), rows)
 
     async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
         if rows:
-            columns = tuple(rows[0])
-            sql = _update_sql(table, tuple(key), columns)
-            with translated():
-                await self._driver.execute(sql, *_arrays(columns, rows))
+            await self._write(Shape("update", table, tuple(rows[0]), tuple(key)), rows)
 
     async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
         if rows:
-            sql = _delete_sql(table, tuple(key))
+            await self._write(Shape("delete", table, tuple(key), tuple(key)), rows)
+
+    async def flush(self) -> None:
+        """Write what is held back; before anything is read, and before the end."""
+        if self._writes:
+            sql, values = self._writes.take()
             with translated():
-                await self._driver.execute(sql, *_arrays(key, rows))
+                await self.driver.execute(sql, *values)
+
+    async def _write(self, shape: Shape, rows: Rows) -> None:
+        if self._writes.would_mix(shape):
+            await self.flush()
+        self._writes.add(shape, rows)
 
     async def _execute(self, statement: sa.Executable) -> sa.CursorResult[Any]:
+        await self.flush()
         # SQLAlchemy gives up a connection whose statement was cancelled, and takes its time to.
-        return await cancelled_once(self._connection.execute(statement))
+        return await cancelled_once(self.connection.execute(statement))
 
 
 @contextmanager
@@ -100,36 +107,3 @@ def _raise_as_port_error(error: Exception) -> None:
         raise Contention(words) from error
     if sqlstate is None or sqlstate.startswith(_UNAVAILABLE):
         raise StoreUnavailable(f"the database is not available: {words}") from error
-
-
-@cache
-def _insert_sql(table: sa.Table, columns: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    return f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({_typed(table, columns)})"
-
-
-@cache
-def _update_sql(table: sa.Table, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    changes = ", ".join(f'"{name}" = new."{name}"' for name in columns if name not in key)
-    match = " AND ".join(f'{table.name}."{name}" = new."{name}"' for name in key)
-    source = f"unnest({_typed(table, columns)}) AS new({names})"
-    return f"UPDATE {table.name} SET {changes} FROM {source} WHERE {match}"
-
-
-@cache
-def _delete_sql(table: sa.Table, key: tuple[str, ...]) -> str:
-    names = ", ".join(f'"{name}"' for name in key)
-    match = " AND ".join(f'{table.name}."{name}" = gone."{name}"' for name in key)
-    source = f"unnest({_typed(table, key)}) AS gone({names})"
-    return f"DELETE FROM {table.name} USING {source} WHERE {match}"
-
-
-def _typed(table: sa.Table, columns: Sequence[str]) -> str:
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
-    kinds = (table.c[name].type.compile(dialect) for name in columns)
-    return ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(kinds, start=1))
-
-
-def _arrays(columns: Sequence[str], rows: Rows) -> list[list[Any]]:
-    return [[row[name] for row in rows] for name in columns]

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.records import health
 from cuepost.adapters.storage.records.attempts import AttemptRecords
-from cuepost.adapters.storage.records.health import HealthRecords
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Pairs, Prepared
 from cuepost.adapters.storage.tables import deliveries, queue
@@ -17,14 +17,24 @@ from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Result, Verdict
 
 _STILL_HELD = Prepared(
-    sa.select(queue.c.delivery_id, queue.c.stop_reason)
+    sa.select(
+        queue.c.delivery_id,
+        queue.c.stop_reason,
+        health.CHANGING.c.id,
+        health.CHANGING.c.last_delivered_at,
+        health.CHANGING.c.failing_since,
+    )
+    .select_from(queue.outerjoin(health.CHANGING, health.CHANGING.c.id == queue.c.webhook_id))
     .where(
+        # Endpoints before the queue: whoever disables an endpoint locks in this order too.
+        sa.select(sa.func.count()).select_from(health.CHANGING).scalar_subquery()
+        >= sa.literal_column("0"),
         Pairs((queue.c.account_id, queue.c.delivery_id), "accounts", "deliveries"),
         queue.c.lease_token == sa.bindparam("worker"),
     )
     # In the order in which whoever stops them locks them.
     .order_by(queue.c.delivery_id)
-    .with_for_update()
+    .with_for_update(of=queue)
 )
 _QUEUE_KEY = ("account_id", "delivery_id")
 _DELIVERY_KEY = ("account_id", "id")
@@ -35,8 +45,9 @@ class OutcomeRecords:
         self._session = session
 
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
-        health = await HealthRecords(self._session, now).hold(results)
-        stops = await self._still_held(worker, results)
+        held = await self._still_held(worker, results, now)
+        stops = {delivery_id: stop for delivery_id, stop, *_ in held}
+        changing = {webhook_id: (last, since) for *_, webhook_id, last, since in held if webhook_id}
         valid = [
             _heeding(each, stops[each.assignment.delivery_id])
             for each in results
@@ -49,17 +60,19 @@ class OutcomeRecords:
         await self._session.update(deliveries, _DELIVERY_KEY, [_ended(each, now) for each in ended])
         await self._session.update(deliveries, _DELIVERY_KEY, [_counted(each) for each in again])
         await AttemptRecords(self._session).add([each.attempt for each in valid])
-        await health.note(valid)
+        await health.note(self._session, changing, valid, now)
         return len(results) - len(valid)
 
-    async def _still_held(self, worker: UUID, results: Sequence[Result]) -> dict[UUID, str | None]:
-        rows = await self._session.fetch(
+    async def _still_held(
+        self, worker: UUID, results: Sequence[Result], now: datetime
+    ) -> Sequence[Any]:
+        return await self._session.fetch(
             _STILL_HELD,
             accounts=[each.assignment.account_id for each in results],
             deliveries=[each.assignment.delivery_id for each in results],
             worker=worker,
+            **health.chosen_by(results, now),
         )
-        return dict(rows)
 
 
 def _heeding(result: Result, stop: str | None) -> Result:

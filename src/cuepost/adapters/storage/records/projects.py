@@ -44,11 +44,6 @@ _LOCKED = Prepared(
     .order_by(projects.c.id)
     .with_for_update()
 )
-_DROP_ARTIFACTS = Prepared(
-    sa.delete(artifacts).where(
-        Pairs((artifacts.c.account_id, artifacts.c.project_id), "accounts", "projects")
-    )
-)
 
 
 class ProjectRecords:
@@ -74,7 +69,11 @@ class ProjectRecords:
         return dict(rows)
 
     async def lock(self, keys: Collection[ProjectKey]) -> dict[UUID, Project]:
-        rows = await self._session.fetch(_LOCKED, **_listed(keys))
+        rows = await self._session.fetch(
+            _LOCKED,
+            accounts=[account_id for account_id, _ in keys],
+            projects=[project_id for _, project_id in keys],
+        )
         locked = [_project(row) for row in rows]
         return {project.id: project for project in locked}
 
@@ -147,9 +146,14 @@ class ProjectRecords:
         return found
 
     async def replace_artifacts(self, files: Mapping[ProjectKey, Sequence[Artifact]]) -> None:
-        if not files:
-            return
-        await self._session.fetch(_DROP_ARTIFACTS, **_listed(files))
+        await self._session.delete(
+            artifacts,
+            ("account_id", "project_id"),
+            [
+                {"account_id": account_id, "project_id": project_id}
+                for account_id, project_id in files
+            ],
+        )
         await self._session.insert(
             artifacts,
             [
@@ -159,13 +163,6 @@ class ProjectRecords:
                 for place, file in enumerate(each)
             ],
         )
-
-
-def _listed(keys: Collection[ProjectKey]) -> dict[str, list[UUID]]:
-    return {
-        "accounts": [account_id for account_id, _ in keys],
-        "projects": [project_id for _, project_id in keys],
-    }
 
 
 def _project(row: Sequence[Any]) -> Project:

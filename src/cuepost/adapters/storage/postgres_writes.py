@@ -1,0 +1,99 @@
+"""Changes of many rows, with whole columns as arrays, and of several tables in one statement."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from cuepost.adapters.storage.session import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a write does, whatever its values are."""
+
+    verb: Literal["insert", "update", "delete"]
+    table: sa.Table
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Writes:
+    """Held back until something depends on them: one trip to the server does them all.
+
+    They must be of different tables, since none sees what another one of them has done.
+    """
+
+    _held: dict[Shape, Rows] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def would_mix(self, shape: Shape) -> bool:
+        return any(held.table is shape.table for held in self._held)
+
+    def add(self, shape: Shape, rows: Rows) -> None:
+        self._held[shape] = rows
+
+    def take(self) -> tuple[str, list[list[Any]]]:
+        """The statement and its values; nothing is held any more."""
+        held, self._held = self._held, {}
+        values = [_column(name, rows) for shape, rows in held.items() for name in shape.columns]
+        return _together(tuple(held)), values
+
+
+@cache
+def _together(shapes: tuple[Shape, ...]) -> str:
+    statements: list[str] = []
+    place = 1
+    for shape in shapes:
+        statements.append(_WRITTEN[shape.verb](shape, _given(shape, place)))
+        place += len(shape.columns)
+    *others, last = statements
+    if not others:
+        return last
+    named = ", ".join(f"write_{number} AS ({sql})" for number, sql in enumerate(others))
+    return f"WITH {named} {last}"
+
+
+def _insert(shape: Shape, given: str) -> str:
+    return f"INSERT INTO {shape.table.name} ({_names(shape)}) SELECT * FROM {given}"
+
+
+def _update(shape: Shape, given: str) -> str:
+    changed = (name for name in shape.columns if name not in shape.key)
+    changes = ", ".join(f'"{name}" = given."{name}"' for name in changed)
+    source = f"{given} AS given({_names(shape)})"
+    return f"UPDATE {shape.table.name} SET {changes} FROM {source} WHERE {_match(shape)}"
+
+
+def _delete(shape: Shape, given: str) -> str:
+    source = f"{given} AS given({_names(shape)})"
+    return f"DELETE FROM {shape.table.name} USING {source} WHERE {_match(shape)}"
+
+
+_WRITTEN: Mapping[str, Any] = {"insert": _insert, "update": _update, "delete": _delete}
+
+
+def _given(shape: Shape, first: int) -> str:
+    """The rows, as one parameter for each column."""
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
+    kinds = (shape.table.c[name].type.compile(dialect) for name in shape.columns)
+    arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(kinds, start=first))
+    return f"unnest({arrays})"
+
+
+def _names(shape: Shape) -> str:
+    return ", ".join(f'"{name}"' for name in shape.columns)
+
+
+def _match(shape: Shape) -> str:
+    return " AND ".join(f'{shape.table.name}."{name}" = given."{name}"' for name in shape.key)
+
+
+def _column(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    return [row[name] for row in rows]
