@@ -156,7 +156,7 @@ class Dispatcher:
             self._wake.clear()
             try:
                 if not await self._claim():
-                    await self._sleep(await self._intake.next_due(self._longest_sleep))
+                    await self._sleep(self._intake.seconds_to_sleep(self._longest_sleep))
             except StoreUnavailable as error:
                 log.warning("event=claim_failed error=%s", error)
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)

@@ -1,7 +1,7 @@
 """What this worker asks the queue for: which endpoints are its own, and which have more."""
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuepost.engine.lane_board import LaneBoard
@@ -39,6 +39,7 @@ class Intake:
         self._idle: set[UUID] = set()
         self._left: set[UUID] = set()
         self._unfinished: set[UUID] = set()
+        self._next_due: datetime | None = None
         self.is_full = False
 
     def hint(self, webhook_ids: Iterable[UUID]) -> None:
@@ -61,13 +62,12 @@ class Intake:
         """Something for this endpoint is left in the store."""
         return webhook_id in self._unfinished
 
-    async def next_due(self, longest: timedelta) -> float:
-        """Seconds until something has to be done here, if nobody says so before."""
+    def seconds_to_sleep(self, longest: timedelta) -> float:
+        """Until something has to be done here, if nobody says so before."""
         now = self._clock.now()
         until = now + longest
         if not self.is_full:
-            async with self._store.snapshot() as transaction:
-                until = min(until, await transaction.queue.next_due_after(now) or until)
+            until = min(until, self._next_due or until)
         oldest = self._board.oldest
         if oldest is not None:
             until = min(until, oldest + LONGEST_IN_MEMORY)
@@ -89,6 +89,7 @@ class Intake:
             self._hints |= hints
             raise
         self._behind = claimed.behind
+        self._next_due = claimed.next_due
         self._unfinished = (self._unfinished - claimed.looked_at) | claimed.more
         self.is_full = len(claimed.assignments) >= room
         goes_on = (claimed.assignments and not claimed.is_all) or claimed.behind != BEGINNING
@@ -106,9 +107,7 @@ class Intake:
                 await queue.dismiss(old, now)
                 await queue.dismiss_dead(now)
             returned = await self._lease.return_unwanted(queue, now)
-            if not self._alone:
-                await queue.free_lanes(self._lease.worker, idle)
-            claimed = await queue.claim(self._wanted(room, hints), now)
+            claimed = await queue.claim(self._wanted(room, hints, idle), now)
         if old is not None:
             self._lease.begun(now)
         self._lease.returned(returned)
@@ -116,7 +115,7 @@ class Intake:
         self._held |= claimed.held
         return claimed
 
-    def _wanted(self, room: int, hints: set[UUID]) -> Claim:
+    def _wanted(self, room: int, hints: set[UUID], idle: set[UUID]) -> Claim:
         mine = {*self._held, *self._board.rooms(), *self._left}
         return Claim(
             worker=self._lease.worker,
@@ -125,6 +124,7 @@ class Intake:
             room_of={lane: self._room_of(lane) for lane in mine},
             hints=hints,
             behind=self._behind,
+            idle=() if self._alone else idle,
             alone=self._alone,
         )
 

@@ -61,7 +61,8 @@ class Claim:
 
     `room_of` says how many more an endpoint may get that the worker is busy with already. `hints`
     are endpoints that are believed to have work; `behind` is where the look around among all
-    endpoints goes on. `alone` says that there is no other worker, so that lanes need no holding.
+    endpoints goes on. `idle` are lanes that the worker gives up, unless there is something for it
+    in them. `alone` says that there is no other worker, so that lanes need no holding.
     """
 
     worker: UUID
@@ -70,6 +71,7 @@ class Claim:
     room_of: Mapping[UUID, int] = field(default_factory=dict)
     hints: Collection[UUID] = ()
     behind: UUID = BEGINNING
+    idle: Collection[UUID] = ()
     alone: bool = False
 
 
@@ -77,7 +79,8 @@ class Claim:
 class Claimed:
     """`held` are lanes that are the worker's now; of those `looked_at`, `more` have work left.
 
-    `is_all` says that nothing else was due, but for what others hold.
+    `is_all` says that nothing else was due, but for what others hold; `next_due` is when the next
+    delivery is due that waits for its time.
     """
 
     assignments: Sequence[Assignment]
@@ -86,6 +89,7 @@ class Claimed:
     more: frozenset[UUID]
     behind: UUID
     is_all: bool
+    next_due: datetime | None
 
 
 class DeliveryQueue(Protocol):
@@ -123,17 +127,11 @@ class DeliveryQueue(Protocol):
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed: ...
 
-    async def free_lanes(self, worker: UUID, webhook_ids: Collection[UUID]) -> None: ...
-
     async def fair_share(self, now: datetime) -> int:
         """How many of the lanes that are held now each living worker would have, if all had alike.
 
         It is rounded up.
         """
-        ...
-
-    async def next_due_after(self, now: datetime) -> datetime | None:
-        """When the next delivery that waits for its time is due."""
         ...
 
 

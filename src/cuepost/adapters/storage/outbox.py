@@ -16,6 +16,7 @@ class Outbox:
     _reserved: list[tuple[UUID, Delivery]] = field(default_factory=list)
     _assignments: dict[UUID, list[Assignment]] = field(default_factory=dict)
     _waiting: set[UUID] = field(default_factory=set)
+    _is_over: bool = False
 
     def lease(self, delivery: Delivery) -> UUID | None:
         """The worker that sends it at once; None when it has to wait in the queue."""
@@ -52,13 +53,17 @@ class Outbox:
             self._assignments.setdefault(worker, []).append(assignment)
 
     def committed(self) -> None:
+        """Once, however often it is called; what happens to the caller then changes nothing."""
+        if self._is_over:
+            return
+        self._is_over = True
         for worker, assignments in self._assignments.items():
             self.handover.take(worker, assignments)
         if self._waiting:
             self.handover.work_for(self._waiting)
 
     def rolled_back(self) -> None:
-        if self._reserved:
+        if self._reserved and not self._is_over:
             self.handover.give_back([delivery.webhook_id for _, delivery in self._reserved])
 
     def _knows(self, delivery: Delivery) -> bool:

@@ -87,7 +87,7 @@ class PostgresStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        async with sending(self.handover) as outbox, self._begin(_CHANGE) as session:
+        async with sending(self.handover) as outbox, self._begin(_CHANGE, outbox) as session:
             yield RecordsTransaction(session, outbox)
 
     @asynccontextmanager
@@ -116,7 +116,9 @@ class PostgresStore:
                 await session.connection.run_sync(schema.require_current)
 
     @asynccontextmanager
-    async def _begin(self, how: str) -> AsyncIterator[PostgresSession]:
+    async def _begin(
+        self, how: str, outbox: Outbox | None = None
+    ) -> AsyncIterator[PostgresSession]:
         with translated():
             connection = await self._engine.connect()
         try:
@@ -124,7 +126,7 @@ class PostgresStore:
             try:
                 session = PostgresSession(connection, driver)
                 yield session
-                await to_the_end(_commit(session))
+                await to_the_end(_commit(session, outbox))
             except StoreUnavailable:
                 # In whatever state the connection is, nobody else should get it.
                 driver.terminate()
@@ -168,13 +170,16 @@ async def _driver_of(connection: AsyncConnection) -> Driver:
     return driver
 
 
-async def _commit(session: PostgresSession) -> None:
+async def _commit(session: PostgresSession, outbox: Outbox | None) -> None:
     await session.flush()
     with translated():
         answer = await session.driver.execute("COMMIT")
     # The server answers "ROLLBACK" when a statement before has failed and nobody said so.
     if answer != "COMMIT":
         raise StoreUnavailable("a statement failed, so nothing of the transaction was kept")
+    # At once: the caller may have been cancelled meanwhile, and what is committed has to be sent.
+    if outbox is not None:
+        outbox.committed()
 
 
 async def _is_rolled_back(driver: Driver) -> bool:

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.statements import Among, Pairs, Prepared
 from cuepost.adapters.storage.tables import WAITING, events, lanes, projects, queue
-from cuepost.adapters.storage.types import Id, Instant
+from cuepost.adapters.storage.types import Id, Ids, Instant
 from cuepost.domain.delivery import DeliveryStatus
 
 EARLIEST_LOOKED_AT = 128
@@ -25,15 +25,23 @@ DUE = (
     queue.c.attempt_count,
 )
 _NOW = sa.bindparam("now", type_=Instant)
+_WORKER = sa.bindparam("worker", type_=Id)
 _BEHIND = sa.bindparam("behind", type_=Id)
 # A parameter, and as a number: SQLAlchemy would look at its value while it writes the statement.
 _MOST: Any = sa.bindparam("most", type_=sa.Integer)
 
+
+def _waiting(is_chosen: sa.ColumnElement[bool], most: int) -> sa.Select[Any]:
+    some = sa.select(queue.c.webhook_id, queue.c.due_at).where(WAITING, is_chosen)
+    first = some.order_by(queue.c.due_at).limit(sa.literal_column(str(most)))
+    return sa.select(first.subquery())
+
+
+# What has been due for longest, and behind it what is due next.
 EARLIEST = Prepared(
-    sa.select(queue.c.webhook_id)
-    .where(WAITING, queue.c.due_at <= _NOW)
-    .order_by(queue.c.due_at)
-    .limit(sa.literal_column(str(EARLIEST_LOOKED_AT)))
+    _waiting(queue.c.due_at <= _NOW, EARLIEST_LOOKED_AT).union_all(
+        _waiting(queue.c.due_at > _NOW, 1)
+    )
 )
 
 
@@ -57,23 +65,51 @@ def _lanes() -> sa.Select[tuple[Any]]:
 LANES = Prepared(_lanes())
 
 
-def _due_in(lane: sa.ColumnElement[Any], state: DeliveryStatus) -> sa.Select[Any]:
-    is_in_state = queue.c.state == sa.literal_column(f"'{state}'")
+def _due_in(lane: sa.ColumnElement[Any], state: sa.ColumnElement[Any]) -> sa.Select[Any]:
     due = sa.select(*DUE).where(
-        WAITING, queue.c.webhook_id == lane, is_in_state, queue.c.due_at <= _NOW
+        WAITING, queue.c.webhook_id == lane, queue.c.state == state, queue.c.due_at <= _NOW
     )
     return due.order_by(queue.c.due_at).limit(_MOST)
 
 
-def _due_in_all(state: DeliveryStatus) -> sa.Select[Any]:
-    due = _due_in(lanes.c.webhook_id, state).correlate(lanes)
-    locked = due.with_for_update(skip_locked=True).lateral("due")
-    held = sa.select(locked).select_from(lanes).join(locked, sa.true())
-    return held.where(Among(lanes.c.webhook_id, "lanes"))
+DUE_IN_ONE = tuple(
+    Prepared(_due_in(sa.bindparam("lane", type_=Id), sa.literal_column(f"'{state}'")))
+    for state in STATES
+)
+LET_GO = Prepared(
+    sa.delete(lanes).where(lanes.c.worker_id == _WORKER, Among(lanes.c.webhook_id, "idle"))
+)
 
-
-DUE_IN_ONE = {state: Prepared(_due_in(sa.bindparam("lane", type_=Id), state)) for state in STATES}
-DUE_IN_ALL = {state: Prepared(_due_in_all(state)) for state in STATES}
+# On PostgreSQL in one trip: hold lanes that nobody else holds, find what is due in them, and give
+# up others. Lanes are taken in the order of ids and given up last, and those of others are not
+# touched, so that nobody deadlocks.
+HOLD_AND_FIND_DUE = Prepared(
+    sa.text(
+        f"""
+        WITH gained AS (
+            INSERT INTO lanes (webhook_id, worker_id)
+            SELECT lane, :worker FROM unnest(:lanes) AS lane
+            ON CONFLICT DO NOTHING RETURNING webhook_id
+        ), kept AS (
+            SELECT webhook_id FROM lanes
+            WHERE worker_id = :worker AND webhook_id = ANY (:lanes) FOR UPDATE
+        ), given_up AS (
+            DELETE FROM lanes WHERE worker_id = :worker AND webhook_id = ANY (:idle)
+        )
+        SELECT held.webhook_id, due.*
+        FROM (SELECT * FROM gained UNION ALL SELECT * FROM kept) AS held
+        CROSS JOIN (VALUES {", ".join(f"('{state}')" for state in STATES)}) AS wanted (state)
+        LEFT JOIN LATERAL (
+            SELECT {", ".join(column.name for column in DUE)} FROM queue
+            WHERE {WAITING} AND webhook_id = held.webhook_id AND state = wanted.state
+                AND due_at <= :now
+            ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED
+        ) AS due ON true
+        """
+    ).bindparams(
+        _WORKER, _NOW, _MOST, *(sa.bindparam(name, type_=Ids()) for name in ("lanes", "idle"))
+    )
+)
 
 FACTS = Prepared(
     sa.select(events.c.id, events.c.body, projects.c.access_expires_at, projects.c.deleted_at)
@@ -86,4 +122,23 @@ FACTS = Prepared(
         )
     )
     .where(Pairs((events.c.account_id, events.c.id), "accounts", "events"))
+)
+
+# On PostgreSQL the same facts, of deliveries that are leased by the way.
+LEASE_WITH_FACTS = Prepared(
+    sa.text(
+        f"""
+        UPDATE queue SET state = '{DeliveryStatus.DELIVERING}', lease_token = :worker
+        FROM unnest(:accounts, :deliveries, :events) AS picked (account_id, delivery_id, event_id)
+        LEFT JOIN events
+            ON events.account_id = picked.account_id AND events.id = picked.event_id
+        LEFT JOIN projects
+            ON projects.account_id = events.account_id AND projects.id = events.project_id
+        WHERE queue.account_id = picked.account_id AND queue.delivery_id = picked.delivery_id
+        RETURNING events.id, events.body, projects.access_expires_at, projects.deleted_at
+        """
+    ).bindparams(
+        _WORKER,
+        *(sa.bindparam(name, type_=Ids()) for name in ("accounts", "deliveries", "events")),
+    )
 )

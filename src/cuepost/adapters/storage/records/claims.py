@@ -2,21 +2,20 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 from cuepost.adapters.storage.records import claim_statements as sql
 from cuepost.adapters.storage.records.targets import load_targets
-from cuepost.adapters.storage.session import Session, upsert
+from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.tables import deliveries, lanes, queue
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
-from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed
+from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Target
 
 log = logging.getLogger("cuepost.store")
 
@@ -46,50 +45,68 @@ class _Fact(NamedTuple):
     deleted_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Sorted:
-    """Deliveries that were picked: those to send, and those that must not be sent any more."""
-
-    assignments: list[Assignment] = field(default_factory=list)
-    ended: list[dict[str, Any]] = field(default_factory=list)
-
-
 class Claims:
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
-        due = [lane for (lane,) in await self._session.fetch(sql.EARLIEST, now=now)]
+        earliest = await self._session.fetch(sql.EARLIEST, now=now)
+        due = [lane for lane, due_at in earliest if due_at <= now]
         # With few that are due all their lanes are known; with many everyone has to get a turn.
         is_crowded = len(due) == sql.EARLIEST_LOOKED_AT
         around = await self._session.fetch(sql.LANES, behind=wanted.behind) if is_crowded else ()
         in_turn = [lane for (lane,) in around]
         chosen = {*wanted.hints, *in_turn, *due}
         full = {lane for lane in chosen if wanted.room_of.get(lane, 1) <= 0}
-        free = sorted(chosen - full)
-        held = free if wanted.alone else await self._hold(wanted.worker, free)
-        picked, more = _shared_out(await self._due(held, wanted, now), wanted, in_turn)
-        found = await self._sorted(picked, now)
-        await self._lease(wanted.worker, found.assignments)
-        await self._end(found.ended, now)
-        busy = {each.webhook_id for each in found.assignments} | wanted.room_of.keys()
+        held, found = await self._due(sorted(chosen - full), wanted, now)
+        picked, more = _shared_out(found, wanted, in_turn)
+        assignments = await self._assigned(wanted.worker, picked, now)
+        busy = {each.webhook_id for each in assignments} | wanted.room_of.keys()
         if not wanted.alone:
-            await self._let_go(wanted.worker, [lane for lane in held if lane not in busy])
+            await self._let_go(wanted.worker, held - busy)
         served = {row.webhook_id for row in picked}
         return Claimed(
-            found.assignments,
-            held=frozenset(busy.intersection(held)),
+            assignments,
+            held=frozenset(busy & held),
             looked_at=frozenset(chosen),
             more=frozenset(more | full),
             behind=_reached(wanted.behind, in_turn, more - served),
             is_all=not (is_crowded or more),
+            next_due=next((due_at for _, due_at in earliest if due_at > now), None),
         )
 
-    async def _hold(self, worker: UUID, chosen: Sequence[UUID]) -> list[UUID]:
-        """Lanes that nobody else holds; taken in the order of ids, so that nobody deadlocks."""
+    async def _due(
+        self, chosen: Sequence[UUID], wanted: Claim, now: datetime
+    ) -> tuple[set[UUID], list[_Due]]:
+        """The lanes that could be held; of each the longest due first attempts, and as many others.
+
+        Idle lanes are given up, unless they are among those that were chosen.
+        """
+        idle = set(wanted.idle).difference(chosen)
+        most = max(1, min(wanted.per_lane, wanted.room))
+        if self._session.dialect != "postgresql":
+            await self._let_go(wanted.worker, idle)
+            held = chosen if wanted.alone else await self._hold(wanted.worker, chosen)
+            return set(held), await self._due_in(held, most, now)
+        if not chosen:
+            await self._let_go(wanted.worker, idle)
+            return set(), []
+        rows = await self._session.fetch(
+            sql.HOLD_AND_FIND_DUE,
+            worker=wanted.worker,
+            lanes=chosen,
+            idle=idle,
+            now=now,
+            most=most,
+        )
+        found = [_Due(*due) for _, *due in rows if due[0] is not None]
+        return {lane for lane, *_ in rows}, found
+
+    async def _hold(self, worker: UUID, chosen: Sequence[UUID]) -> Sequence[UUID]:
+        """Lanes that nobody else holds."""
         if not chosen:
             return []
-        statement = upsert(self._session, lanes).values(
+        statement = sqlite.insert(lanes).values(
             [{"webhook_id": webhook_id, "worker_id": worker} for webhook_id in chosen]
         )
         rows = await self._session.all(
@@ -101,42 +118,17 @@ class Claims:
         )
         return [row.webhook_id for row in rows]
 
-    async def _let_go(self, worker: UUID, idle: Sequence[UUID]) -> None:
+    async def _let_go(self, worker: UUID, idle: Collection[UUID]) -> None:
         if idle:
-            await self._session.run(
-                sa.delete(lanes).where(lanes.c.worker_id == worker, lanes.c.webhook_id.in_(idle))
-            )
+            await self._session.fetch(sql.LET_GO, worker=worker, idle=list(idle))
 
-    async def _due(self, held: Sequence[UUID], wanted: Claim, now: datetime) -> list[_Due]:
-        """Of each lane the longest due first attempts, and as many further ones."""
+    async def _due_in(self, held: Sequence[UUID], most: int, now: datetime) -> list[_Due]:
         found: list[_Due] = []
-        most = max(1, min(wanted.per_lane, wanted.room))
-        for state in sql.STATES:
-            if self._session.dialect == "postgresql":
-                statement = sql.DUE_IN_ALL[state]
-                rows = await self._session.fetch(statement, lanes=held, now=now, most=most)
-                found += [_Due(*row) for row in rows]
-                continue
+        for statement in sql.DUE_IN_ONE:
             for lane in held:
-                statement = sql.DUE_IN_ONE[state]
                 rows = await self._session.fetch(statement, lane=lane, now=now, most=most)
                 found += [_Due(*row) for row in rows]
         return found
-
-    async def _lease(self, worker: UUID, picked: Sequence[Assignment]) -> None:
-        await self._session.update(
-            queue,
-            _QUEUE_KEY,
-            [
-                {
-                    "account_id": each.account_id,
-                    "delivery_id": each.delivery_id,
-                    "state": DeliveryStatus.DELIVERING,
-                    "lease_token": worker,
-                }
-                for each in picked
-            ],
-        )
 
     async def _end(self, ended: Sequence[dict[str, Any]], now: datetime) -> None:
         rows = [row | {"finished_at": now} for row in ended]
@@ -144,42 +136,65 @@ class Claims:
         keys = [{"account_id": row["account_id"], "delivery_id": row["id"]} for row in ended]
         await self._session.delete(queue, _QUEUE_KEY, keys)
 
-    async def _sorted(self, picked: Sequence[_Due], now: datetime) -> _Sorted:
-        found = _Sorted()
+    async def _assigned(
+        self, worker: UUID, picked: Sequence[_Due], now: datetime
+    ) -> list[Assignment]:
+        """Those of them that may be sent; the others end here."""
         if not picked:
-            return found
+            return []
+        facts = await self._lease(worker, picked)
         lanes_of = {(row.account_id, row.webhook_id) for row in picked}
         targets = await load_targets(self._session, lanes_of, now)
-        facts = await self._facts({(row.account_id, row.event_id) for row in picked})
+        assignments: list[Assignment] = []
+        ended: list[dict[str, Any]] = []
         for row in picked:
             fact, target = facts.get(row.event_id), targets.get(row.webhook_id)
             if fact is None or target is None:
                 log.error("event=delivery_without_event_or_endpoint delivery=%s", row.delivery_id)
-                found.ended.append(_ended(row, DeliveryStatus.FAILED, None))
+                ended.append(_ended(row, DeliveryStatus.FAILED, None))
             elif (reason := _stopped(fact, now)) is not None:
-                found.ended.append(_ended(row, DeliveryStatus.CANCELLED, reason))
+                ended.append(_ended(row, DeliveryStatus.CANCELLED, reason))
             else:
-                found.assignments.append(
-                    Assignment(
-                        account_id=row.account_id,
-                        delivery_id=row.delivery_id,
-                        webhook_id=row.webhook_id,
-                        event_id=row.event_id,
-                        trigger=Trigger(row.trigger),
-                        budget=row.budget,
-                        number=row.attempts_made + 1,
-                        attempt_count=row.attempt_count,
-                        body=fact.body,
-                        target=target,
-                        access_until=fact.access_expires_at,
-                    )
-                )
-        return found
+                assignments.append(_assignment(row, fact, target))
+        await self._end(ended, now)
+        return assignments
 
-    async def _facts(self, keys: Iterable[tuple[UUID, UUID]]) -> dict[UUID, _Fact]:
-        accounts, events = zip(*keys, strict=True)
-        rows = await self._session.fetch(sql.FACTS, accounts=accounts, events=events)
+    async def _lease(self, worker: UUID, picked: Sequence[_Due]) -> dict[UUID, _Fact]:
+        """They are this worker's now; what has to be known of their events."""
+        accounts = [row.account_id for row in picked]
+        deliveries = [row.delivery_id for row in picked]
+        events = [row.event_id for row in picked]
+        if self._session.dialect == "postgresql":
+            rows = await self._session.fetch(
+                sql.LEASE_WITH_FACTS,
+                worker=worker,
+                accounts=accounts,
+                deliveries=deliveries,
+                events=events,
+            )
+        else:
+            leased = {"state": DeliveryStatus.DELIVERING, "lease_token": worker}
+            keys = zip(accounts, deliveries, strict=True)
+            changed = [dict(zip(_QUEUE_KEY, key, strict=True)) | leased for key in keys]
+            await self._session.update(queue, _QUEUE_KEY, changed)
+            rows = await self._session.fetch(sql.FACTS, accounts=accounts, events=events)
         return {event_id: _Fact(*facts) for event_id, *facts in rows}
+
+
+def _assignment(row: _Due, fact: _Fact, target: Target) -> Assignment:
+    return Assignment(
+        account_id=row.account_id,
+        delivery_id=row.delivery_id,
+        webhook_id=row.webhook_id,
+        event_id=row.event_id,
+        trigger=Trigger(row.trigger),
+        budget=row.budget,
+        number=row.attempts_made + 1,
+        attempt_count=row.attempt_count,
+        body=fact.body,
+        target=target,
+        access_until=fact.access_expires_at,
+    )
 
 
 def _stopped(fact: _Fact, now: datetime) -> CancelReason | None:

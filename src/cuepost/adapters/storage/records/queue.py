@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.targets import load_targets
-from cuepost.adapters.storage.session import Session, first, upsert
-from cuepost.adapters.storage.tables import IN_FLIGHT, WAITING, deliveries, lanes, queue, workers
+from cuepost.adapters.storage.session import Session, upsert
+from cuepost.adapters.storage.tables import IN_FLIGHT, deliveries, lanes, queue, workers
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.ports.dispatch import Claim, Claimed
 
@@ -79,30 +79,12 @@ class QueueRecords:
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         return await Claims(self._session).claim(wanted, now)
 
-    async def free_lanes(self, worker: UUID, webhook_ids: Collection[UUID]) -> None:
-        if webhook_ids:
-            await self._session.run(
-                sa.delete(lanes).where(
-                    lanes.c.worker_id == worker, lanes.c.webhook_id.in_(list(webhook_ids))
-                )
-            )
-
     async def fair_share(self, now: datetime) -> int:
         held = sa.select(sa.func.count()).select_from(lanes).scalar_subquery()
         alive = sa.select(sa.func.count()).where(workers.c.alive_until > now).scalar_subquery()
         [row] = await self._session.all(sa.select(held.label("held"), alive.label("alive")))
         share: int = math.ceil(row.held / max(1, row.alive))
         return share
-
-    async def next_due_after(self, now: datetime) -> datetime | None:
-        row = await first(
-            self._session,
-            sa.select(queue.c.due_at)
-            .where(WAITING, queue.c.due_at > now)
-            .order_by(queue.c.due_at)
-            .limit(1),
-        )
-        return row.due_at if row else None
 
     async def _dismiss(self, gone: Sequence[UUID], now: datetime) -> None:
         if not gone:

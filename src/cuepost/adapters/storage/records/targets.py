@@ -13,23 +13,28 @@ from cuepost.adapters.storage.tables import endpoints, signing_secrets
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.ports.dispatch import Target
 
-_URLS = Prepared(
-    sa.select(endpoints.c.id, endpoints.c.url).where(
-        Pairs((endpoints.c.account_id, endpoints.c.id), "accounts", "webhooks"),
-        endpoints.c.deleted_at.is_(None),
-    )
-)
-_SECRETS = Prepared(
+_TARGETS = Prepared(
     sa.select(
-        signing_secrets.c.webhook_id,
+        endpoints.c.id,
+        endpoints.c.url,
         signing_secrets.c.version,
         signing_secrets.c.sealed,
         signing_secrets.c.hint,
         signing_secrets.c.created_at,
         signing_secrets.c.expires_at,
     )
+    .select_from(
+        endpoints.outerjoin(
+            signing_secrets,
+            sa.and_(
+                signing_secrets.c.account_id == endpoints.c.account_id,
+                signing_secrets.c.webhook_id == endpoints.c.id,
+            ),
+        )
+    )
     .where(
-        Pairs((signing_secrets.c.account_id, signing_secrets.c.webhook_id), "accounts", "webhooks")
+        Pairs((endpoints.c.account_id, endpoints.c.id), "accounts", "webhooks"),
+        endpoints.c.deleted_at.is_(None),
     )
     .order_by(signing_secrets.c.version.desc())
 )
@@ -40,10 +45,11 @@ async def load_targets(
 ) -> dict[UUID, Target]:
     """URL and live secrets, by (account, endpoint); of deleted endpoints there are none."""
     accounts, webhooks = zip(*keys, strict=True)
-    found = await session.fetch(_URLS, accounts=accounts, webhooks=webhooks)
+    urls: dict[UUID, str] = {}
     secrets: dict[UUID, list[StoredSecret]] = defaultdict(list)
-    for webhook_id, *facts in await session.fetch(_SECRETS, accounts=accounts, webhooks=webhooks):
-        secret = StoredSecret(*facts)
-        if secret.is_live(now):
+    rows = await session.fetch(_TARGETS, accounts=accounts, webhooks=webhooks)
+    for webhook_id, url, version, *facts in rows:
+        urls[webhook_id] = url
+        if version is not None and (secret := StoredSecret(version, *facts)).is_live(now):
             secrets[webhook_id].append(secret)
-    return {webhook_id: Target(url, tuple(secrets[webhook_id])) for webhook_id, url in found}
+    return {webhook_id: Target(url, tuple(secrets[webhook_id])) for webhook_id, url in urls.items()}
