@@ -87,7 +87,7 @@ class Dispatcher:
         self._quiet = asyncio.Event()
         self._sleeps_until: datetime | None = None
         self._stopping = False
-        self._runners = 0
+        self._runners = self._starting = 0
         self.running = False
 
     def reserve(self, webhook_id: UUID) -> UUID | None:
@@ -193,12 +193,18 @@ class Dispatcher:
         self._start_runners()
 
     def _start_runners(self) -> None:
-        """A runner goes from lane to lane and ends when none is ready."""
-        for _ in range(min(self._board.ready, self._capacity.attempts - self._runners)):
+        """A runner goes from lane to lane and ends when none is ready.
+
+        Those that have been started and did not get to run yet will find something as well.
+        """
+        needed = self._board.ready - self._starting
+        for _ in range(min(needed, self._capacity.attempts - self._runners)):
             self._runners += 1
+            self._starting += 1
             self._tasks.create_task(self._run_attempts())
 
     async def _run_attempts(self) -> None:
+        self._starting -= 1
         try:
             while (taken := self._board.take()) is not None:
                 since, assignment = taken

@@ -65,17 +65,17 @@ def _lanes() -> sa.Select[tuple[Any]]:
 LANES = Prepared(_lanes())
 
 
-def _due_in(lane: sa.ColumnElement[Any], state: sa.ColumnElement[Any]) -> sa.Select[Any]:
+def _due_in_one(state: DeliveryStatus) -> sa.Select[Any]:
     due = sa.select(*DUE).where(
-        WAITING, queue.c.webhook_id == lane, queue.c.state == state, queue.c.due_at <= _NOW
+        WAITING,
+        queue.c.webhook_id == sa.bindparam("lane", type_=Id),
+        queue.c.state == sa.literal_column(f"'{state}'"),
+        queue.c.due_at <= _NOW,
     )
-    return due.order_by(queue.c.due_at).limit(_MOST)
+    return sa.select(due.order_by(queue.c.due_at).limit(_MOST).subquery())
 
 
-DUE_IN_ONE = tuple(
-    Prepared(_due_in(sa.bindparam("lane", type_=Id), sa.literal_column(f"'{state}'")))
-    for state in STATES
-)
+DUE_IN_ONE = Prepared(sa.union_all(*(_due_in_one(state) for state in STATES)))
 LET_GO = Prepared(
     sa.delete(lanes).where(lanes.c.worker_id == _WORKER, Among(lanes.c.webhook_id, "idle"))
 )

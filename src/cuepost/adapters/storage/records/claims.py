@@ -1,8 +1,9 @@
 """Claims: which deliveries a worker gets, endpoint by endpoint in turn."""
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -20,6 +21,8 @@ from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Target
 log = logging.getLogger("cuepost.store")
 
 _QUEUE_KEY = ("account_id", "delivery_id")
+# Of a lane and of a state; a few more than one, because looking into a lane costs more than a row.
+_FEWEST = 4
 
 
 class _Due(NamedTuple):
@@ -45,6 +48,25 @@ class _Fact(NamedTuple):
     deleted_at: datetime | None
 
 
+@dataclass(slots=True)
+class _Found:
+    """What is due in the lanes that are held; of those that are `cut` there may be more."""
+
+    held: set[UUID] = field(default_factory=set)
+    rows: list[_Due] = field(default_factory=list)
+    cut: set[UUID] = field(default_factory=set)
+
+    def put(self, rows: Sequence[_Due], most: int) -> None:
+        """`most` is how many of a lane and of a state were asked for."""
+        self.rows += rows
+        counts = Counter((row.webhook_id, row.state) for row in rows)
+        self.cut |= {lane for (lane, _), count in counts.items() if count >= most}
+
+    def forget(self, lanes: Collection[UUID]) -> None:
+        self.rows = [row for row in self.rows if row.webhook_id not in lanes]
+        self.cut -= set(lanes)
+
+
 class Claims:
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -58,16 +80,16 @@ class Claims:
         in_turn = [lane for (lane,) in around]
         chosen = {*wanted.hints, *in_turn, *due}
         full = {lane for lane in chosen if wanted.room_of.get(lane, 1) <= 0}
-        held, found = await self._due(sorted(chosen - full), wanted, now)
+        found = await self._due(_in_order(chosen - full, in_turn), wanted, now)
         picked, more = _shared_out(found, wanted, in_turn)
         assignments = await self._assigned(wanted.worker, picked, now)
         busy = {each.webhook_id for each in assignments} | wanted.room_of.keys()
         if not wanted.alone:
-            await self._let_go(wanted.worker, held - busy)
+            await self._let_go(wanted.worker, found.held - busy)
         served = {row.webhook_id for row in picked}
         return Claimed(
             assignments,
-            held=frozenset(busy & held),
+            held=frozenset(busy & found.held),
             looked_at=frozenset(chosen),
             more=frozenset(more | full),
             behind=_reached(wanted.behind, in_turn, more - served),
@@ -75,32 +97,50 @@ class Claims:
             next_due=next((due_at for _, due_at in earliest if due_at > now), None),
         )
 
-    async def _due(
-        self, chosen: Sequence[UUID], wanted: Claim, now: datetime
-    ) -> tuple[set[UUID], list[_Due]]:
-        """The lanes that could be held; of each the longest due first attempts, and as many others.
+    async def _due(self, chosen: Sequence[UUID], wanted: Claim, now: datetime) -> _Found:
+        """Of the lanes that could be held the longest due first attempts, and as many others.
 
-        Idle lanes are given up, unless they are among those that were chosen.
+        At first no more of each than its share, so that little is read for nothing; where that is
+        too little, more of those that have more. Idle lanes are given up, unless they were chosen.
         """
+        found = _Found()
         idle = set(wanted.idle).difference(chosen)
         most = max(1, min(wanted.per_lane, wanted.room))
-        if self._session.dialect != "postgresql":
-            await self._let_go(wanted.worker, idle)
-            held = chosen if wanted.alone else await self._hold(wanted.worker, chosen)
-            return set(held), await self._due_in(held, most, now)
         if not chosen:
             await self._let_go(wanted.worker, idle)
-            return set(), []
-        rows = await self._session.fetch(
-            sql.HOLD_AND_FIND_DUE,
-            worker=wanted.worker,
-            lanes=chosen,
-            idle=idle,
-            now=now,
-            most=most,
-        )
-        found = [_Due(*due) for _, *due in rows if due[0] is not None]
-        return {lane for lane, *_ in rows}, found
+            return found
+        share = min(most, max(_FEWEST, -(-wanted.room // len(chosen))))
+        await self._look(found, chosen, replace(wanted, idle=idle), now, share)
+        if share < most and len(found.rows) < wanted.room and found.cut:
+            longer = [lane for lane in chosen if lane in found.cut]
+            found.forget(longer)
+            await self._look(found, longer, replace(wanted, idle=()), now, most)
+        return found
+
+    async def _look(
+        self, found: _Found, chosen: Sequence[UUID], wanted: Claim, now: datetime, most: int
+    ) -> None:
+        if self._session.dialect == "postgresql":
+            rows = await self._session.fetch(
+                sql.HOLD_AND_FIND_DUE,
+                worker=wanted.worker,
+                lanes=sorted(chosen),
+                idle=wanted.idle,
+                now=now,
+                most=most,
+            )
+            found.held |= {lane for lane, *_ in rows}
+            found.put([_Due(*due) for _, *due in rows if due[0] is not None], most)
+            return
+        await self._let_go(wanted.worker, wanted.idle)
+        held = chosen if wanted.alone else await self._hold(wanted.worker, chosen)
+        found.held |= set(held)
+        for lane in held:
+            if len(found.rows) < wanted.room:
+                rows = await self._session.fetch(sql.DUE_IN_ONE, lane=lane, now=now, most=most)
+                found.put([_Due(*row) for row in rows], most)
+            else:
+                found.cut.add(lane)
 
     async def _hold(self, worker: UUID, chosen: Sequence[UUID]) -> Sequence[UUID]:
         """Lanes that nobody else holds."""
@@ -121,14 +161,6 @@ class Claims:
     async def _let_go(self, worker: UUID, idle: Collection[UUID]) -> None:
         if idle:
             await self._session.fetch(sql.LET_GO, worker=worker, idle=list(idle))
-
-    async def _due_in(self, held: Sequence[UUID], most: int, now: datetime) -> list[_Due]:
-        found: list[_Due] = []
-        for statement in sql.DUE_IN_ONE:
-            for lane in held:
-                rows = await self._session.fetch(statement, lane=lane, now=now, most=most)
-                found += [_Due(*row) for row in rows]
-        return found
 
     async def _end(self, ended: Sequence[dict[str, Any]], now: datetime) -> None:
         rows = [row | {"finished_at": now} for row in ended]
@@ -215,23 +247,28 @@ def _ended(row: _Due, status: DeliveryStatus, reason: CancelReason | None) -> di
     }
 
 
+def _in_order(chosen: set[UUID], in_turn: Sequence[UUID]) -> list[UUID]:
+    """Those whose turn it is come first."""
+    first = [lane for lane in in_turn if lane in chosen]
+    return first + sorted(chosen.difference(first))
+
+
 def _shared_out(
-    due: Sequence[_Due], wanted: Claim, in_turn: Sequence[UUID]
+    found: _Found, wanted: Claim, in_turn: Sequence[UUID]
 ) -> tuple[list[_Due], set[UUID]]:
     """One of every lane and again, first attempts and further ones alike, until the room is full.
 
     Those whose turn it is begin, then those that have been due for longest.
     """
     queues: dict[UUID, dict[str, list[_Due]]] = defaultdict(lambda: defaultdict(list))
-    for row in due:
+    for row in found.rows:
         queues[row.webhook_id][row.state].append(row)
     mixed = {
         lane: [row for pair in zip_longest(*states.values()) for row in pair if row is not None]
         for lane, states in queues.items()
     }
     rooms = {lane: wanted.room_of.get(lane, wanted.per_lane) for lane in mixed}
-    most = min(wanted.per_lane, wanted.room)
-    more = {lane for lane, rows in mixed.items() if len(rows) >= min(rooms[lane], most)}
+    more = found.cut | {lane for lane, rows in mixed.items() if len(rows) >= rooms[lane]}
     place = {lane: number for number, lane in enumerate(in_turn)}
     order = sorted(mixed, key=lambda lane: (place.get(lane, len(place)), mixed[lane][0].due_at))
     turns = zip_longest(*(mixed[lane][: rooms[lane]] for lane in order))
