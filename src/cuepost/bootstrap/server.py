@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from cuepost.bootstrap.delivery import announcing, delivering
+from cuepost.bootstrap.lined_protocol import LinedProtocol
 from cuepost.bootstrap.metrics import Metrics
 from cuepost.bootstrap.parts import Parts, running
 from cuepost.doors.cli.house import Opened, Work
@@ -229,7 +230,7 @@ def _server(app: ASGIApp, metrics: Metrics) -> GracefulServer:
         uvicorn.Config(
             metrics.refreshed_in(app),
             loop="uvloop",
-            http="httptools",
+            http=LinedProtocol,
             ws="none",
             log_config=None,
             log_level="warning",

@@ -57,6 +57,13 @@ class MediaFile(Protocol):
         """At most that many bytes; none where the file has been cut off meanwhile."""
         ...
 
+    async def send(self, descriptor: int, start: int, count: int) -> int:
+        """To a socket that does not block: as many of these bytes as it has room for.
+
+        None where the file has been cut off; BlockingIOError where there is no room at all.
+        """
+        ...
+
     def close(self) -> None: ...
 
 

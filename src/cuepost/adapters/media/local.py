@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -98,6 +99,18 @@ class LocalFile:
             return at_once
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, os.pread, self._descriptor, count, start)
+
+    async def send(self, descriptor: int, start: int, count: int) -> int:
+        sending = asyncio.get_running_loop().run_in_executor(
+            self._threads, os.sendfile, descriptor, self._descriptor, start, count
+        )
+        try:
+            return await asyncio.shield(sending)
+        finally:
+            # A descriptor that is closed while a thread has it may be another client's by then.
+            while not sending.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([sending])
 
     def _read_at_once(self, start: int, count: int) -> bytes | None:
         """What the system has in memory anyway; None where the disk would have to be waited for.

@@ -18,6 +18,7 @@ from cuepost.doors.media.conditions import (
     refusal,
 )
 from cuepost.doors.media.refusals import STANDING, TurnedAway, broken, busy, tell, turned_away
+from cuepost.doors.media.straight import line_of
 from cuepost.doors.media.streaming import Streamer
 from cuepost.ports.store import Contention, StoreUnavailable
 
@@ -90,7 +91,7 @@ class MediaDoor:
             if head or not len(span):
                 await send({"type": "http.response.body", "body": b""})
             else:
-                await self._streamer.stream(file, span, receive, send)
+                await self._streamer.stream(file, span, receive, send, line_of(scope))
 
 
 def _require_method(method: str) -> None:

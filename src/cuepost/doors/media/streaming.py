@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Generator
 
 from starlette.types import Receive, Send
 
 from cuepost.doors.media.conditions import Span
+from cuepost.doors.media.straight import AT_ONCE, Line, room, sent
 from cuepost.ports.media import MediaFile
 
 PIECE = 256 * 1024
@@ -29,14 +31,50 @@ class Streamer:
         self._turns = asyncio.Semaphore(TURNS)
         self._stall_seconds = stall_seconds
 
-    async def stream(self, file: MediaFile, span: Span, receive: Receive, send: Send) -> None:
+    async def stream(
+        self, file: MediaFile, span: Span, receive: Receive, send: Send, line: Line | None = None
+    ) -> None:
         """Returns early when the client has gone, stands still, or the file has been cut off."""
+        descriptor = line.descriptor() if line else None
         async with asyncio.TaskGroup() as group:
             hung_up = group.create_task(_wait_for_end(receive))
             try:
-                await self._send_all(file, span, hung_up, send)
+                if line is None or descriptor is None:
+                    await self._send_all(file, span, hung_up, send)
+                elif await self._send_straight(file, span, hung_up, descriptor):
+                    line.sent(len(span))
+                    await send(_body(b"", more=False))
             finally:
                 hung_up.cancel()
+                if descriptor is not None:
+                    os.close(descriptor)
+
+    async def _send_straight(
+        self, file: MediaFile, span: Span, hung_up: "asyncio.Task[None]", descriptor: int
+    ) -> bool:
+        """Whether all has been sent."""
+        place = span.start
+        while not hung_up.done():
+            try:
+                async with self._turns:
+                    done = await sent(file, descriptor, place, span.stop - place)
+            except (EOFError, OSError) as error:
+                await self._break_off(error, hung_up)
+                return False
+            place += done
+            if place == span.stop:
+                return True
+            if done < AT_ONCE and not await room(descriptor, hung_up, self._stall_seconds):
+                logger.info("event=download_stalled")
+                return False
+        return False
+
+    async def _break_off(self, error: Exception, hung_up: "asyncio.Task[None]") -> None:
+        """A client that has gone is waited for until the server knows it too."""
+        if isinstance(error, ConnectionError):
+            await asyncio.wait([hung_up], timeout=self._stall_seconds)
+        else:
+            _tell(error)
 
     async def _send_all(
         self, file: MediaFile, span: Span, hung_up: "asyncio.Task[None]", send: Send
@@ -69,11 +107,18 @@ async def _read(file: MediaFile, start: int, count: int) -> bytes:
     try:
         piece = await file.read(start, count)
     except OSError as error:
-        logger.warning("event=media_unreadable cause=%s", error.strerror)
+        _tell(error)
         return b""
     if not piece:
-        logger.warning("event=media_cut_off")
+        _tell(EOFError())
     return piece
+
+
+def _tell(error: Exception) -> None:
+    if isinstance(error, OSError):
+        logger.warning("event=media_unreadable cause=%s", error.strerror)
+    else:
+        logger.warning("event=media_cut_off")
 
 
 async def _wait_for_end(receive: Receive) -> None:

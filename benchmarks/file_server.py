@@ -1,0 +1,74 @@
+"""Hands out one file with `sendfile` and nothing else: what downloads cost when others serve them.
+
+It answers any request with all of the file, and each connection is asked for one file at most.
+"""
+
+import os
+import selectors
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+
+AT_ONCE = 256 * 1024
+BACKLOG = 1_024
+
+
+@dataclass(slots=True)
+class Conversation:
+    client: socket.socket
+    place: int = 0
+
+
+def serve(listener: socket.socket, file: int) -> None:
+    size = os.fstat(file).st_size
+    with selectors.DefaultSelector() as ready:
+        ready.register(listener, selectors.EVENT_READ)
+        while True:
+            for key, events in ready.select():
+                if key.fileobj is listener:
+                    _take(listener, ready)
+                elif events & selectors.EVENT_READ:
+                    _answer(key.data, ready, size)
+                else:
+                    _go_on(key.data, ready, file)
+
+
+def _take(listener: socket.socket, ready: selectors.BaseSelector) -> None:
+    client, _ = listener.accept()
+    client.setblocking(False)
+    ready.register(client, selectors.EVENT_READ, Conversation(client))
+
+
+def _answer(talk: Conversation, ready: selectors.BaseSelector, size: int) -> None:
+    # A request is short and comes in one packet.
+    if not talk.client.recv(65_536):
+        _end(talk, ready)
+        return
+    talk.client.send(f"HTTP/1.1 200 OK\r\ncontent-length: {size}\r\n\r\n".encode())
+    ready.modify(talk.client, selectors.EVENT_WRITE, talk)
+
+
+def _go_on(talk: Conversation, ready: selectors.BaseSelector, file: int) -> None:
+    with suppress(BlockingIOError):
+        try:
+            sent = os.sendfile(talk.client.fileno(), file, talk.place, AT_ONCE)
+        except ConnectionError:
+            sent = 0
+        talk.place += sent
+        if not sent:
+            _end(talk, ready)
+
+
+def _end(talk: Conversation, ready: selectors.BaseSelector) -> None:
+    ready.unregister(talk.client)
+    talk.client.close()
+
+
+def main(descriptor: str, path: str) -> None:
+    file = os.open(path, os.O_RDONLY)
+    serve(socket.socket(fileno=int(descriptor)), file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

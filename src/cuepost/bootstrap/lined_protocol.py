@@ -1,0 +1,34 @@
+"""HTTP as uvicorn speaks it, with a line past it: a file can go to the socket without a copy."""
+
+import os
+from typing import cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from cuepost.doors.media.straight import EXTENSION
+
+
+class SocketLine:
+    """Of one answer; uvicorn is told what went past it, or it would miss the bytes in the end."""
+
+    def __init__(self, answer: RequestResponseCycle) -> None:
+        self._answer = answer
+
+    def descriptor(self) -> int | None:
+        transport = self._answer.transport
+        if transport.is_closing() or transport.get_write_buffer_size():
+            return None
+        return os.dup(transport.get_extra_info("socket").fileno())
+
+    def sent(self, count: int) -> None:
+        self._answer.expected_content_length -= count
+
+
+class LinedProtocol(HttpToolsProtocol):
+    def on_headers_complete(self) -> None:
+        """The application begins after this, in a task of its own."""
+        super().on_headers_complete()
+        # There is none before the first request, whatever its type says.
+        answer = cast(RequestResponseCycle | None, self.cycle)
+        if answer is not None and self.scheme == "http":
+            answer.scope["extensions"] = {EXTENSION: {"line": SocketLine(answer)}}
