@@ -18,7 +18,11 @@ class SocketLine:
         transport = self._answer.transport
         if transport.is_closing() or transport.get_write_buffer_size():
             return None
-        return os.dup(transport.get_extra_info("socket").fileno())
+        try:
+            return os.dup(transport.get_extra_info("socket").fileno())
+        except OSError:
+            # There are too many files open, say; the slower way needs no further one.
+            return None
 
     def sent(self, count: int) -> None:
         self._answer.expected_content_length -= count

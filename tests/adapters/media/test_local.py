@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from io import BytesIO
 from pathlib import Path
 from threading import Event
@@ -9,7 +10,7 @@ from threading import Event
 import anyio
 import pytest
 
-from cuepost.adapters.media.local import LocalMedia
+from cuepost.adapters.media.local import LocalFile, LocalMedia
 from cuepost.domain.artifact import Artifact
 
 PATIENCE_SECONDS = 20
@@ -103,3 +104,49 @@ async def test_who_gives_up_leaves_no_half_of_a_file(media: LocalMedia, tmp_path
         while names_in(tmp_path):
             await anyio.lowlevel.checkpoint()
     assert await media.open(VIDEO.key) is None
+
+
+async def fill(file: LocalFile, client: socket.socket) -> None:
+    while await file.send(client.fileno(), 0, len(CONTENT)):
+        pass
+
+
+async def test_a_socket_gets_what_it_has_room_for(media: LocalMedia) -> None:
+    await put(media)
+    file = await media.open(VIDEO.key)
+    assert file is not None
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        assert await file.send(ours.fileno(), 256, 512) == 512
+        assert theirs.recv(1024) == CONTENT[256:768]
+        assert await file.send(ours.fileno(), len(CONTENT), 512) == 0
+        with pytest.raises(BlockingIOError):
+            await fill(file, ours)
+    file.close()
+
+
+async def test_nobody_closes_a_file_while_a_thread_still_sends_it(
+    media: LocalMedia, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = Event(), Event()
+
+    def slow(*_: object) -> int:
+        begun.set()
+        assert go_on.wait(PATIENCE_SECONDS)
+        return 1
+
+    monkeypatch.setattr(os, "sendfile", slow)
+    await put(media)
+    file = await media.open(VIDEO.key)
+    assert file is not None
+    async with asyncio.TaskGroup() as group:
+        sending = group.create_task(file.send(0, 0, 1))
+        assert await asyncio.to_thread(begun.wait, PATIENCE_SECONDS)
+        for _ in range(3):
+            sending.cancel()
+            await anyio.lowlevel.checkpoint()
+        assert not sending.done()
+        go_on.set()
+    assert sending.cancelled()
+    file.close()

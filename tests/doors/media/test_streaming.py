@@ -11,7 +11,10 @@ import anyio
 import pytest
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from cuepost.adapters.media.local import LocalFile
+from cuepost.bootstrap.lined_protocol import LinedProtocol
 from cuepost.domain.artifact import Artifact
 from cuepost.doors.media.app import media_routes
 from cuepost.doors.media.streaming import Streamer
@@ -40,12 +43,21 @@ async def token_of(world: World) -> str:
     return found.links[0].url.removeprefix(f"{BASE_URL}/media/")
 
 
+@pytest.fixture(params=[HttpToolsProtocol, LinedProtocol], ids=["in pieces", "straight"])
+def protocol(request: pytest.FixtureRequest) -> type[HttpToolsProtocol]:
+    chosen: type[HttpToolsProtocol] = request.param
+    return chosen
+
+
 @asynccontextmanager
-async def served(world: World, streamer: Streamer) -> AsyncIterator[int]:
+async def served(
+    world: World, streamer: Streamer, protocol: type[HttpToolsProtocol]
+) -> AsyncIterator[int]:
     """The door behind a real server; its port."""
     assert world.service.downloads is not None
     app = Starlette(routes=media_routes(world.service.downloads, streamer))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    config = uvicorn.Config(app, http=protocol, log_config=None, lifespan="off")
+    server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         async with asyncio.TaskGroup() as group:
             serving = group.create_task(server.serve(sockets=[listener]))
@@ -72,11 +84,14 @@ async def wait_until_closed(file: Path) -> None:
 
 
 async def test_a_client_that_stands_still_is_let_go(
-    sqlite_world: World, file: Path, caplog: pytest.LogCaptureFixture
+    sqlite_world: World,
+    file: Path,
+    protocol: type[HttpToolsProtocol],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", "cuepost.media")
     token = await token_of(sqlite_world)
-    async with served(sqlite_world, Streamer(stall_seconds=0.1)) as port:
+    async with served(sqlite_world, Streamer(stall_seconds=0.1), protocol) as port:
         reader, writer = await opened(port, token)
         assert (await reader.readline()) == b"HTTP/1.1 200 OK\r\n"
         await wait_until_closed(file)
@@ -85,10 +100,13 @@ async def test_a_client_that_stands_still_is_let_go(
 
 
 async def test_a_file_that_is_cut_off_meanwhile_breaks_the_download_off(
-    sqlite_world: World, file: Path, caplog: pytest.LogCaptureFixture
+    sqlite_world: World,
+    file: Path,
+    protocol: type[HttpToolsProtocol],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     token = await token_of(sqlite_world)
-    async with served(sqlite_world, Streamer()) as port:
+    async with served(sqlite_world, Streamer(), protocol) as port:
         reader, writer = await opened(port, token)
         await reader.readline()
         os.truncate(file, SIZE // 2)
@@ -100,10 +118,10 @@ async def test_a_file_that_is_cut_off_meanwhile_breaks_the_download_off(
 
 
 async def test_a_file_that_is_replaced_meanwhile_is_sent_as_it_was(
-    sqlite_world: World, file: Path
+    sqlite_world: World, file: Path, protocol: type[HttpToolsProtocol]
 ) -> None:
     token = await token_of(sqlite_world)
-    async with served(sqlite_world, Streamer()) as port:
+    async with served(sqlite_world, Streamer(), protocol) as port:
         reader, writer = await opened(port, token)
         await reader.readuntil(b"\r\n\r\n")
         other = file.with_name("other")
@@ -116,10 +134,10 @@ async def test_a_file_that_is_replaced_meanwhile_is_sent_as_it_was(
 
 
 async def test_those_who_stand_still_do_not_hold_up_the_others(
-    sqlite_world: World, file: Path
+    sqlite_world: World, file: Path, protocol: type[HttpToolsProtocol]
 ) -> None:
     token = await token_of(sqlite_world)
-    async with served(sqlite_world, Streamer()) as port:
+    async with served(sqlite_world, Streamer(), protocol) as port:
         idle = [await opened(port, token) for _ in range(20)]
         for reader, _ in idle:
             await reader.readuntil(b"\r\n\r\n")
@@ -130,3 +148,67 @@ async def test_those_who_stand_still_do_not_hold_up_the_others(
         for _, each in (*idle, (reader, writer)):
             each.close()
         await wait_until_closed(file)
+
+
+async def test_a_client_that_goes_away_is_no_fault(
+    sqlite_world: World,
+    file: Path,
+    protocol: type[HttpToolsProtocol],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    token = await token_of(sqlite_world)
+    async with served(sqlite_world, Streamer(), protocol) as port:
+        reader, writer = await opened(port, token)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.transport.abort()
+        await wait_until_closed(file)
+    assert [each.message for each in caplog.records if each.levelname != "INFO"] == []
+
+
+async def test_a_client_that_says_no_more_while_it_stands_still_is_let_go_at_once(
+    sqlite_world: World, file: Path, protocol: type[HttpToolsProtocol]
+) -> None:
+    token = await token_of(sqlite_world)
+    async with served(sqlite_world, Streamer(), protocol) as port:
+        reader, writer = await opened(port, token)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write_eof()
+        await wait_until_closed(file)
+        writer.close()
+
+
+async def test_the_system_sends_the_file_and_the_connection_serves_on(
+    sqlite_world: World, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(LocalFile, "read")
+    parts = [bytes([number]) * 3_000_000 for number in range(1, 4)]
+    with file.open("r+b") as written:
+        written.write(b"".join(parts))
+    token = await token_of(sqlite_world)
+    async with served(sqlite_world, Streamer(), LinedProtocol) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for number, part in enumerate(parts):
+            wanted = f"range: bytes={number * len(part)}-{(number + 1) * len(part) - 1}"
+            writer.write(f"GET /media/{token} HTTP/1.1\r\nhost: a\r\n{wanted}\r\n\r\n".encode())
+            with anyio.fail_after(PATIENCE_SECONDS):
+                assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 206 ")
+                assert await reader.readexactly(len(part)) == part
+        writer.close()
+
+
+async def test_requests_in_a_row_are_answered_in_their_order(
+    sqlite_world: World, file: Path, protocol: type[HttpToolsProtocol]
+) -> None:
+    token = await token_of(sqlite_world)
+    with file.open("r+b") as written:
+        written.write(b"a" * 1_000 + b"b" * 1_000)
+    async with served(sqlite_world, Streamer(), protocol) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for part in ("0-999", "1000-1999"):
+            head = f"GET /media/{token} HTTP/1.1\r\nhost: a\r\nrange: bytes={part}\r\n\r\n"
+            writer.write(head.encode())
+        for letter in (b"a", b"b"):
+            with anyio.fail_after(PATIENCE_SECONDS):
+                await reader.readuntil(b"\r\n\r\n")
+                assert await reader.readexactly(1_000) == letter * 1_000
+        writer.close()
