@@ -1,27 +1,26 @@
 """Do 200 concurrent downloads move webhook latency? Measured beside the same service at rest.
 
 Latency is from a call of the API to the request that the receiver sees, at a steady rate. The
-service, those who download, the receiver and the caller share the cores of one machine, so that
-what is measured is worse than what a service with a network before it would have.
+service, those who download, the receiver and the caller share the cores of one machine. What that
+alone does is seen when the same downloads come from a server of their own, beside the service.
 """
 
 import asyncio
-import json
 import os
-import socket
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter, truediv
 from pathlib import Path
-from urllib.parse import urlsplit
+from statistics import median, quantiles
 
 import httpx2
 
-from benchmarks.figures import Comparison, Figure
+from benchmarks.fetching import downloading
+from benchmarks.figures import Figure
+from benchmarks.file_server import file_server
+from benchmarks.processes import cpu_seconds
 from benchmarks.proof import require_kept
 from benchmarks.sizes import Downloads, Sizes
 from tests.e2e.story import Visitor, keys_in, request
@@ -33,7 +32,14 @@ from tests.support.service_process import ServiceProcess, free_port
 CALLS_PER_SECOND = 50
 FILE_BYTES = 1 << 40
 KEY = "exports/film.mp4"
-PIECE = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    visitor: Visitor
+    receiver: RecordingReceiver
+    webhook: str
+    pid: int
 
 
 def measured(sizes: Sizes) -> Iterator[Figure]:
@@ -50,32 +56,74 @@ def measured(sizes: Sizes) -> Iterator[Figure]:
             keys = keys_in(service.greeting)
             assert keys is not None
             visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
-            link = exported(visitor, Path(folder, "media", KEY))
+            file = Path(folder, "media", KEY)
+            link = exported(visitor, file)
             webhook = visitor.post("/v1/webhooks", {"url": receiver.url("/hook")})
-            found = compared(visitor, receiver, link, webhook["id"], sizes.downloads)
+            scene = Scene(visitor, receiver, webhook["id"], service.pid)
+            found = compared(scene, link, file, sizes.downloads)
             assert service.stop().code == 0
         require_proved(settings, receiver, webhook["id"], webhook["secret"])
-    for key, comparison in zip(("p50", "p95"), found, strict=True):
-        yield Figure.of(f"downloads.{key}", comparison)
+    for which in ("p50", "p95"):
+        yield found.figure(which, sizes.downloads)
 
 
-def compared(
-    visitor: Visitor, receiver: RecordingReceiver, link: str, webhook: str, scale: Downloads
-) -> Sequence[Comparison]:
-    latencies(visitor, receiver, webhook, scale.calls)
-    at_rest: list[float] = []
-    during: list[float] = []
-    # By turns, so that whatever else the machine does falls on both.
-    for _ in range(scale.rounds):
-        at_rest += latencies(visitor, receiver, webhook, scale.calls)
-        with downloading(link, scale):
-            during += latencies(visitor, receiver, webhook, scale.calls)
-    beside = "no downloads"
-    name = f"{scale.downloads} downloads at {scale.rate / 2**20:.1f} MiB/s"
-    return [
-        Comparison(f"latency p50, {name}", "µs", middle(during), beside, middle(at_rest)),
-        Comparison(f"latency p95, {name}", "µs", late(during), beside, late(at_rest)),
-    ]
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Latencies in microseconds, and the CPU of the service for each second."""
+
+    p50: float
+    p95: float
+    cpu: float
+
+
+@dataclass(slots=True)
+class Rounds:
+    """The same by turns, so that whatever else the machine does falls on all of them."""
+
+    at_rest: list[Moment] = field(default_factory=list)
+    beside_others: list[Moment] = field(default_factory=list)
+    during: list[Moment] = field(default_factory=list)
+
+    def figure(self, which: str, scale: Downloads) -> Figure:
+        of = attrgetter(which)
+        rest, others, ours = (
+            [of(each) for each in some] for some in (self.at_rest, self.beside_others, self.during)
+        )
+        name = f"{scale.downloads} downloads at {scale.rate / 2**20:.1f} MiB/s"
+        raw = {
+            "no downloads": median(rest),
+            "ratio": median(map(truediv, ours, rest)),
+            "the same from a server of their own": median(others),
+            "ratio of that": median(map(truediv, others, rest)),
+            "ratio to that": median(map(truediv, ours, others)),
+            "service CPU ms per MiB": self._cpu_per_mib(scale),
+            "rounds": len(ours),
+        }
+        return Figure(f"downloads.{which}", f"latency {which}, {name}", "µs", median(ours), raw)
+
+    def _cpu_per_mib(self, scale: Downloads) -> float:
+        more = median(a.cpu - b.cpu for a, b in zip(self.during, self.at_rest, strict=True))
+        return more * 1000 / (scale.downloads * scale.rate / 2**20)
+
+
+def compared(scene: Scene, link: str, file: Path, scale: Downloads) -> Rounds:
+    found = Rounds()
+    latencies(scene, scale.calls)
+    with file_server(file) as other:
+        for _ in range(scale.rounds):
+            found.at_rest.append(moment(scene, scale.calls))
+            with downloading(other, scale):
+                found.beside_others.append(moment(scene, scale.calls))
+            with downloading(link, scale):
+                found.during.append(moment(scene, scale.calls))
+    return found
+
+
+def moment(scene: Scene, calls: int) -> Moment:
+    used, begun = cpu_seconds([scene.pid]), time.monotonic()
+    found = latencies(scene, calls)
+    cpu = (cpu_seconds([scene.pid]) - used) / (time.monotonic() - begun)
+    return Moment(median(found), quantiles(found, n=20)[-1], cpu)
 
 
 def require_proved(
@@ -110,10 +158,9 @@ def exported(visitor: Visitor, file: Path) -> str:
     return link
 
 
-def latencies(
-    visitor: Visitor, receiver: RecordingReceiver, webhook: str, calls: int
-) -> list[float]:
+def latencies(scene: Scene, calls: int) -> list[float]:
     """In microseconds, of test events that are asked for one by one."""
+    visitor, receiver = scene.visitor, scene.receiver
     headers = {"Authorization": f"Bearer {visitor.keys.api}"}
     called: dict[str, float] = {}
     seen = len(receiver.seen())
@@ -122,82 +169,8 @@ def latencies(
         for number in range(calls):
             time.sleep(max(begun + number / CALLS_PER_SECOND - time.time(), 0))
             at = time.time()
-            answer = client.post(f"/v1/webhooks/{webhook}/test")
+            answer = client.post(f"/v1/webhooks/{scene.webhook}/test")
             called[answer.json()["eventId"]] = at
     receiver.wait_until(lambda each: len(each.requests) >= seen + calls, "not all arrived")
     arrived = {each.event_id: each.at for each in receiver.seen()[seen:]}
     return [(arrived[event] - at) * 1_000_000 for event, at in called.items()]
-
-
-def middle(found: list[float]) -> float:
-    return statistics.median(found)
-
-
-def late(found: list[float]) -> float:
-    return statistics.quantiles(found, n=20)[-1]
-
-
-@contextmanager
-def downloading(link: str, scale: Downloads) -> Iterator[None]:
-    """In a process of its own; all downloads run when the block begins, and when it ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.downloads", link, str(scale.downloads), str(scale.rate)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"all run\n"
-        yield
-        told, _ = process.communicate(b"\n", timeout=30)
-        rate = json.loads(told)["bytes_per_second"]
-        assert rate > 0.8 * scale.downloads * scale.rate, f"only {rate / 2**20:.0f} MiB/s"
-    finally:
-        process.kill()
-        process.wait()
-
-
-async def download_all(link: str, downloads: int, rate: int) -> None:
-    count = [0] * downloads
-    async with asyncio.TaskGroup() as group:
-        running = [asyncio.Event() for _ in range(downloads)]
-        tasks = [
-            group.create_task(download(link, rate, number, count, running[number]))
-            for number in range(downloads)
-        ]
-        for each in running:
-            await each.wait()
-        count[:], begun = [0] * downloads, time.monotonic()
-        print("all run", flush=True)
-        await asyncio.to_thread(sys.stdin.readline)
-        reached = sum(count) / (time.monotonic() - begun)
-        print(json.dumps({"bytes_per_second": reached}), flush=True)
-        for task in tasks:
-            task.cancel()
-
-
-async def download(
-    link: str, rate: int, number: int, count: list[int], runs: asyncio.Event
-) -> None:
-    """Takes what has come twice a second, to leave the cores to the service.
-
-    It counts as running after two seconds, when the buffers of both systems have filled up.
-    """
-    parts, loop, buffer = urlsplit(link), asyncio.get_running_loop(), bytearray(rate)
-    with socket.create_connection((str(parts.hostname), parts.port)) as client:
-        client.setblocking(False)
-        head = f"GET {parts.path} HTTP/1.1\r\nhost: {parts.netloc}\r\n\r\n"
-        await loop.sock_sendall(client, head.encode())
-        begun, got = time.monotonic() + number / len(count), 0
-        while True:
-            await asyncio.sleep(max(begun + got / rate - time.monotonic(), 0))
-            piece = await loop.sock_recv_into(client, memoryview(buffer)[:PIECE])
-            assert piece, "the download ended"
-            got += piece
-            count[number] += piece
-            if got > 2 * rate:
-                runs.set()
-
-
-if __name__ == "__main__":
-    asyncio.run(download_all(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

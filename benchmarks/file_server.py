@@ -6,9 +6,12 @@ It answers any request with all of the file, and each connection is asked for on
 import os
 import selectors
 import socket
+import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 AT_ONCE = 256 * 1024
 BACKLOG = 1_024
@@ -18,6 +21,22 @@ BACKLOG = 1_024
 class Conversation:
     client: socket.socket
     place: int = 0
+
+
+@contextmanager
+def file_server(file: Path) -> Iterator[str]:
+    """In a process of its own; where the file is to be had."""
+    with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as listener:
+        descriptor = listener.fileno()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.file_server", str(descriptor), str(file)],
+            pass_fds=[descriptor],
+        )
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/{file.name}"
+        finally:
+            process.kill()
+            process.wait()
 
 
 def serve(listener: socket.socket, file: int) -> None:

@@ -18,7 +18,7 @@ class Downloads:
 
     downloads: int = 200
     rate: int = 512 * 1024
-    rounds: int = 3
+    rounds: int = 5
     calls: int = 150
 
 
