@@ -148,6 +148,9 @@ class Watched:
     def snapshot(self) -> AbstractAsyncContextManager[Transaction]:
         return self._store.snapshot()
 
+    def glance(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._store.glance()
+
     async def check(self) -> None:
         await self._store.check()
 

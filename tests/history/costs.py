@@ -105,7 +105,7 @@ class PostgresCosts:
 
     async def of(self, read: Read) -> Cost:
         heard = Statements()
-        with _overheard(self.store._engine.sync_engine, heard):
+        with _overheard(self.store._pool.engine.sync_engine, heard):
             ids = await _ids(self.store, read)
         plans = [await self._explained(*each) for each in heard]
         assert plans

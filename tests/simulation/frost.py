@@ -91,6 +91,13 @@ class FrostyStore:
             yield transaction
         await self.frost.pass_by()
 
+    @asynccontextmanager
+    async def glance(self) -> AsyncIterator[Transaction]:
+        await self.frost.pass_by()
+        async with self.inner.glance() as transaction:
+            yield transaction
+        await self.frost.pass_by()
+
     async def check(self) -> None:
         await self.inner.check()
 

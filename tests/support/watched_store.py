@@ -130,6 +130,11 @@ class WatchedStore:
         async with self._watched(self.inner.snapshot()) as transaction:
             yield transaction
 
+    @asynccontextmanager
+    async def glance(self) -> AsyncIterator[Transaction]:
+        async with self._watched(self.inner.glance()) as transaction:
+            yield transaction
+
     async def check(self) -> None:
         with self.watch.working():
             await self.inner.check()

@@ -48,6 +48,11 @@ class Perform:
         async with self.store.snapshot() as transaction:
             return await action(transaction)
 
+    async def glance(self, action: Action[T]) -> T:
+        """For a single question."""
+        async with self.store.glance() as transaction:
+            return await action(transaction)
+
     async def change(self, action: Action[T]) -> T:
         for _ in range(TRIES - 1):
             try:

@@ -77,7 +77,7 @@ class ReportMilestones:
         unknown = [each for each in project_ids if each not in known]
         if not unknown:
             return known
-        found = await self._perform.read(lambda transaction: transaction.projects.owners(unknown))
+        found = await self._perform.glance(lambda transaction: transaction.projects.owners(unknown))
         if len(self._owners) + len(found) > REMEMBERED_OWNERS:
             self._owners.clear()
         self._owners.update(found)

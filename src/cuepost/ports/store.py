@@ -91,6 +91,10 @@ class Store(Protocol):
         """For reading alone; never waits for a writer."""
         ...
 
+    def glance(self) -> AbstractAsyncContextManager[Transaction]:
+        """For a single question: a second one may be answered as of a later moment."""
+        ...
+
     async def check(self) -> None:
         """Raise StoreUnavailable unless the store answers and its schema is the current one."""
         ...

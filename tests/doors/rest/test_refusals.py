@@ -38,6 +38,9 @@ class BrokenStore:
     def snapshot(self) -> Any:
         return Broken(self._error) if self.breaks else self._store.snapshot()
 
+    def glance(self) -> Any:
+        return Broken(self._error) if self.breaks else self._store.glance()
+
     def transaction(self) -> Any:
         return Broken(self._error) if self.breaks else self._store.transaction()
 

@@ -7,21 +7,15 @@ can speak to the driver directly, with whole columns as arrays, inside the same 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
 
-import asyncpg
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from cuepost.adapters.storage import partitions, schema
 from cuepost.adapters.storage.completion import to_the_end
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
-from cuepost.adapters.storage.postgres_session import (
-    DRIVER_ERRORS,
-    Driver,
-    PostgresSession,
-    translated,
-)
+from cuepost.adapters.storage.postgres_pool import Link, PostgresPool
+from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, PostgresSession, translated
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.store import StoreUnavailable, Transaction
@@ -29,16 +23,7 @@ from cuepost.ports.store import StoreUnavailable, Transaction
 POOL_SIZE = 10
 POOL_OVERFLOW = 10
 POOL_PATIENCE_SECONDS = 10
-CONNECT_PATIENCE_SECONDS = 5
-COMMAND_PATIENCE_SECONDS = 60
 ROLLBACK_PATIENCE_SECONDS = 5
-# A process that hangs must not keep its locks for ever, and none waits for ever for a lock.
-_SERVER_SETTINGS = {
-    "application_name": "cuepost",
-    "lock_timeout": "20s",
-    "statement_timeout": f"{COMMAND_PATIENCE_SECONDS}s",
-    "idle_in_transaction_session_timeout": "60s",
-}
 _CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 # People's questions are planned for the values they name: one plan for a status that nearly all
 # deliveries have and for one that hardly any has would be wrong for one of the two.
@@ -54,18 +39,11 @@ class PostgresStore:
         self.handover: Handover = NoHandover()
         self._url = sa.make_url(url).set(drivername="postgresql+asyncpg")
         self.driver_url = _driver_url(self._url)
-        self._engine = create_async_engine(
+        self._pool = PostgresPool(
             self._url,
-            hide_parameters=True,
-            isolation_level="AUTOCOMMIT",
-            pool_size=POOL_SIZE,
-            max_overflow=POOL_OVERFLOW,
-            pool_timeout=POOL_PATIENCE_SECONDS,
-            connect_args={
-                "timeout": CONNECT_PATIENCE_SECONDS,
-                "command_timeout": COMMAND_PATIENCE_SECONDS,
-                "server_settings": _SERVER_SETTINGS,
-            },
+            kept=POOL_SIZE,
+            most=POOL_SIZE + POOL_OVERFLOW,
+            patience_seconds=POOL_PATIENCE_SECONDS,
         )
 
     async def open(self, now: datetime) -> None:
@@ -83,7 +61,7 @@ class PostgresStore:
         return changed
 
     async def close(self) -> None:
-        await self._engine.dispose()
+        await self._pool.close()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -93,6 +71,12 @@ class PostgresStore:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
         async with self._begin(_READ) as session:
+            yield RecordsTransaction(session, Outbox(self.handover))
+
+    @asynccontextmanager
+    async def glance(self) -> AsyncIterator[Transaction]:
+        """Without telling the server where it begins and ends: that takes longer than asking."""
+        async with self._using(await self._pool.take()) as session:
             yield RecordsTransaction(session, Outbox(self.handover))
 
     async def check(self) -> None:
@@ -119,55 +103,54 @@ class PostgresStore:
     async def _begin(
         self, how: str, outbox: Outbox | None = None
     ) -> AsyncIterator[PostgresSession]:
-        with translated():
-            connection = await self._engine.connect()
+        async with self._using(await self._begun(how)) as session:
+            yield session
+            await to_the_end(_commit(session, outbox))
+
+    @asynccontextmanager
+    async def _using(self, link: Link) -> AsyncIterator[PostgresSession]:
         try:
-            driver = await _begun(connection, how)
-            try:
-                session = PostgresSession(connection, driver)
-                yield session
-                await to_the_end(_commit(session, outbox))
-            except StoreUnavailable:
-                # In whatever state the connection is, nobody else should get it.
-                driver.terminate()
-                raise
-            finally:
-                if driver.is_closed() or not await _is_rolled_back(driver):
-                    await connection.invalidate()
+            yield PostgresSession(link.connection, link.driver)
+        except StoreUnavailable:
+            # In whatever state the connection is, nobody else should get it.
+            link.driver.terminate()
+            raise
         finally:
-            await to_the_end(connection.close())
+            await self._tidied(link)
+
+    async def _begun(self, how: str) -> Link:
+        """The pool may hold connections that died while nobody used them; those are passed over."""
+        for _ in range(POOL_SIZE + POOL_OVERFLOW):
+            link = await self._pool.take()
+            try:
+                with translated():
+                    await link.driver.execute(how)
+            except BaseException as error:
+                # Whether it has begun there nobody knows.
+                link.driver.terminate()
+                await self._pool.give_back(link)
+                if not isinstance(error, StoreUnavailable):
+                    raise
+            else:
+                return link
+        raise StoreUnavailable("no database connection could be used")
+
+    async def _tidied(self, link: Link) -> None:
+        """Leave no transaction open, even when the caller is cancelled."""
+        try:
+            if not link.driver.is_closed() and link.driver.is_in_transaction():
+                rollback = link.driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS)
+                await to_the_end(rollback)
+        except DRIVER_ERRORS:
+            link.driver.terminate()
+        finally:
+            await self._pool.give_back(link)
 
 
 def _driver_url(url: sa.URL) -> str:
     """For the driver itself, which calls the option for TLS as everybody else does."""
     options = {"sslmode" if name == "ssl" else name: value for name, value in url.query.items()}
     return url.set(drivername="postgresql", query=options).render_as_string(False)
-
-
-async def _begun(connection: AsyncConnection, how: str) -> Driver:
-    """The pool may hold connections that died while nobody used them; those are passed over."""
-    for _ in range(POOL_SIZE + POOL_OVERFLOW):
-        with translated():
-            driver = await _driver_of(connection)
-        try:
-            with translated():
-                await to_the_end(driver.execute(how))
-        except StoreUnavailable:
-            driver.terminate()
-            await connection.invalidate()
-        except BaseException:
-            await _is_rolled_back(driver)
-            raise
-        else:
-            return driver
-    raise StoreUnavailable("no database connection could be used")
-
-
-async def _driver_of(connection: AsyncConnection) -> Driver:
-    raw = await connection.get_raw_connection()
-    driver: Any = raw.driver_connection
-    assert isinstance(driver, asyncpg.Connection)
-    return driver
 
 
 async def _commit(session: PostgresSession, outbox: Outbox | None) -> None:
@@ -180,15 +163,3 @@ async def _commit(session: PostgresSession, outbox: Outbox | None) -> None:
     # At once: the caller may have been cancelled meanwhile, and what is committed has to be sent.
     if outbox is not None:
         outbox.committed()
-
-
-async def _is_rolled_back(driver: Driver) -> bool:
-    """Leave no transaction open, even when the caller is cancelled; else the connection must go."""
-    if not driver.is_in_transaction():
-        return True
-    try:
-        await to_the_end(driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS))
-    except DRIVER_ERRORS:
-        driver.terminate()
-        return False
-    return True

@@ -1,8 +1,8 @@
 """Tells other processes at the same PostgreSQL that endpoints have work, and hears it from them.
 
-Announcements are gathered for a moment and sent apart from the transactions: `NOTIFY` inside a
-transaction makes all commits of the database wait for one another. An announcement that is lost
-costs at most one poll of the dispatcher.
+Announcements are sent apart from the transactions: `NOTIFY` inside a transaction makes all commits
+of the database wait for one another. After each one those that follow are gathered for a moment.
+An announcement that is lost costs at most one poll of the dispatcher.
 """
 
 import asyncio
@@ -62,8 +62,8 @@ class PostgresWakeup:
             hear(())
             while not connection.is_closed():
                 await self._something.wait()
-                await self._clock.wait(GATHERING_SECONDS)
                 await self._send(connection)
+                await self._clock.wait(GATHERING_SECONDS)
             raise ConnectionResetError("the server has ended it")
         finally:
             connection.terminate()

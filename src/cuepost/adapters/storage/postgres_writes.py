@@ -1,6 +1,6 @@
 """Changes of many rows, with whole columns as arrays, and of several tables in one statement."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -19,6 +19,17 @@ class Shape:
     table: sa.Table
     columns: tuple[str, ...]
     key: tuple[str, ...] = ()
+
+    @property
+    def bounded(self) -> str | None:
+        """The column of the key whose bounds are told too: else every partition is looked at."""
+        by: str | None = self.table.dialect_options["postgresql"]["partition_by"]
+        return next((name for name in self.key if by == f"RANGE ({name})"), None)
+
+    def values(self, rows: Rows) -> list[Any]:
+        columns = {name: [row[name] for row in rows] for name in self.columns}
+        among = columns[self.bounded] if self.bounded else []
+        return [*columns.values(), *((min(among), max(among)) if among else ())]
 
 
 @dataclass(slots=True)
@@ -39,10 +50,10 @@ class Writes:
     def add(self, shape: Shape, rows: Rows) -> None:
         self._held[shape] = rows
 
-    def take(self) -> tuple[str, list[list[Any]]]:
+    def take(self) -> tuple[str, list[Any]]:
         """The statement and its values; nothing is held any more."""
         held, self._held = self._held, {}
-        values = [_column(name, rows) for shape, rows in held.items() for name in shape.columns]
+        values = [value for shape, rows in held.items() for value in shape.values(rows)]
         return _together(tuple(held)), values
 
 
@@ -51,8 +62,8 @@ def _together(shapes: tuple[Shape, ...]) -> str:
     statements: list[str] = []
     place = 1
     for shape in shapes:
-        statements.append(_WRITTEN[shape.verb](shape, _given(shape, place)))
-        place += len(shape.columns)
+        statements.append(_WRITTEN[shape.verb](shape, place))
+        place += len(shape.columns) + (2 if shape.bounded else 0)
     *others, last = statements
     if not others:
         return last
@@ -60,23 +71,28 @@ def _together(shapes: tuple[Shape, ...]) -> str:
     return f"WITH {named} {last}"
 
 
-def _insert(shape: Shape, given: str) -> str:
+def _insert(shape: Shape, first: int) -> str:
+    given = _given(shape, first)
     return f"INSERT INTO {shape.table.name} ({_names(shape)}) SELECT * FROM {given}"
 
 
-def _update(shape: Shape, given: str) -> str:
+def _update(shape: Shape, first: int) -> str:
     changed = (name for name in shape.columns if name not in shape.key)
     changes = ", ".join(f'"{name}" = given."{name}"' for name in changed)
-    source = f"{given} AS given({_names(shape)})"
-    return f"UPDATE {shape.table.name} SET {changes} FROM {source} WHERE {_match(shape)}"
+    source = f"{_given(shape, first)} AS given({_names(shape)})"
+    return f"UPDATE {shape.table.name} SET {changes} FROM {source} WHERE {_match(shape, first)}"
 
 
-def _delete(shape: Shape, given: str) -> str:
-    source = f"{given} AS given({_names(shape)})"
-    return f"DELETE FROM {shape.table.name} USING {source} WHERE {_match(shape)}"
+def _delete(shape: Shape, first: int) -> str:
+    source = f"{_given(shape, first)} AS given({_names(shape)})"
+    return f"DELETE FROM {shape.table.name} USING {source} WHERE {_match(shape, first)}"
 
 
-_WRITTEN: Mapping[str, Any] = {"insert": _insert, "update": _update, "delete": _delete}
+_WRITTEN: Mapping[str, Callable[[Shape, int], str]] = {
+    "insert": _insert,
+    "update": _update,
+    "delete": _delete,
+}
 
 
 def _given(shape: Shape, first: int) -> str:
@@ -91,9 +107,10 @@ def _names(shape: Shape) -> str:
     return ", ".join(f'"{name}"' for name in shape.columns)
 
 
-def _match(shape: Shape) -> str:
-    return " AND ".join(f'{shape.table.name}."{name}" = given."{name}"' for name in shape.key)
-
-
-def _column(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-    return [row[name] for row in rows]
+def _match(shape: Shape, first: int) -> str:
+    conditions = [f'{shape.table.name}."{name}" = given."{name}"' for name in shape.key]
+    if shape.bounded:
+        lowest = first + len(shape.columns)
+        column = f'{shape.table.name}."{shape.bounded}"'
+        conditions.append(f"{column} BETWEEN ${lowest}::uuid AND ${lowest + 1}::uuid")
+    return " AND ".join(conditions)

@@ -89,6 +89,8 @@ class SqliteStore:
         async with self._reading() as session:
             yield RecordsTransaction(session, Outbox(self.handover))
 
+    glance = snapshot
+
     async def check(self) -> None:
         async with self._reading() as session:
             try:

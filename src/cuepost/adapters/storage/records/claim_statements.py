@@ -124,7 +124,8 @@ FACTS = Prepared(
     .where(Pairs((events.c.account_id, events.c.id), "accounts", "events"))
 )
 
-# On PostgreSQL the same facts, of deliveries that are leased by the way.
+# On PostgreSQL the same facts, of deliveries that are leased by the way. The bounds tell it in
+# which partitions to look.
 LEASE_WITH_FACTS = Prepared(
     sa.text(
         f"""
@@ -132,6 +133,7 @@ LEASE_WITH_FACTS = Prepared(
         FROM unnest(:accounts, :deliveries, :events) AS picked (account_id, delivery_id, event_id)
         LEFT JOIN events
             ON events.account_id = picked.account_id AND events.id = picked.event_id
+            AND events.id BETWEEN :first_event AND :last_event
         LEFT JOIN projects
             ON projects.account_id = events.account_id AND projects.id = events.project_id
         WHERE queue.account_id = picked.account_id AND queue.delivery_id = picked.delivery_id
@@ -140,5 +142,6 @@ LEASE_WITH_FACTS = Prepared(
     ).bindparams(
         _WORKER,
         *(sa.bindparam(name, type_=Ids()) for name in ("accounts", "deliveries", "events")),
+        *(sa.bindparam(name, type_=Id()) for name in ("first_event", "last_event")),
     )
 )

@@ -203,6 +203,8 @@ class Claims:
                 accounts=accounts,
                 deliveries=deliveries,
                 events=events,
+                first_event=min(events),
+                last_event=max(events),
             )
         else:
             leased = {"state": DeliveryStatus.DELIVERING, "lease_token": worker}

@@ -23,20 +23,16 @@ _IS_STALE = sa.or_(
     endpoints.c.last_delivered_at.is_(None),
     endpoints.c.last_delivered_at <= sa.bindparam("stale", type_=Instant),
 )
-# The endpoints whose health changes, and they alone, locked. In the order of ids, as for a
+# The endpoints whose health may change, and they alone, locked. In the order of ids, as for a
 # fan-out: nobody deadlocks.
 CHANGING = (
     sa.select(endpoints.c.id, endpoints.c.last_delivered_at, endpoints.c.failing_since)
     .where(
         Pairs((endpoints.c.account_id, endpoints.c.id), "health_accounts", "health_webhooks"),
-        sa.or_(
-            sa.and_(Among(endpoints.c.id, "delivered"), _IS_STALE),
-            sa.and_(Among(endpoints.c.id, "failed"), endpoints.c.failing_since.is_(None)),
-        ),
+        sa.or_(_IS_STALE, Among(endpoints.c.id, "failed")),
     )
     .order_by(endpoints.c.id)
     .with_for_update(key_share=True)
-    .cte("changing")
 )
 
 
@@ -48,7 +44,6 @@ def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
     return {
         "health_accounts": list(accounts.values()),
         "health_webhooks": list(accounts),
-        "delivered": list(delivered),
         "failed": list(failed),
         "stale": now - PRECISION,
     }

@@ -16,25 +16,27 @@ from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Result, Verdict
 
-_STILL_HELD = Prepared(
-    sa.select(
-        queue.c.delivery_id,
-        queue.c.stop_reason,
-        health.CHANGING.c.id,
-        health.CHANGING.c.last_delivered_at,
-        health.CHANGING.c.failing_since,
-    )
-    .select_from(queue.outerjoin(health.CHANGING, health.CHANGING.c.id == queue.c.webhook_id))
+_CHANGING = health.CHANGING.cte("changing")
+_HELD = (
+    sa.select(queue.c.delivery_id, queue.c.stop_reason)
     .where(
-        # Endpoints before the queue: whoever disables an endpoint locks in this order too.
-        sa.select(sa.func.count()).select_from(health.CHANGING).scalar_subquery()
-        >= sa.literal_column("0"),
         Pairs((queue.c.account_id, queue.c.delivery_id), "accounts", "deliveries"),
         queue.c.lease_token == sa.bindparam("worker"),
     )
     # In the order in which whoever stops them locks them.
     .order_by(queue.c.delivery_id)
     .with_for_update(of=queue)
+)
+_STILL_HELD = Prepared(_HELD)
+_HEALTH = Prepared(health.CHANGING)
+# Both in one trip. Endpoints before the queue: who disables an endpoint locks in this order too.
+_STILL_HELD_AND_HEALTH = Prepared(
+    _HELD.add_columns(*_CHANGING.c)
+    .select_from(queue.outerjoin(_CHANGING, _CHANGING.c.id == queue.c.webhook_id))
+    .where(
+        sa.select(sa.func.count()).select_from(_CHANGING).scalar_subquery()
+        >= sa.literal_column("0")
+    )
 )
 _QUEUE_KEY = ("account_id", "delivery_id")
 _DELIVERY_KEY = ("account_id", "id")
@@ -45,9 +47,7 @@ class OutcomeRecords:
         self._session = session
 
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
-        held = await self._still_held(worker, results, now)
-        stops = {delivery_id: stop for delivery_id, stop, *_ in held}
-        changing = {webhook_id: (last, since) for *_, webhook_id, last, since in held if webhook_id}
+        stops, changing = await self._still_held(worker, results, now)
         valid = [
             _heeding(each, stops[each.assignment.delivery_id])
             for each in results
@@ -56,8 +56,8 @@ class OutcomeRecords:
         again = [each for each in valid if each.verdict.due_at is not None]
         ended = [each for each in valid if each.verdict.due_at is None]
         await self._session.delete(queue, _QUEUE_KEY, [_queue_key(each) for each in ended])
-        await self._session.update(queue, _QUEUE_KEY, [_due_again(each) for each in again])
         await self._session.update(deliveries, _DELIVERY_KEY, [_ended(each, now) for each in ended])
+        await self._session.update(queue, _QUEUE_KEY, [_due_again(each) for each in again])
         await self._session.update(deliveries, _DELIVERY_KEY, [_counted(each) for each in again])
         await AttemptRecords(self._session).add([each.attempt for each in valid])
         await health.note(self._session, changing, valid, now)
@@ -65,14 +65,23 @@ class OutcomeRecords:
 
     async def _still_held(
         self, worker: UUID, results: Sequence[Result], now: datetime
-    ) -> Sequence[Any]:
-        return await self._session.fetch(
-            _STILL_HELD,
-            accounts=[each.assignment.account_id for each in results],
-            deliveries=[each.assignment.delivery_id for each in results],
-            worker=worker,
-            **health.chosen_by(results, now),
-        )
+    ) -> tuple[dict[UUID, str | None], dict[UUID, health.Health]]:
+        """Why each of them is to stop, if it is; and the endpoints whose health may change."""
+        chosen = health.chosen_by(results, now)
+        theirs = {
+            "accounts": [each.assignment.account_id for each in results],
+            "deliveries": [each.assignment.delivery_id for each in results],
+            "worker": worker,
+        }
+        if self._session.dialect == "postgresql":
+            rows = await self._session.fetch(_STILL_HELD_AND_HEALTH, **theirs, **chosen)
+            found = [row[2:] for row in rows if row[2] is not None]
+        else:
+            ended = bool(chosen["health_webhooks"])
+            found = list(await self._session.fetch(_HEALTH, **chosen)) if ended else []
+            rows = await self._session.fetch(_STILL_HELD, **theirs)
+        changing = {webhook_id: (last, since) for webhook_id, last, since in found}
+        return {delivery_id: stop for delivery_id, stop, *_ in rows}, changing
 
 
 def _heeding(result: Result, stop: str | None) -> Result:
