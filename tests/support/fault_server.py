@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import cast
@@ -65,17 +65,26 @@ class Peer(asyncio.Protocol):
 
     async def request(self) -> ReceivedRequest:
         """The next one, whole."""
+        return await self.with_body(await self.request_without_body())
+
+    async def request_without_body(self) -> ReceivedRequest:
         head = await self._read_past(b"\r\n\r\n")
         line, *rest = head.decode("ascii").removesuffix("\r\n\r\n").split("\r\n")
         headers = tuple((name, value) for name, _, value in (text.partition(": ") for text in rest))
-        request = ReceivedRequest(line, headers, b"")
+        return ReceivedRequest(line, headers, b"")
+
+    async def with_body(self, request: ReceivedRequest) -> ReceivedRequest:
         body = await self._read(int(request.header("content-length")))
-        request = ReceivedRequest(line, headers, body)
+        request = ReceivedRequest(request.line, request.headers, body)
         self._server.requests.append(request)
         return request
 
     async def request_head(self) -> bytes:
         return await self._read_past(b"\r\n\r\n")
+
+    @property
+    def unread(self) -> bytes:
+        return bytes(self._data)
 
     async def some_bytes(self) -> bytes:
         while not self._data:
@@ -86,6 +95,12 @@ class Peer(asyncio.Protocol):
         if self.gone.is_set():
             raise PeerGone
         self.transport.write(data)
+
+    async def send_in_pieces(self, pieces: Iterable[bytes]) -> None:
+        """With a round of the loop after each, so that the client reads them one by one."""
+        for piece in pieces:
+            self.send(piece)
+            await self.gone_within(0)
 
     async def send_endlessly(self, data: bytes) -> None:
         while True:
@@ -115,6 +130,13 @@ class Peer(asyncio.Protocol):
         """Politely: what was sent arrives, then the end."""
         self.transport.close()
         await self.wait_until_gone()
+
+    async def half_close(self) -> None:
+        """Says no more, but goes on listening; TLS knows no such thing."""
+        if not self.transport.can_write_eof():
+            await self.close()
+        elif not self.gone.is_set():
+            self.transport.write_eof()
 
     def reset(self) -> None:
         """What the client sees is `connection reset by peer`."""
