@@ -70,6 +70,8 @@ async def received(peer: Peer, mix: Mix, errand: Errand, head: ReceivedRequest, 
     if not conduct.early:
         arrival.request = await peer.with_body(head)
         assert not peer.unread, "more than one request"
+    if not conduct.lasting:
+        mix.end(peer)
     await conduct.act(peer)
     if not conduct.lasting:
         await peer.wait_until_gone()
@@ -106,9 +108,7 @@ def replay(first: int, mixes: int) -> str:
 
 
 def is_over(connection: HttpConnection) -> bool:
-    return not (
-        connection.usable or connection._transport or connection._alarm or connection._waiter
-    )
+    return not (connection.usable or connection._alarm or connection._waiter)
 
 
 def left_by(mixes: Sequence[Mix], sockets: int, tasks: set[asyncio.Task[Any]]) -> list[str]:

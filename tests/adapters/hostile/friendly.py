@@ -118,7 +118,7 @@ def friendly(chance: Random, tag: str) -> Conduct:
     surplus = head_of(200, (("x-tag", f"surplus-{tag}"), ("content-length", "0")))
     at_rest = chance.choice(
         (
-            *[None] * 8,
+            *[None] * 12,
             partial(unasked, sent=surplus),
             partial(unasked, sent=chance.choice((b"H", b"\r\n", b"\x00" * 100))),
             closing,

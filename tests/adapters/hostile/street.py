@@ -157,6 +157,12 @@ async def _says(peer: Peer, said: bytes) -> None:
     await peer.wait_until_gone()
 
 
+async def _replies(peer: Peer, said: bytes) -> None:
+    """Not before it was spoken to, as is the way of servers that expected something else."""
+    await peer.some_bytes()
+    await _says(peer, said)
+
+
 def _houses(
     serve: Script, certificates: Certificates
 ) -> dict[str, tuple[Script, ssl.SSLContext | None]]:
@@ -169,8 +175,8 @@ def _houses(
         "speaks first": (partial(_says, said=b"SSH-2.0-OpenSSH_9.6\r\n"), None),
         "old version": (refusing_handshake(certificates.old_version), None),
         "wants a certificate": (refusing_handshake(certificates.wanting), None),
-        "plain text": (partial(_says, said=PLAIN_TEXT), None),
-        "alert": (partial(_says, said=ALERT), None),
+        "plain text": (partial(_replies, said=PLAIN_TEXT), None),
+        "alert": (partial(_replies, said=ALERT), None),
         "stalled": (silence, None),
         "dripped": (partial(Peer.drip, data=OLD_HELLO, seconds=0.02), None),
         **{name: (serve, context) for name, context in certificates.bad.items()},
