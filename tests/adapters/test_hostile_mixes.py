@@ -146,5 +146,5 @@ async def test_every_exchange_of_a_mix_ends_as_it_has_to_and_leaves_nothing(
 
 
 def test_a_seed_draws_the_same_mix_again() -> None:
-    drawn = [[str(errand) for errand in Mix(FIRST).errands()] for _ in range(2)]
-    assert drawn[0] == drawn[1]
+    first, again = ([errand.drawn() for errand in Mix(FIRST).errands()] for _ in range(2))
+    assert first == again

@@ -18,6 +18,8 @@ Receiver = tuple[str, str, int]
 
 # How long after its head the rest of an answer is waited for.
 BODY_PATIENCE_SECONDS: Final = 2.0
+# So much is taken by a socket that has nothing else to send.
+_SENT_AT_ONCE: Final = 32 * 1024
 
 
 class ConnectionBroke(Exception):
@@ -59,6 +61,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._alarm: asyncio.TimerHandle | None = None
         self._rings_at = self._deadline = self.expires_at = expires_at
         self._sent_at = self._first_byte_at = 0.0
+        self._request_size = 0
         self.usable = False
 
     @property
@@ -72,6 +75,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self.answer.begin()
         self._first_byte_at = 0.0
         self._deadline = deadline
+        self._request_size = len(request)
         self._sent_at = perf_counter()
         waiter = self._waiter = self._loop.create_future()
         self._transport.write(request)
@@ -159,7 +163,10 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.abort()
 
     def _has_unsent_bytes(self) -> bool:
-        return self._transport is None or self._transport.get_write_buffer_size() > 0
+        if self._transport is None or self._transport.get_write_buffer_size() > 0:
+            return True
+        # Under TLS the loop counts only what is not encrypted yet.
+        return self._request_size > _SENT_AT_ONCE and self.receiver[0] == "https"
 
     # The alarm: for the deadline while an exchange is on, for the end of its life while it rests
 

@@ -36,7 +36,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """Towards one request. An `early` one comes between head and body of the request.
+    """Towards one request. An `early` one comes between head and body of the request, of which a
+    `large` one is more than any buffer holds.
 
     A `slow` one ends by the sender's deadline alone. After a `lasting` one the connection serves
     the next request, and when all is quiet `at_rest` may happen to it. A `goodbye` is meant for
@@ -48,6 +49,7 @@ class Conduct:
     answer: Answer | None = None
     faults: frozenset[Outcome] = frozenset()
     early: bool = False
+    large: bool = False
     slow: bool = False
     lasting: bool = False
     goodbye: bool = False

@@ -23,6 +23,7 @@ from tests.support.fault_server import Peer
 STATUSES = (200, 200, 201, 202, 299, 400, 404, 410, 429, 500, 503, 999)
 REDIRECTS = (300, 301, 302, 303, 307, 308)
 INTERIM = (b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n")
+REST_SECONDS = 5.0
 GZIP = ("transfer-encoding", "gzip")
 SMALL_BOMB = zlib.compress(bytes(2_000_000), wbits=31)
 
@@ -103,7 +104,7 @@ COMPLETE = (
 async def unasked(peer: Peer, sent: bytes) -> None:
     """To a connection that rests: the client has to end it, without being told to."""
     peer.send(sent)
-    await peer.wait_until_gone()
+    assert await peer.gone_within(REST_SECONDS), "still there after bytes that nobody asked for"
 
 
 async def closing(peer: Peer) -> None:

@@ -18,12 +18,13 @@ from cuepost.ports.transport import Exchange
 from tests.adapters.hostile.conduct import Conduct
 from tests.adapters.hostile.friendly import FRIENDLY
 from tests.adapters.hostile.street import DENIED, Way, fine_way, quick_way, slow_way
-from tests.adapters.hostile.unfriendly import QUICK, SLOW
+from tests.adapters.hostile.unfriendly import QUICK, SLOW, early_answer_and_no_reading
 from tests.adapters.sender import AMPLE_SECONDS, Sender, StubResolver
 from tests.support.fault_server import Peer, PeerGone, ReceivedRequest
 
 # Nobody is timed here: whoever has not ended by then waits without end.
 FAR_ABOVE_SECONDS = 10.0
+LARGE = 8_000_000
 LITERALS = (DENIED, "10.0.0.1", "[::1]", f"[::ffff:{DENIED}]", "[::ffff:127.0.1.1]")
 
 
@@ -52,6 +53,12 @@ class Errand:
     arrivals: list[Arrival] = field(default_factory=list)
     exchange: Exchange | None = None
 
+    def drawn(self) -> tuple[object, ...]:
+        """All that follows from the seed."""
+        conducts = [(conduct.name, conduct.answer) for conduct in self.conducts]
+        way = (self.way.name, self.seconds, self.cancelled_after)
+        return (self.tag, self.receiver, *way, conducts, self.body)
+
     def arrived(self, nth: int) -> Arrival:
         assert len(self.arrivals) < len(self.conducts), f"{self} came once more"
         arrival = Arrival(nth, self.conducts[len(self.arrivals)])
@@ -75,6 +82,13 @@ class Errand:
             f" ({self.way.name}), arrived {conducts}, {self.seconds:.2f} s,"
             f" cancelled after {self.cancelled_after}: {summary(self.exchange)}"
         )
+
+
+def body_for(chance: Random, tag: str, conducts: tuple[Conduct, Conduct]) -> bytes:
+    if conducts[0].large:
+        return tag.encode() * (LARGE // len(tag))
+    early = any(conduct.early for conduct in conducts)
+    return tag.encode() * chance.randrange(20_000 if early else 100)
 
 
 def summary(exchange: Exchange | None) -> str:
@@ -139,17 +153,17 @@ class Mix:
         way = fine_way(chance, receiver[0])
         if chance.random() < 0.25:
             way = (slow_way if slow else quick_way)(chance, receiver[0])
-        kinds = (
-            SLOW if slow and not way.slow else chance.choice((FRIENDLY, FRIENDLY, FRIENDLY, QUICK))
-        )
+        kinds = chance.choice((FRIENDLY, FRIENDLY, FRIENDLY, QUICK))
+        if slow and not way.slow:
+            kinds = SLOW
         first, second = (chance.choice(kinds)(chance, f"{tag}.{n}") for n in range(2))
+        if chance.random() < 0.01 and not slow:
+            first = early_answer_and_no_reading(chance, f"{tag}.0")
         if chance.random() < 0.03:
-            literal = (receiver[0], chance.choice(LITERALS))
-            return Errand(tag, literal, way, (first, second), b"{}", AMPLE_SECONDS)
-        large = first.early or second.early
-        body = tag.encode() * (chance.randrange(20_000) if large else chance.randrange(100))
+            receiver = (receiver[0], chance.choice(LITERALS))
         seconds = chance.uniform(0.15, 0.3) if slow else AMPLE_SECONDS
         cancelled = chance.uniform(0, 0.01) if chance.random() < 0.04 else None
+        body = body_for(chance, tag, (first, second))
         return Errand(tag, receiver, way, (first, second), body, seconds, cancelled)
 
     async def run(self, client: Sender, port: int) -> None:

@@ -50,6 +50,7 @@ BAD_CHUNKS = (b"zz\r\nhello", b"5\r\nhelloX", b"ffffffffffffffffff\r\nhello", b"
 BOMB = zlib.compress(bytes(20_000_000), wbits=31)
 FILLER = b"x" * 65_536
 DRIP_SECONDS = 0.02
+UNREAD_SECONDS = 0.03
 _CONNECT = frozenset({Outcome.CONNECT_ERROR})
 _PROTOCOL = frozenset({Outcome.PROTOCOL_ERROR})
 _TIMEOUT = frozenset({Outcome.TIMEOUT})
@@ -178,6 +179,20 @@ def early_answer_and_end(chance: Random, tag: str) -> Conduct:
     ending = chance.choice(("close", "reset"))
     act = partial(say, sent=[sent], ending=ending)
     return Conduct(f"early answer, {ending}", act, answer, OVERTAKEN, early=True)
+
+
+def early_answer_and_no_reading(chance: Random, tag: str) -> Conduct:
+    """The rest of the request stands in the way of the next, so the client has to end this."""
+    answer, sent = chance.choice(COMPLETE)(chance, tag)
+
+    async def act(peer: Peer) -> None:
+        peer.transport.pause_reading()
+        peer.send(sent)
+        await peer.gone_within(UNREAD_SECONDS)
+        # Without this it would not be seen that the client has gone.
+        peer.transport.resume_reading()
+
+    return Conduct("early answer, no reading", act, answer, early=True, large=True)
 
 
 def goodbye(chance: Random, tag: str) -> Conduct:
