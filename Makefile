@@ -57,7 +57,8 @@ coverage: install ## the domain and the receiver kit, whole, by their own tests 
 # alone: make proof PROOF="tests/faults/test_kills.py"
 PROOF ?= tests/faults tests/simulation tests/model tests/fuzz tests/engine/test_disk_full.py \
 	tests/engine/test_store_errors.py tests/engine/test_store_faults.py tests/history \
-	tests/e2e/test_large_downloads.py packages/receiver/tests tests/doors/rest/test_schemathesis.py
+	tests/e2e/test_large_downloads.py packages/receiver/tests tests/doors/rest/test_schemathesis.py \
+	tests/adapters/test_hostile_mixes.py
 
 .PHONY: proof
 proof: install ## the long proofs: kills, failing databases, seeds, a million deliveries
@@ -66,7 +67,7 @@ proof: install ## the long proofs: kills, failing databases, seeds, a million de
 	CUEPOST_TEST_KILLS=1000 CUEPOST_TEST_DATABASE_FAULTS=50 \
 	CUEPOST_TEST_RECEIVER_KILLS=1000 CUEPOST_TEST_HISTORY_ROWS=1000000 \
 	CUEPOST_TEST_DOWNLOAD_MIB=5120 CUEPOST_TEST_SCHEMATHESIS_EXAMPLES=1000 \
-	CUEPOST_TEST_FUZZ_EXAMPLES=2000 \
+	CUEPOST_TEST_FUZZ_EXAMPLES=2000 CUEPOST_TEST_HOSTILE_MIXES=10000 \
 	$(BIN)/python -m pytest -n 1 -o timeout=86400 $(PROOF) $(PYTEST_ARGS)
 
 # What to run and where to keep the figures: make bench BENCH="bare delivery --json figures.json".

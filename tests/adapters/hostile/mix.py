@@ -129,7 +129,7 @@ class Mix:
         chance = Random(seed)
         self.most_resting = chance.choice((0, 1, 2, 16, 16, 16))
         self._receivers = [
-            (chance.choice(("http", "https")), f"m{seed}-{n}.receiver.example")
+            (chance.choice(("http", "http", "https")), f"m{seed}-{n}.receiver.example")
             for n in range(chance.choice((1, 1, 2, 3)))
         ]
         numbers = iter(range(1000))
