@@ -7,6 +7,8 @@ UV ?= uv
 # Many tests wait for processes, so there are more workers than cores on a small machine.
 TEST_WORKERS ?= 4
 PYTEST_ARGS ?=
+# Some machines ask for it; here hundreds of short processes would compile the same files anew.
+unexport PYTHONDONTWRITEBYTECODE
 LOCK := pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
 	--no-emit-index-url --no-header --no-annotate
 
