@@ -52,7 +52,7 @@ def measured(sizes: Sizes) -> Iterator[Figure]:
             "RECEIVER_NETWORKS": "127.0.0.0/8",
             "RECEIVER_PORTS": str(receiver.port),
         }
-        with ServiceProcess(settings) as service:
+        with ServiceProcess(settings, fresh=True) as service:
             keys = keys_in(service.greeting)
             assert keys is not None
             visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)

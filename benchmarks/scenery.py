@@ -60,7 +60,7 @@ class Product:
 
     def start(self, halves: Sequence[str] | None = None, cores: Sequence[int] = ()) -> None:
         for half in self.store.halves if halves is None else halves:
-            service = ServiceProcess(self.settings, half)
+            service = ServiceProcess(self.settings, half, fresh=True)
             self.services.append(service)
             if cores:
                 pin([service.pid], cores)

@@ -166,7 +166,7 @@ def soaked(folder: Path, minutes: float, deliveries: int) -> Report:
         ]
         port = int(settings["PORT"])
         feed = SteadyFeed(port, furnished.service_key, deliveries / (minutes * 60))
-        with ServiceProcess(settings) as service:
+        with ServiceProcess(settings, fresh=True) as service:
             sampler = Sampler(service.pid, port)
             with sampler.running():
                 took = asyncio.run(feed.run(projects, deliveries))

@@ -18,9 +18,10 @@ from tests.e2e.story import Keys, Visitor, keys_in
 from tests.support.service_process import (
     PATIENCE_SECONDS,
     ServiceProcess,
-    command,
     environment,
     free_port,
+    run_in,
+    start,
 )
 
 
@@ -42,15 +43,7 @@ class Desk:
 
     def run(self, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
         environ = {name: value for name, value in (self.environ | more).items() if value}
-        return subprocess.run(
-            command(*arguments),
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
+        return run_in(environ, *arguments)
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         ran = self.run(*arguments, "--json")
@@ -191,11 +184,8 @@ def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[Any]:
 def test_tail_shows_each_change_until_it_is_interrupted(desk: Desk) -> None:
     desk.endpoint("project.completed")
     known = desk.json("trigger", "project.completed")["deliveries"][0]
-    with subprocess.Popen(
-        command("deliveries", "tail", "--json", "--interval", "0.1"),
-        env=desk.environ,
-        stdout=subprocess.PIPE,
-    ) as process:
+    told = ("deliveries", "tail", "--json", "--interval", "0.1")
+    with start(desk.environ, *told) as process:
         lines = lines_of(process)
         assert next(lines)["id"] == known["id"]
         desk.answer[0] = 503

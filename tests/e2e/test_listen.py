@@ -24,6 +24,7 @@ from tests.support.service_process import (
     command,
     environment,
     free_port,
+    run_in,
 )
 
 
@@ -105,14 +106,7 @@ def test_what_the_receiver_answers_badly_is_tried_three_times_and_passed_over(de
 
 def test_a_second_one_with_the_same_name_is_refused(desk: Desk) -> None:
     with listening(desk):
-        ran = subprocess.run(
-            command("listen", desk.receiver),
-            env=desk.environ(),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
+        ran = run_in(desk.environ(), "listen", desk.receiver)
     assert (ran.returncode, ran.stdout) == (1, "")
     assert "Another 'cuepost listen' serves" in ran.stderr
 
@@ -122,14 +116,7 @@ def test_a_wrong_key_ends_it_and_a_wrong_address_is_a_usage_error(desk: Desk) ->
         (desk.receiver, "cpk_wrong", 1, "does not know this API key"),
         ("ftp://localhost/hook", desk.visitor.keys.api, 2, "is not an address such as"),
     ):
-        ran = subprocess.run(
-            command("listen", target),
-            env=desk.environ() | {"CUEPOST_API_KEY": key},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
+        ran = run_in(desk.environ() | {"CUEPOST_API_KEY": key}, "listen", target)
         assert ran.returncode == code
         assert said in ran.stderr
 

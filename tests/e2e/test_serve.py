@@ -97,13 +97,13 @@ def everything(visitor: Visitor) -> list[object]:
 def test_the_first_start_hands_over_keys_and_a_restart_keeps_everything(
     settings: dict[str, str], receiver: RecordingReceiver
 ) -> None:
-    with ServiceProcess(settings) as first:
+    with ServiceProcess(settings, fresh=True) as first:
         assert health(base_url(settings)) == WELL
         visitor = visitor_of(first, settings)
         walk_through(visitor, receiver)
         before = everything(visitor)
         assert first.stop() == Ended(0, "")
-    with ServiceProcess(settings) as second:
+    with ServiceProcess(settings, fresh=True) as second:
         assert keys_in(second.greeting) is None
         assert "cpk_" not in second.greeting
         assert everything(visitor) == before
@@ -233,7 +233,7 @@ def test_postgres_is_served_once_it_was_migrated(
     )
     assert run(postgres_settings, "migrate").returncode == 0
 
-    with ServiceProcess(postgres_settings, "api") as api:
+    with ServiceProcess(postgres_settings, "api", fresh=True) as api:
         assert health(base_url(postgres_settings)) == WELL
         assert keys_in(api.greeting) is None
         assert api.stop() == Ended(0, "")

@@ -54,7 +54,10 @@ def test_the_halves_together_deliver(settings: dict[str, str], receiver: Recordi
     keys = keys_in(run(settings, "setup").stdout)
     assert keys is not None
 
-    with ServiceProcess(settings, "api") as api, ServiceProcess(settings, "worker") as worker:
+    with (
+        ServiceProcess(settings, "api") as api,
+        ServiceProcess(settings, "worker", fresh=True) as worker,
+    ):
         visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
         visitor.post("/v1/webhooks", {"url": receiver.url("/hook")})
         visitor.finish_a_project()

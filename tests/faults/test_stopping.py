@@ -16,7 +16,7 @@ def test_sigterm_under_load_ends_what_is_in_flight_and_leaves_the_rest(
 ) -> None:
     sqlite_settings |= {"ENDPOINT_CONCURRENCY": "2"}
     with world(sqlite_settings, delay=0.2) as it:
-        service = ServiceProcess(it.settings)
+        service = ServiceProcess(it.settings, fresh=True)
         with service, it.load(pace=0.0) as load:
             load.wait_for(100)
             it.receiver.wait_until(lambda now: now.under_way == 6, "nothing is in flight")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.service_process import PATIENCE_SECONDS, command, environment
+from tests.support.service_process import PATIENCE_SECONDS, environment, start
 
 
 class ListenProcess:
@@ -27,13 +27,8 @@ class ListenProcess:
 
     def start(self) -> None:
         with self._output.open("ab") as output, self._errors.open("ab") as errors:
-            self._process = subprocess.Popen(
-                command("listen", self._target, "--json"),
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=errors,
-            )
+            told = ("listen", self._target, "--json")
+            self._process = start(self._environment, *told, stdout=output, stderr=errors)
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """The exit code."""

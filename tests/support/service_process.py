@@ -9,7 +9,9 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import IO, Any, Self
+
+from tests.support.quick_start import QuickStart
 
 PATIENCE_SECONDS = 120.0
 
@@ -25,17 +27,36 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "cuepost", *arguments]
 
 
-def run(settings: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+def start(
+    environ: Mapping[str, str],
+    *arguments: str,
+    fresh: bool = False,
+    stdin: int = subprocess.DEVNULL,
+    stdout: int | IO[Any] = subprocess.PIPE,
+    stderr: int | IO[Any] | None = None,
+    text: bool = False,
+) -> "subprocess.Popen[Any]":
+    """`fresh` ones have an interpreter of their own, for tests of how it is loaded and ends."""
+    if fresh or sys.platform != "linux":
+        return subprocess.Popen(
+            command(*arguments), env=environ, stdin=stdin, stdout=stdout, stderr=stderr, text=text
+        )
+    return QuickStart(arguments, env=environ, stdin=stdin, stdout=stdout, stderr=stderr, text=text)
+
+
+def run(settings: Mapping[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
     """A command that ends by itself."""
-    return subprocess.run(
-        command(*arguments),
-        env=environment(settings),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+    return run_in(environment(settings), *arguments)
+
+
+def run_in(environ: Mapping[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
+    with start(environ, *arguments, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            told, complaints = process.communicate(timeout=PATIENCE_SECONDS)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, told, complaints)
 
 
 def free_port() -> int:
@@ -54,17 +75,13 @@ class Ended:
 class ServiceProcess:
     """`cuepost serve`, `api` or `worker`, from its greeting to its end."""
 
-    def __init__(self, settings: Mapping[str, str], half: str = "serve") -> None:
+    def __init__(
+        self, settings: Mapping[str, str], half: str = "serve", *, fresh: bool = False
+    ) -> None:
         self.half = half
         # Not a pipe: one that nobody reads would hold up a process that has much to say.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as this object
-        self._process = subprocess.Popen(
-            command(half),
-            env=environment(settings),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-        )
+        self._process = start(environment(settings), half, fresh=fresh, stderr=self._stderr)
         try:
             self.greeting = self._read_greeting()
         except BaseException:
