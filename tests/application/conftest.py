@@ -5,15 +5,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
-from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.testing import START, VirtualClock
 from tests.application.world import World, local_media, opened_world
 from tests.support.postgres import fresh_database
+from tests.support.store_rows import empty
 
 
 @pytest.fixture(scope="session")
@@ -48,10 +46,7 @@ async def postgres_store(postgres_url: str) -> AsyncIterator[PostgresStore]:
 @pytest.fixture
 async def postgres_world(postgres_store: PostgresStore, tmp_path: Path) -> World:
     """Rows are deleted, because a new database with its partitions takes ten times as long."""
-    async with postgres_store.transaction() as transaction:
-        assert isinstance(transaction, RecordsTransaction)
-        for table in tables.metadata.sorted_tables:
-            await transaction._session.run(sa.delete(table))
+    await empty(postgres_store)
     # A test that lets a month pass leaves without the days that the next one begins with.
     await postgres_store.prepare_days(START)
     media = local_media(tmp_path / "media")

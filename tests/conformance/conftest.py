@@ -5,16 +5,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.tables import metadata
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.testing import START
 from tests.support.postgres import database_name, fresh_database
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore, contradictions, run
+from tests.support.store_rows import AnyStore, contradictions, empty
 
 
 @pytest.fixture
@@ -72,8 +70,7 @@ async def postgres_store(opened_postgres: PostgresStore) -> AsyncIterator[Postgr
     """Rows are deleted, because a new database with all its partitions would take much longer."""
     yield opened_postgres
     left = await contradictions(opened_postgres)
-    for table in metadata.sorted_tables:
-        await run(opened_postgres, sa.delete(table))
+    await empty(opened_postgres)
     assert left == []
 
 

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
-import sqlalchemy as sa
 
-from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.sqlite_session import driver_of
@@ -23,7 +21,7 @@ from tests.doors.rest.client import Api, opened
 from tests.support.jumping_loop import AtOnce, JumpingSelector
 from tests.support.stage import DAY, Stage
 from tests.support.stepping_clock import SteppingClock
-from tests.support.store_rows import contradictions, run
+from tests.support.store_rows import contradictions, empty
 from tests.support.watched_store import WatchedStore
 
 T = TypeVar("T")
@@ -117,8 +115,7 @@ class House:
 
     async def _begin(self) -> None:
         self.failing.clear()
-        for table in tables.metadata.sorted_tables:
-            await run(self._store, sa.delete(table))
+        await empty(self._store)
         self.clock.restart()
         api = await opened(await opened_world(self._watched, self.clock))
         receivers = ScriptedTransport(self.clock, self._answer)

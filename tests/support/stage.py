@@ -12,7 +12,6 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
@@ -30,7 +29,7 @@ from cuepost.testing import START, ScriptedTransport, Sent, VirtualClock
 from tests.application.world import RULES, World, opened_world
 from tests.support.jumping_loop import AtOnce, run_jumping
 from tests.support.stepping_clock import SteppingClock
-from tests.support.store_rows import AnyStore, contradictions, rows, run
+from tests.support.store_rows import AnyStore, contradictions, empty, rows, run
 from tests.support.watched_store import Watch, WatchedStore
 
 T = TypeVar("T")
@@ -177,7 +176,7 @@ class Theatre:
             await _really(store, self._open(store.inner))
             try:
                 for scenario in scenarios:
-                    await _really(store, _emptied(store.inner))
+                    await _really(store, empty(store.inner))
                     clock.restart()
                     store.watch = Watch()
                     await _perform(scenario, store, clock)
@@ -214,11 +213,6 @@ async def _perform(scenario: Scenario, store: WatchedStore, clock: SteppingClock
 async def _really(store: WatchedStore, work: Awaitable[T]) -> T:
     with store.watch.working():
         return await work
-
-
-async def _emptied(store: AnyStore) -> None:
-    for table in tables.metadata.sorted_tables:
-        await run(store, sa.delete(table))
 
 
 def migrated_file(folder: Path) -> Path:
