@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import openai
-import polar.webhooks
 import pytest
 import standardwebhooks
 
@@ -34,11 +32,15 @@ def with_standardwebhooks(body: bytes, headers: Mapping[str, str], secret: str) 
 
 
 def with_openai(body: bytes, headers: Mapping[str, str], secret: str) -> None:
+    import openai  # noqa: PLC0415  # takes seconds, which each test worker would wait
+
     with openai.OpenAI(api_key="none") as client:
         client.webhooks.verify_signature(body, dict(headers), secret=secret)
 
 
 def with_polar(body: bytes, headers: Mapping[str, str], secret: str) -> None:
+    import polar.webhooks  # noqa: PLC0415  # see above
+
     known = frozenset({"project.completed"})
     polar.webhooks.validate_event(body, dict(headers), secret, known, dict)
 
