@@ -37,7 +37,9 @@ browser: install # a Chromium for the tests of the pages, where none is and we m
 	@$(BIN)/python -m tests.support.browser
 
 .PHONY: check
-check: lint coverage test ## what CI runs: format, lint, types, layering, coverage, every test
+check: install ## what CI runs: format, lint, types, layering, coverage, every test
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint coverage
+	@$(MAKE) --no-print-directory test
 
 .PHONY: lint
 lint: install ## format, lint, types, layering; no tests
