@@ -11,10 +11,11 @@ PutIn = Callable[[Patch], None]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`breaks` are the promises one of which is seen broken."""
+    """`breaks` are the promises one of which is seen broken; `seed` has found it before."""
 
     put_in: PutIn
     breaks: frozenset[str]
+    seed: int
 
     @property
     def name(self) -> str:
@@ -24,11 +25,11 @@ class Fault:
 FAULTS: list[Fault] = []
 
 
-def breaks(*promises: str) -> Callable[[PutIn], PutIn]:
+def breaks(*promises: str, seed: int = 1) -> Callable[[PutIn], PutIn]:
     """Enters it into the list."""
 
     def note(put_in: PutIn) -> PutIn:
-        FAULTS.append(Fault(put_in, frozenset(promises)))
+        FAULTS.append(Fault(put_in, frozenset(promises), seed))
         return put_in
 
     return note

@@ -31,7 +31,7 @@ T = TypeVar("T")
 async def nothing(*_: object) -> None: ...
 
 
-@breaks("I1", "I4")
+@breaks("I1", "I4", seed=2)
 def lease_not_checked_when_recording(patch: Patch) -> None:
     async def all_of_them(_: object, worker: UUID, results: Sequence[Result]) -> dict[UUID, None]:
         return {each.assignment.delivery_id: None for each in results}
@@ -47,7 +47,7 @@ def the_dead_never_missed(patch: Patch) -> None:
     patch.setattr(QueueRecords, "dismiss_dead", blind)
 
 
-@breaks("I1")
+@breaks("I1", seed=4)
 def acknowledged_before_the_commit(patch: Patch) -> None:
     change = Perform._change
 
@@ -76,7 +76,7 @@ def one_endpoint_forgotten(patch: Patch) -> None:
     patch.setattr(milestone_book, "deliveries_of", few)
 
 
-@breaks("I1")
+@breaks("I1", seed=3)
 def retention_takes_what_is_live(patch: Patch) -> None:
     def old(account: Any, instant: datetime) -> sa.Select[Any]:
         rows = tables.deliveries
@@ -87,7 +87,7 @@ def retention_takes_what_is_live(patch: Patch) -> None:
     patch.setattr(retention, "_ended", old)
 
 
-@breaks("I3")
+@breaks("I3", seed=10)
 def sent_before_the_commit(patch: Patch) -> None:
     assign = Outbox.assign
 
@@ -99,7 +99,7 @@ def sent_before_the_commit(patch: Patch) -> None:
     patch.setattr(Outbox, "assign", hasty)
 
 
-@breaks("I4")
+@breaks("I4", seed=3)
 def claimed_again_while_in_flight(patch: Patch) -> None:
     async def whatever_is_due(
         self: Claims, held: Sequence[UUID], wanted: Claim, now: datetime
@@ -115,7 +115,7 @@ def claimed_again_while_in_flight(patch: Patch) -> None:
     patch.setattr(Claims, "_due", whatever_is_due)
 
 
-@breaks("I5")
+@breaks("I5", seed=4)
 def sent_after_the_endpoint_was_disabled(patch: Patch) -> None:
     patch.setattr(DeliveryRecords, "stop_endpoint", nothing)
 
@@ -125,12 +125,12 @@ def sent_after_the_endpoint_was_deleted(patch: Patch) -> None:
     patch.setattr(EndpointRecords, "delete", nothing)
 
 
-@breaks("I5")
+@breaks("I5", seed=12)
 def sent_after_the_project_was_deleted(patch: Patch) -> None:
     not_heeded(patch, CancelReason.PROJECT_DELETED)
 
 
-@breaks("I5")
+@breaks("I5", seed=2)
 def sent_after_access_had_ended(patch: Patch) -> None:
     not_heeded(patch, CancelReason.PROJECT_ACCESS_EXPIRED)
 
@@ -158,7 +158,7 @@ def not_heeded(patch: Patch, ignored: CancelReason) -> None:
     patch.setattr(QueueRecords, "claim", endless)
 
 
-@breaks("I7")
+@breaks("I7", seed=23)
 def two_workers_at_one_endpoint(patch: Patch) -> None:
     async def everything(_: object, worker: UUID, chosen: Sequence[UUID]) -> list[UUID]:
         return list(chosen)

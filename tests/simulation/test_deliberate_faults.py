@@ -53,7 +53,9 @@ def test_it_is_found(
 ) -> None:
     with monkeypatch.context() as patch:
         fault.put_in(patch)
-        found = first_broken(play_embedded, range(FIRST, FIRST + SEEDS))
+        # The one that found it before comes first; should it not any more, all others follow.
+        seeds = sorted(range(FIRST, FIRST + SEEDS), key=lambda seed: seed != fault.seed)
+        found = first_broken(play_embedded, seeds)
     assert found is not None, f"{SEEDS} seeds have not found it"
     seed, broken = found
     record_property("seed", seed)
