@@ -103,14 +103,14 @@ def sent_before_the_commit(patch: Patch) -> None:
 def claimed_again_while_in_flight(patch: Patch) -> None:
     async def whatever_is_due(
         self: Claims, held: Sequence[UUID], wanted: Claim, now: datetime
-    ) -> list[Any]:
+    ) -> claims._Found:
         queue = tables.queue
         rows = await self._session.all(
             sa.select(*claim_statements.DUE)
             .where(queue.c.webhook_id.in_(held), queue.c.due_at <= now)
             .limit(wanted.room)
         )
-        return [claims._Due._make(row) for row in rows]
+        return claims._Found(set(held), [claims._Due._make(row) for row in rows])
 
     patch.setattr(Claims, "_due", whatever_is_due)
 
