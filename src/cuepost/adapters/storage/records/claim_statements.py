@@ -82,7 +82,9 @@ LET_GO = Prepared(
 
 # On PostgreSQL in one trip: hold lanes that nobody else holds, find what is due in them, and give
 # up others. Lanes are taken in the order of ids and given up last, and those of others are not
-# touched, so that nobody deadlocks.
+# touched, so that nobody deadlocks. Rows are compared as a whole, so that only the index of lanes
+# has them in that order: beside a long backlog the planner would look for a lane's few deliveries
+# among all that are due.
 HOLD_AND_FIND_DUE = Prepared(
     sa.text(
         f"""
@@ -101,9 +103,10 @@ HOLD_AND_FIND_DUE = Prepared(
         CROSS JOIN (VALUES {", ".join(f"('{state}')" for state in STATES)}) AS wanted (state)
         LEFT JOIN LATERAL (
             SELECT {", ".join(column.name for column in DUE)} FROM queue
-            WHERE {WAITING} AND webhook_id = held.webhook_id AND state = wanted.state
-                AND due_at <= :now
-            ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED
+            WHERE {WAITING}
+                AND (webhook_id, state, due_at) >= (held.webhook_id, wanted.state, '-infinity')
+                AND (webhook_id, state, due_at) <= (held.webhook_id, wanted.state, :now)
+            ORDER BY webhook_id, state, due_at LIMIT :most FOR UPDATE SKIP LOCKED
         ) AS due ON true
         """
     ).bindparams(

@@ -1,0 +1,67 @@
+"""A claim beside a long backlog reads no more than it needs, whatever the planner believes."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.ports.dispatch import Claim, Claimed
+from tests.support.records import Records
+from tests.support.store_rows import run
+
+OVERDUE = 3_000
+HEALTHY = 30
+ROOM = 100
+# A few times what it gets: those that are due first, a share of each lane, and what it leases.
+MOST_ROWS_READ = 800
+
+
+async def queue_up(store: PostgresStore, records: Records, account_id: UUID, count: int) -> UUID:
+    """So many deliveries to a new endpoint, due now."""
+    endpoint = records.endpoint(account_id)
+    now = records.clock.now()
+    events = [records.event(account_id) for _ in range(count)]
+    made = [
+        records.delivery(account_id, webhook_id=endpoint.id, event_id=event.id, next_attempt_at=now)
+        for event in events
+    ]
+    async with store.transaction() as transaction:
+        await transaction.endpoints.add(endpoint, records.secret())
+        await transaction.events.add(events)
+        await transaction.deliveries.add(made)
+    return endpoint.id
+
+
+async def test_few_rows_are_read(postgres_store: PostgresStore, records: Records) -> None:
+    account_id = records.id()
+    late = await queue_up(postgres_store, records, account_id, OVERDUE)
+    records.clock.advance(hours=1)
+    healthy = [await queue_up(postgres_store, records, account_id, 1) for _ in range(HEALTHY)]
+    # From here on it knows that nearly all that waits is the late endpoint's.
+    await run(postgres_store, sa.text("ANALYZE queue"))
+
+    claimed, rows_read = await claim(postgres_store, records, set(healthy))
+
+    assert {each.webhook_id for each in claimed.assignments} == {late, *healthy}
+    assert len(claimed.assignments) == ROOM
+    assert rows_read <= MOST_ROWS_READ
+
+
+async def claim(store: PostgresStore, records: Records, hints: set[UUID]) -> tuple[Claimed, int]:
+    worker, now = records.id(), records.clock.now()
+    async with store.transaction() as transaction:
+        assert isinstance(transaction, RecordsTransaction)
+        # As in a table that is too long to be read from one end to the other.
+        for way in ("seqscan", "hashjoin", "mergejoin"):
+            await transaction._session.run(sa.text(f"SET LOCAL enable_{way} = off"))
+        await transaction.queue.enlist(worker, now + timedelta(minutes=1))
+        claimed = await transaction.queue.claim(Claim(worker, ROOM, ROOM, hints=hints), now)
+        [row] = await transaction._session.all(
+            sa.text(
+                "SELECT seq_tup_read + idx_tup_fetch AS read "
+                "FROM pg_stat_xact_user_tables WHERE relname = 'queue'"
+            )
+        )
+    return claimed, row.read
