@@ -35,7 +35,7 @@ from cuepost.ports.store import StoreUnavailable, Transaction
 READERS = 4
 BUSY_SECONDS = 5.0
 # The first must be known before the first table is made: it lets deleted history give room back.
-_WRITER = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL", "cache_size=-65536")
+_WRITER = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL", "cache_size=-32768")
 # From then on a foreign program's lock must not hold up the event loop; `_begin` waits instead.
 _WRITER_READY = ("busy_timeout=0",)
 _READER = ("query_only=ON",)
