@@ -111,6 +111,7 @@ def _run(report: Report, names: Sequence[str], sizes: Sizes, kept_in: Path | Non
         click.echo(f"{name}: {time.monotonic() - began:.0f} s", err=True)
         load = {"load before": before, "load after": machine.load()}
         report.machine = {**machine.described(), **load}
+        report.sizes = asdict(sizes)
         if kept_in is not None:
             report.write(kept_in)
     return any(each.failed for each in report.not_run)
