@@ -1,5 +1,6 @@
 """Ways to use a page: with a mouse, with the keyboard alone, or without JavaScript."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,7 +43,9 @@ class Hands:
             try:
                 self.page.get_by_text(text).first.wait_for(timeout=GLANCE_MILLIS)
             except Error:
-                self.page.reload()
+                # Refused while the page is on its way to another one, which does as well.
+                with suppress(Error):
+                    self.page.reload()
             else:
                 return
         self.sees(text)
