@@ -5,12 +5,12 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Event
 from typing import BinaryIO, TypeVar
 
+from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.media.link_tokens import LinkTokens
 from cuepost.adapters.media.walled_folder import created_inside, open_inside, remove_inside
 from cuepost.domain.artifact import Artifact
@@ -104,13 +104,8 @@ class LocalFile:
         sending = asyncio.get_running_loop().run_in_executor(
             self._threads, os.sendfile, descriptor, self._descriptor, start, count
         )
-        try:
-            return await asyncio.shield(sending)
-        finally:
-            # A descriptor that is closed while a thread has it may be another client's by then.
-            while not sending.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([sending])
+        # A descriptor that is closed while a thread has it may be another client's by then.
+        return await to_the_end(sending)
 
     def _read_at_once(self, start: int, count: int) -> bytes | None:
         """What the system has in memory anyway; None where the disk would have to be waited for.

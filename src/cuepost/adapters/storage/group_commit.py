@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from cuepost.adapters.storage.completion import to_the_end
+from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.machine_lock import MachineLock
 from cuepost.adapters.storage.sqlite_session import translated
 from cuepost.ports.store import Contention, StoreUnavailable

@@ -11,8 +11,8 @@ from datetime import datetime
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage import partitions, schema
-from cuepost.adapters.storage.completion import to_the_end
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
 from cuepost.adapters.storage.postgres_pool import Link, PostgresPool
 from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, PostgresSession, translated

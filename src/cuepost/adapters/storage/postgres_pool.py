@@ -12,7 +12,7 @@ import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from cuepost.adapters.storage.completion import to_the_end
+from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.postgres_session import Driver, translated
 from cuepost.ports.store import StoreUnavailable
 

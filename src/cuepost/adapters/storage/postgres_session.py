@@ -8,7 +8,7 @@ import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from cuepost.adapters.storage.completion import cancelled_once
+from cuepost.adapters.completion import cancelled_once
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.session import Rows
 from cuepost.adapters.storage.statements import Prepared

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
-from cuepost.adapters.storage.completion import to_the_end
+from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.machine_lock import MachineLock
 from cuepost.ports.runtime import Clock
 

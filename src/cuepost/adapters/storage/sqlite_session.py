@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.quick_ids import id_from
-from cuepost.adapters.storage.completion import to_the_end
 from cuepost.adapters.storage.session import Rows
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.types import Id, Instant

@@ -1,4 +1,4 @@
-"""Work on a connection that must have ended before anybody else may use that connection."""
+"""Work on a connection or a descriptor that must have ended before anybody else may use it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
