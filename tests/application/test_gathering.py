@@ -99,6 +99,7 @@ async def test_nothing_is_kept_of_keys_that_are_done_with() -> None:
     work = Work()
     work.may_go_on.set()
     gathering = Gathering(work, most=10)
-    for number in range(100):
-        await gathering.do(f"key {number}", [number])
-    assert gathering.busy == 0
+    keys = [f"key {number}" for number in range(100)]
+    for key in keys:
+        await gathering.do(key, [0])
+    assert not any(gathering.is_busy_with(key) for key in keys)

@@ -17,7 +17,6 @@ from cuepost.domain.access import Account
 from cuepost.ports.store import StoreUnavailable
 from cuepost.testing import START
 from tests.support.records import Records
-from tests.support.store_rows import rows
 
 LIMIT = 20
 # Counts for many seconds, unless it is interrupted.
@@ -74,14 +73,6 @@ async def test_the_file_is_for_its_owner_alone(tmp_path: Path, sqlite_store: Sql
     found = modes(tmp_path, "new.db*")
     await made.close()
     assert found == dict.fromkeys(("new.db", "new.db-shm", "new.db-wal", "new.db.lock"), 0o600)
-
-
-async def test_every_commit_waits_for_the_disk(sqlite_store: SqliteStore) -> None:
-    settings = {}
-    for name in ("journal_mode", "synchronous"):
-        [row] = await rows(sqlite_store, sa.text(f"PRAGMA {name}"))
-        settings[name] = row[0]
-    assert settings == {"journal_mode": "wal", "synchronous": 2}
 
 
 async def test_reading_connections_cannot_write_at_all(sqlite_store: SqliteStore) -> None:

@@ -81,11 +81,11 @@ def test_accepting(play: Play, count: int) -> None:
     play(scenario)
 
 
-@pytest.mark.parametrize(("count", "most_hops"), [(1, 2), (MANY, 11)])
+@pytest.mark.parametrize(("count", "most_hops"), [(1, 1), (MANY, 12)])
 def test_from_the_report_to_the_record_of_the_attempt(
     play_embedded: Play, hops: list[object], count: int, most_hops: int
 ) -> None:
-    """A hundred cost as many statements as one, and two waits for the disk."""
+    """A hundred cost as many statements as one, and one wait for the disk."""
 
     async def scenario(stage: Stage) -> None:
         await stage.world.endpoint()

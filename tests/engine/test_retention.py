@@ -11,7 +11,7 @@ import pytest
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine import retention
 from cuepost.engine.housekeeping import Chore, house_chores
-from cuepost.ports.store import Store, Transaction
+from cuepost.ports.store import Manner, Store, Transaction
 from tests.application.world import RULES, World
 from tests.engine.resting import House, kept_house
 
@@ -138,12 +138,13 @@ class Watched:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.has_one_writer = store.has_one_writer
         self.writes = 0
 
-    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+    def transaction(
+        self, manner: Manner = Manner.LASTING
+    ) -> AbstractAsyncContextManager[Transaction]:
         self.writes += 1
-        return self._store.transaction()
+        return self._store.transaction(manner)
 
     def snapshot(self) -> AbstractAsyncContextManager[Transaction]:
         return self._store.snapshot()

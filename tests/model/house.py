@@ -12,13 +12,12 @@ from typing import Any, TypeVar
 import httpx2
 
 from cuepost.adapters.storage.outbox import NoHandover
-from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.ports.transport import Request
 from cuepost.testing import Answer, ScriptedTransport
 from tests.application.world import OPERATOR, opened_world
 from tests.doors.rest.client import Api, opened
-from tests.support.jumping_loop import AtOnce, JumpingSelector
+from tests.support.jumping_loop import JumpingSelector
+from tests.support.repeatable_store import RepeatableStore
 from tests.support.stage import DAY, Stage
 from tests.support.stepping_clock import SteppingClock
 from tests.support.store_rows import contradictions, empty
@@ -43,9 +42,7 @@ class House:
         self._loop = asyncio.SelectorEventLoop(JumpingSelector(self.clock.jump, lambda: False))
         path = folder / "cuepost.db"
         shutil.copyfile(migrated_file, path)
-        self._store = SqliteStore(path, self.clock)
-        # No thread, so that it repeats.
-        self._store._threads = self._store._changes.threads = AtOnce()  # type: ignore[assignment]
+        self._store = RepeatableStore(path, self.clock)
         self._watched = WatchedStore(self._store)
         self._running: Running | None = None
         self.failing: set[str] = set()
@@ -110,8 +107,6 @@ class House:
 
     async def _open(self) -> None:
         await self._store.open()
-        assert self._store._writer is not None
-        driver_of(self._store._writer).execute("PRAGMA synchronous=OFF")
 
     async def _begin(self) -> None:
         self.failing.clear()

@@ -22,7 +22,7 @@ from cuepost.domain.delivery import CancelReason
 from cuepost.domain.fanout import deliveries_of
 from cuepost.domain.ids import lowest_at
 from cuepost.ports.dispatch import Claim, Claimed, Result, Target
-from cuepost.ports.store import StoreUnavailable, Transaction
+from cuepost.ports.store import Manner, StoreUnavailable, Transaction
 from tests.simulation.deliberate_faults import Patch, breaks
 
 T = TypeVar("T")
@@ -49,9 +49,9 @@ def the_dead_never_missed(patch: Patch) -> None:
 
 @breaks("I1", seed=4)
 def acknowledged_before_the_commit(patch: Patch) -> None:
-    change = Perform._change
+    change = Perform.change_once
 
-    async def hasty(self: Perform, action: Action[T]) -> T:
+    async def hasty(self: Perform, action: Action[T], manner: Manner = Manner.LASTING) -> T:
         answers: list[T] = []
 
         async def acting(transaction: Transaction) -> T:
@@ -59,13 +59,13 @@ def acknowledged_before_the_commit(patch: Patch) -> None:
             return answers[-1]
 
         try:
-            return await change(self, acting)
+            return await change(self, acting, manner)
         except StoreUnavailable:
             if not answers:
                 raise
             return answers[-1]
 
-    patch.setattr(Perform, "_change", hasty)
+    patch.setattr(Perform, "change_once", hasty)
 
 
 @breaks("I1")

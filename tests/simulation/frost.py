@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Store, Transaction
+from cuepost.ports.store import Manner, Store, Transaction
 from cuepost.ports.transport import Exchange, Request, Transport
 
 
@@ -73,14 +73,10 @@ class FrostyStore:
     inner: Store
     frost: Frost
 
-    @property
-    def has_one_writer(self) -> bool:
-        return self.inner.has_one_writer
-
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
+    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
         await self.frost.pass_by()
-        async with self.inner.transaction() as transaction:
+        async with self.inner.transaction(manner) as transaction:
             yield transaction
         await self.frost.pass_by()
 

@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.domain.attempt import Attempt
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.retry_schedule import RetrySchedule
@@ -27,7 +26,8 @@ from cuepost.ports.telemetry import Silent, Telemetry
 from cuepost.ports.transport import Transport
 from cuepost.testing import START, ScriptedTransport, Sent, VirtualClock
 from tests.application.world import RULES, World, opened_world
-from tests.support.jumping_loop import AtOnce, run_jumping
+from tests.support.jumping_loop import run_jumping
+from tests.support.repeatable_store import RepeatableStore
 from tests.support.stepping_clock import SteppingClock
 from tests.support.store_rows import AnyStore, contradictions, empty, rows, run
 from tests.support.watched_store import Watch, WatchedStore
@@ -191,18 +191,13 @@ class Theatre:
             return PostgresStore(self.database_url)
         path = self.folder / "cuepost.db"
         shutil.copyfile(self.migrated_file, path)
-        store = SqliteStore(path, clock)
-        # No thread, so that it repeats.
-        store._threads = store._changes.threads = AtOnce()  # type: ignore[assignment]
-        return store
+        return RepeatableStore(path, clock)
 
     async def _open(self, store: AnyStore) -> None:
         if isinstance(store, PostgresStore):
             await store.open(START)
-            return
-        await store.open()
-        assert store._writer is not None
-        driver_of(store._writer).execute("PRAGMA synchronous=OFF")
+        else:
+            await store.open()
 
 
 async def _perform(scenario: Scenario, store: WatchedStore, clock: SteppingClock) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
-from cuepost.ports.store import StoreUnavailable, Transaction
+from cuepost.ports.store import Manner, StoreUnavailable, Transaction
 from tests.support.store_rows import AnyStore
 
 T = TypeVar("T")
@@ -108,10 +108,6 @@ class WatchedStore:
             self._watch_commits(self.inner)
 
     @property
-    def has_one_writer(self) -> bool:
-        return self.inner.has_one_writer
-
-    @property
     def handover(self) -> Handover:
         return self.inner.handover
 
@@ -120,9 +116,9 @@ class WatchedStore:
         self.inner.handover = handover
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
+    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
         self.watch.transactions += 1
-        async with self._watched(self.inner.transaction()) as transaction:
+        async with self._watched(self.inner.transaction(manner)) as transaction:
             yield transaction
 
     @asynccontextmanager

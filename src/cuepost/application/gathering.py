@@ -41,10 +41,9 @@ class Gathering(Generic[Key, Item, Answer]):
         self._most = most
         self._desks: dict[Key, _Desk[Item, Answer]] = {}
 
-    @property
-    def busy(self) -> int:
-        """For how many keys something is being done."""
-        return len(self._desks)
+    def is_busy_with(self, key: Key) -> bool:
+        """Something is being done for it, or waits for that."""
+        return key in self._desks
 
     async def do(self, key: Key, items: Sequence[Item]) -> Answer:
         """The answer to the whole group in which these items were."""

@@ -9,7 +9,7 @@ from cuepost.domain.access import Caller
 from cuepost.domain.errors import IdempotencyKeyReused, Refused
 from cuepost.ports.records import RememberedAnswer
 from cuepost.ports.runtime import Clock, SecretBox
-from cuepost.ports.store import Contention, Store, Transaction
+from cuepost.ports.store import Contention, Manner, Store, Transaction
 
 T = TypeVar("T")
 
@@ -56,10 +56,15 @@ class Perform:
     async def change(self, action: Action[T]) -> T:
         for _ in range(TRIES - 1):
             try:
-                return await self._change(action)
+                return await self.change_once(action)
             except Contention:
                 continue
-        return await self._change(action)
+        return await self.change_once(action)
+
+    async def change_once(self, action: Action[T], manner: Manner = Manner.LASTING) -> T:
+        """For who knows better what to do about contention than to try again."""
+        async with self.store.transaction(manner) as transaction:
+            return await action(transaction)
 
     async def once(
         self,
@@ -101,10 +106,6 @@ class Perform:
                 await self._keep(caller, call, content, transaction)
 
         await self.change(keep)
-
-    async def _change(self, action: Action[T]) -> T:
-        async with self.store.transaction() as transaction:
-            return await action(transaction)
 
     async def _first(
         self, caller: Caller, call: IdempotentCall, action: Action[bytes], transaction: Transaction

@@ -14,14 +14,16 @@ from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProjectStatus, Stage, stage_after
 from cuepost.ports.records import ReportAnswer, ReportKey
-from cuepost.ports.store import Transaction
+from cuepost.ports.store import Contention, Manner, Transaction
 
 # In one transaction; a request may have more.
 MOST_AT_ONCE = 500
 ACCOUNTS_AT_ONCE = 10
 REMEMBERED_OWNERS = 20_000
-# Where there is one writer, all wait at the same desk.
-ONE_FOR_ALL = UUID(int=0)
+# Desks at which milestones of any account are booked together. What is large has one of its own, so
+# that a single milestone does not wait for hundreds.
+SMALL, LARGE = UUID(int=1), UUID(int=2)
+LARGE_FROM = 50
 
 Owned = tuple[UUID, Milestone]
 """A milestone, and the account of its project."""
@@ -53,17 +55,30 @@ class ReportMilestones:
         ]
 
     async def _answers_to(self, owned: Sequence[Owned]) -> dict[ReportKey, ReportAnswer]:
-        """Several accounts at a time, so that they wait for the disk together."""
-        at_desk: dict[UUID, list[Owned]] = defaultdict(list)
-        alone = not self._perform.store.has_one_writer
-        for account_id, milestone in owned:
-            at_desk[account_id if alone else ONE_FOR_ALL].append((account_id, milestone))
+        """All together; where somebody else is at an account, that one waits by itself."""
+        held_up = {account for account, _ in owned if self._gathering.is_busy_with(account)}
+        together = [each for each in owned if each[0] not in held_up]
+        alone = [each for each in owned if each[0] in held_up]
         answers: dict[ReportKey, ReportAnswer] = {}
-        desks = list(at_desk.items())
-        for first in range(0, len(desks), ACCOUNTS_AT_ONCE):
-            some = desks[first : first + ACCOUNTS_AT_ONCE]
+        if together:
+            desk = LARGE if len(together) >= LARGE_FROM else SMALL
+            try:
+                answers |= await self._gathering.do(desk, together)
+            except Contention:
+                alone = [*together, *alone]
+        return answers | await self._answers_by_account(alone)
+
+    async def _answers_by_account(self, owned: Sequence[Owned]) -> dict[ReportKey, ReportAnswer]:
+        of_account: dict[UUID, list[Owned]] = defaultdict(list)
+        for account_id, milestone in owned:
+            of_account[account_id].append((account_id, milestone))
+        answers: dict[ReportKey, ReportAnswer] = {}
+        accounts = list(of_account.items())
+        for first in range(0, len(accounts), ACCOUNTS_AT_ONCE):
+            some = accounts[first : first + ACCOUNTS_AT_ONCE]
             found = await asyncio.gather(
-                *(self._gathering.do(desk, each) for desk, each in some), return_exceptions=True
+                *(self._gathering.do(account_id, each) for account_id, each in some),
+                return_exceptions=True,
             )
             for answered in found:
                 if isinstance(answered, BaseException):
@@ -84,9 +99,14 @@ class ReportMilestones:
         return {**known, **found}
 
     async def _report_some(
-        self, _desk: UUID, batch: Sequence[Owned]
+        self, desk: UUID, batch: Sequence[Owned]
     ) -> dict[ReportKey, ReportAnswer]:
-        return await self._perform.change(lambda transaction: self._book(transaction, batch))
+        async def book(transaction: Transaction) -> dict[ReportKey, ReportAnswer]:
+            return await self._book(transaction, batch)
+
+        if desk in (SMALL, LARGE):
+            return await self._perform.change_once(book, Manner.IMPATIENT)
+        return await self._perform.change(book)
 
     async def _book(
         self, transaction: Transaction, batch: Sequence[Owned]

@@ -8,7 +8,7 @@ from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Store
+from cuepost.ports.store import Manner, Store
 
 # What waits in memory for longer goes back: it may have been stopped, or its endpoint changed.
 LONGEST_IN_MEMORY = timedelta(seconds=1)
@@ -100,7 +100,7 @@ class Intake:
         old = None if self._lease.is_held else self._start_anew()
         self._put_idle_lanes_aside()
         idle = set(self._idle)
-        async with self._store.transaction() as transaction:
+        async with self._store.transaction(Manner.REPEATABLE) as transaction:
             queue = transaction.queue
             if old is not None:
                 await self._lease.begin(queue, now)

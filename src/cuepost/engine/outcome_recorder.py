@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cuepost.ports.dispatch import Result
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.store import Contention, Manner, Store, StoreUnavailable
 from cuepost.ports.telemetry import Telemetry
 
 log = logging.getLogger("cuepost.engine")
@@ -110,7 +110,7 @@ class OutcomeRecorder:
             return
         told: list[tuple[int, int]] = []
         now = self.clock.now()
-        async with self.store.transaction() as transaction:
+        async with self.store.transaction(Manner.REPEATABLE) as transaction:
             for worker in dict.fromkeys(worker for worker, _ in group):
                 results = [result for holder, result in group if holder == worker]
                 late = await transaction.outcomes.record(worker, results, now)

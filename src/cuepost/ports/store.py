@@ -2,6 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
+from enum import Enum, auto
 from typing import Protocol
 
 from cuepost.ports.dispatch import DeliveryQueue, Outcomes
@@ -28,6 +29,20 @@ class StoreUnavailable(Exception):
 
 class Contention(Exception):
     """Another transaction was in the way; nothing was kept, and the same work may be done again."""
+
+
+class Manner(Enum):
+    """What a change asks of the store beside being kept as a whole."""
+
+    LASTING = auto()
+    """When it is over, it is on the disk."""
+    REPEATABLE = auto()
+    """A power cut may undo it, with everything after it and nothing before: it is done once more.
+
+    Where the store can fall while those who use it live on, it lasts all the same.
+    """
+    IMPATIENT = auto()
+    """It lasts, but rather than wait for long until others let go of a row it gives up."""
 
 
 class Transaction(Protocol):
@@ -78,12 +93,9 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    @property
-    def has_one_writer(self) -> bool:
-        """Changes wait for one another anyway, so that those of several accounts may be one."""
-        ...
-
-    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+    def transaction(
+        self, manner: Manner = Manner.LASTING
+    ) -> AbstractAsyncContextManager[Transaction]:
         """For changes. On the embedded store one runs at a time, across all processes."""
         ...
 

@@ -1,5 +1,6 @@
 """Several processes report at once: whoever comes first, one legal history is left."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import Project, ProjectStatus
 from cuepost.ports.records import ReportAnswer
-from tests.application.racing.rivals import Rivals
+from tests.application.racing.rivals import LIMIT, Rivals
 from tests.application.world import World
 
 WRITTEN = {
@@ -199,3 +200,24 @@ async def test_batches_with_the_same_report_ids_in_opposite_order_are_booked_onc
     )
     assert one == other[::-1]
     assert len(await world.events()) == 40
+
+
+async def test_an_account_that_somebody_holds_does_not_hold_up_another(
+    postgres_rivals: Rivals,
+) -> None:
+    """On PostgreSQL, where accounts can be held one by one."""
+    rivals, world = postgres_rivals, postgres_rivals.world
+    stranger = await world.new_owner()
+    [mine, mine_too] = await rivals.projects(2)
+    [theirs, theirs_too] = await rivals.projects(2, stranger)
+    async with asyncio.TaskGroup() as group, rivals.each(1).store.transaction() as holder:
+        await holder.projects.lock([(mine.account_id, mine.id)])
+        waiting = [group.create_task(world.report(world.milestone(mine), world.milestone(theirs)))]
+        async with asyncio.timeout(LIMIT):
+            while (await world.stored(theirs)).status is not ProjectStatus.COMPLETED:
+                await asyncio.wait(waiting, timeout=0.01)
+            waiting.append(group.create_task(world.report(world.milestone(mine_too))))
+            [answer] = await world.report(world.milestone(theirs_too))
+        assert answer.accepted
+        assert not any(each.done() for each in waiting)
+    assert [answer.accepted for each in waiting for answer in each.result()] == [True, True, True]

@@ -9,7 +9,7 @@ import pytest
 
 from cuepost.domain.errors import Refused
 from cuepost.doors.rest.problems import STATUS_OF_KIND, status_of
-from cuepost.ports.store import Contention, StoreUnavailable
+from cuepost.ports.store import Contention, Manner, StoreUnavailable
 from tests.application.world import World
 from tests.doors.rest.client import Api, opened, problem
 
@@ -31,7 +31,6 @@ class BrokenStore:
 
     def __init__(self, world: World, error: Exception) -> None:
         self._store = world.store
-        self.has_one_writer = world.store.has_one_writer
         self._error = error
         self.breaks = False
 
@@ -41,8 +40,8 @@ class BrokenStore:
     def glance(self) -> Any:
         return Broken(self._error) if self.breaks else self._store.glance()
 
-    def transaction(self) -> Any:
-        return Broken(self._error) if self.breaks else self._store.transaction()
+    def transaction(self, manner: Manner = Manner.LASTING) -> Any:
+        return Broken(self._error) if self.breaks else self._store.transaction(manner)
 
     async def check(self) -> None:
         raise self._error

@@ -2,29 +2,35 @@
 
 One change at a time runs on the one writing connection. Who begins a transaction ends it too, but
 lets those go first that wait for their turn by then: each of their changes is a savepoint in the
-same transaction. So the more there is to write, the more is written by one commit, and whoever
-waits never waits for more than one commit that is not its own.
+same transaction. So the more there is to write, the more is written by one commit. While a group
+waits for the disk, the next one is under way.
 """
 
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.machine_lock import MachineLock
+from cuepost.adapters.storage.sqlite_log import SqliteLog
 from cuepost.adapters.storage.sqlite_session import translated
-from cuepost.ports.store import Contention, StoreUnavailable
+from cuepost.ports.store import Contention, Manner, StoreUnavailable
 
 SAVEPOINT = "one_of_a_group"
+# To commit fewer takes less than to ask a thread for it.
+MANY_ROWS = 32
+# That many make a log of a few megabytes.
+ROWS_IN_THE_LOG = 4_000
 
 
 @dataclass(slots=True)
 class _Group:
     """It counts as failed until it is written."""
 
+    has_to_last: bool = False
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = field(
         default_factory=lambda: Contention("a change that failed took others with it; try again")
@@ -43,16 +49,25 @@ class GroupCommit:
         lock: MachineLock,
         threads: ThreadPoolExecutor,
         begin: Callable[[sqlite3.Connection], Awaitable[None]],
+        log: SqliteLog,
     ) -> None:
         self._lock = lock
+        self._log = log
         self.threads = threads
         self._begin = begin
         self._turn = asyncio.Lock()
         self._group: _Group | None = None
+        self._rows_before = 0
+        self._rows_in_the_log = 0
 
     @asynccontextmanager
-    async def change(self, driver: sqlite3.Connection) -> AsyncIterator[None]:
-        """When the block is left, the change is on the disk; after an exception it never was."""
+    async def change(
+        self, driver: sqlite3.Connection, manner: Manner = Manner.LASTING
+    ) -> AsyncIterator[None]:
+        """When the block is left, the change is on the disk; after an exception it never was.
+
+        A repeatable one causes no wait for the disk, but is not over before earlier ones are.
+        """
         await self._turn.acquire()
         try:
             is_first = self._group is None
@@ -66,6 +81,7 @@ class GroupCommit:
             yield
             if not is_first:
                 driver.execute(f"RELEASE {SAVEPOINT}")
+            group.has_to_last |= manner is not Manner.REPEATABLE
         except BaseException:
             self._undo(group, driver, whole=is_first)
             raise
@@ -95,6 +111,7 @@ class GroupCommit:
             self._lock.let_go()
             raise
         self._group = _Group()
+        self._rows_before = driver.total_changes
         return self._group
 
     def _undo(self, group: _Group, driver: sqlite3.Connection, *, whole: bool) -> None:
@@ -103,29 +120,53 @@ class GroupCommit:
             driver.execute(f"RELEASE {SAVEPOINT}")
             return
         # Either it was alone in the group, or the engine has rolled back the others too.
-        self._close(group, driver)
+        self._close(driver)
+        group.is_over.set()
 
     async def _written(self, group: _Group, driver: sqlite3.Connection) -> None:
+        try:
+            if await self._committed(group, driver):
+                await (self._log.lasts() if group.has_to_last else self._log.caught_up())
+                group.error = None
+        except (Contention, StoreUnavailable, sqlite3.Error) as error:
+            group.error = error
+        finally:
+            group.is_over.set()
+
+    async def _committed(self, group: _Group, driver: sqlite3.Connection) -> bool:
         """Behind everybody who waits for a turn by now: they are in this group."""
         async with self._turn:
             if self._group is not group:
-                return
+                return False
             try:
                 await self.commit(driver)
-                group.error = None
-            except (Contention, StoreUnavailable, sqlite3.Error) as error:
-                group.error = error
+                if self._rows_in_the_log >= ROWS_IN_THE_LOG:
+                    await self._empty_log(driver)
             finally:
-                self._close(group, driver)
+                self._close(driver)
+        return True
 
     async def commit(self, driver: sqlite3.Connection) -> None:
-        loop = asyncio.get_running_loop()
+        rows = driver.total_changes - self._rows_before
         with translated():
-            await loop.run_in_executor(self.threads, driver.execute, "COMMIT")
+            if rows < MANY_ROWS:
+                driver.execute("COMMIT")
+            else:
+                await self._in_thread(driver, "COMMIT")
+        self._rows_in_the_log += rows
 
-    def _close(self, group: _Group, driver: sqlite3.Connection) -> None:
+    async def _empty_log(self, driver: sqlite3.Connection) -> None:
+        """As far as that can be done; the rest is tried again when it has grown further."""
+        self._rows_in_the_log = 0
+        with suppress(sqlite3.Error):
+            await self._in_thread(driver, "PRAGMA wal_checkpoint(PASSIVE)")
+
+    async def _in_thread(self, driver: sqlite3.Connection, statement: str) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self.threads, driver.execute, statement)
+
+    def _close(self, driver: sqlite3.Connection) -> None:
         if driver.in_transaction:
             driver.execute("ROLLBACK")
         self._group = None
         self._lock.let_go()
-        group.is_over.set()

@@ -18,13 +18,14 @@ from cuepost.adapters.storage.postgres_pool import Link, PostgresPool
 from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, PostgresSession, translated
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
-from cuepost.ports.store import StoreUnavailable, Transaction
+from cuepost.ports.store import Manner, StoreUnavailable, Transaction
 
 POOL_SIZE = 10
 POOL_OVERFLOW = 10
 POOL_PATIENCE_SECONDS = 10
 ROLLBACK_PATIENCE_SECONDS = 5
 _CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_IMPATIENT_CHANGE = f"{_CHANGE}; SET LOCAL lock_timeout = '50ms'"
 # People's questions are planned for the values they name: one plan for a status that nearly all
 # deliveries have and for one that hardly any has would be wrong for one of the two.
 _READ = (
@@ -33,8 +34,6 @@ _READ = (
 
 
 class PostgresStore:
-    has_one_writer = False
-
     def __init__(self, url: str) -> None:
         self.handover: Handover = NoHandover()
         self._url = sa.make_url(url).set(drivername="postgresql+asyncpg")
@@ -64,8 +63,9 @@ class PostgresStore:
         await self._pool.close()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
-        async with sending(self.handover) as outbox, self._begin(_CHANGE, outbox) as session:
+    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
+        how = _IMPATIENT_CHANGE if manner is Manner.IMPATIENT else _CHANGE
+        async with sending(self.handover) as outbox, self._begin(how, outbox) as session:
             yield RecordsTransaction(session, outbox)
 
     @asynccontextmanager

@@ -21,6 +21,7 @@ from cuepost.adapters.storage import schema, sqlite_statistics
 from cuepost.adapters.storage.group_commit import GroupCommit
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
+from cuepost.adapters.storage.sqlite_log import SqliteLog
 from cuepost.adapters.storage.sqlite_session import (
     ReaderSession,
     SqliteSession,
@@ -30,27 +31,28 @@ from cuepost.adapters.storage.sqlite_session import (
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import StoreUnavailable, Transaction
+from cuepost.ports.store import Manner, StoreUnavailable, Transaction
 
 READERS = 4
 BUSY_SECONDS = 5.0
 # The first must be known before the first table is made: it lets deleted history give room back.
-_WRITER = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL", "cache_size=-32768")
+_WRITER = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "cache_size=-32768")
+# After a commit the log is synced and emptied by ourselves; the last is for when that fails.
+_WRITER_LOG = ("synchronous=NORMAL", "wal_autocheckpoint=32768")
 # From then on a foreign program's lock must not hold up the event loop; `_begin` waits instead.
 _WRITER_READY = ("busy_timeout=0",)
 _READER = ("query_only=ON",)
 
 
 class SqliteStore:
-    has_one_writer = True
-
     def __init__(self, path: Path, clock: Clock) -> None:
         self.handover: Handover = NoHandover()
         self._path = path
         self._clock = clock
         self._threads = ThreadPoolExecutor(READERS + 1, thread_name_prefix="sqlite")
         self._machine_lock = MachineLock(path.with_name(path.name + ".lock"), clock)
-        self._changes = GroupCommit(self._machine_lock, self._threads, self._begin)
+        self._log = SqliteLog(path, self._threads)
+        self._changes = GroupCommit(self._machine_lock, self._threads, self._begin, self._log)
         self._writer: sa.Connection | None = None
         self._readers: list[sa.Connection] = []
         # None tells whoever waits for a connection that the store was closed.
@@ -61,6 +63,7 @@ class SqliteStore:
         async with self._changes.pause():
             with translated():
                 self._writer = self._connect_writer()
+                self._log.open()
                 self._readers = [self._connect("ro", *_READER) for _ in range(READERS)]
             for reader in self._readers:
                 self._idle_readers.put_nowait(reader)
@@ -70,6 +73,7 @@ class SqliteStore:
         for _ in self._readers:
             await self._idle_readers.get()
         async with self._changes.pause():
+            await self._log.close()
             for connection in (*self._readers, self._writer):
                 if connection is not None:
                     _disconnect(connection)
@@ -79,9 +83,11 @@ class SqliteStore:
         self._threads.shutdown()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
+    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
         connection = self._require_open()
-        async with sending(self.handover) as outbox, self._changes.change(driver_of(connection)):
+        self._log.require_intact()
+        change = self._changes.change(driver_of(connection), manner)
+        async with sending(self.handover) as outbox, change:
             yield RecordsTransaction(SqliteSession(connection, self._threads), outbox)
 
     @asynccontextmanager
@@ -92,6 +98,7 @@ class SqliteStore:
     glance = snapshot
 
     async def check(self) -> None:
+        self._log.require_intact()
         async with self._reading() as session:
             try:
                 await session.in_thread(lambda: schema.require_current(session.connection))
@@ -133,7 +140,7 @@ class SqliteStore:
 
     def _connect_writer(self) -> sa.Connection:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        connection = self._connect("rw", *_WRITER)
+        connection = self._connect("rw", *_WRITER, *_WRITER_LOG)
         try:
             schema.bring_up_to_date(connection)
             sqlite_statistics.tell(driver_of(connection))

@@ -1,0 +1,24 @@
+"""The embedded store without threads, so that a run repeats, and without waits for the disk."""
+
+from pathlib import Path
+
+from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.sqlite_session import driver_of
+from cuepost.ports.runtime import Clock
+from tests.support.jumping_loop import AtOnce
+
+
+class RepeatableStore(SqliteStore):
+    def __init__(self, path: Path, clock: Clock) -> None:
+        super().__init__(path, clock)
+        at_once = AtOnce()
+        self._threads = self._changes.threads = at_once  # type: ignore[assignment]  # no threads
+        self._log.threads = at_once
+        self._log.sync = _not_at_all
+
+    async def open(self) -> None:
+        await super().open()
+        driver_of(self._require_open()).execute("PRAGMA synchronous=OFF")
+
+
+def _not_at_all(_descriptor: int) -> None: ...
