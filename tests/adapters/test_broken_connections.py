@@ -1,17 +1,14 @@
 """Receivers that refuse, reset, close or swallow: the outcome is right, and in time."""
 
 import asyncio
-import ssl
 
 import pytest
 
 from cuepost.domain.attempt import Outcome
 from tests.adapters.sender import ended_after, loopback_policy, open_sockets, sender
-from tests.support.certificates import Authority
 from tests.support.fault_server import (
     Peer,
     Script,
-    answering,
     fault_server,
     full_backlog,
     silence,
@@ -178,41 +175,6 @@ async def test_a_receiver_that_does_not_read_is_a_timeout() -> None:
         finished.set()
     assert exchange.fault is Outcome.TIMEOUT
     assert ended_after(exchange, SHORT_SECONDS)
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_an_answer_before_the_request_was_read_counts_and_ends_the_connection(
-    scheme: str, authority: Authority, trusting: ssl.SSLContext
-) -> None:
-    async def script(peer: Peer) -> None:
-        await peer.request_head()
-        peer.transport.pause_reading()
-        peer.send(b"HTTP/1.1 413 Too large\r\ncontent-length: 0\r\n\r\n")
-        await finished.wait()
-
-    finished = asyncio.Event()
-    context = authority.server_context("receiver.example") if scheme == "https" else None
-    async with fault_server(script, tls=context) as server:
-        with sender(tls=trusting) as client:
-            url = f"{scheme}://receiver.example:{server.port}/"
-            exchanges = [await client.post(url, 5.0, body=bytes(20_000_000)) for _ in range(2)]
-        finished.set()
-    assert [exchange.status for exchange in exchanges] == [413, 413]
-    assert len(server.peers) == 2
-
-
-@pytest.mark.parametrize(("size", "connections"), [(30_000, 1), (40_000, 2)])
-async def test_after_a_large_request_a_connection_with_tls_is_not_used_again(
-    size: int, connections: int, authority: Authority, trusting: ssl.SSLContext
-) -> None:
-    """Whether all of it has left is not to be seen there."""
-    context = authority.server_context("receiver.example")
-    async with fault_server(answering(), tls=context) as server:
-        with sender(tls=trusting) as client:
-            url = f"https://receiver.example:{server.port}/"
-            statuses = [(await client.post(url, body=bytes(size))).status for _ in range(2)]
-    assert statuses == [200, 200]
-    assert len(server.peers) == connections
 
 
 @pytest.mark.parametrize("script_name", ["silence", "backlog"])

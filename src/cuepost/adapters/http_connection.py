@@ -6,6 +6,9 @@ Deadlines are instants of `time.perf_counter`, because uvloop's own clock counts
 import asyncio
 import ssl
 from collections.abc import Callable
+from fcntl import ioctl
+from struct import unpack
+from termios import TIOCOUTQ
 from time import perf_counter
 from typing import Final, cast
 
@@ -165,8 +168,10 @@ class HttpConnection(asyncio.BufferedProtocol):
     def _has_unsent_bytes(self) -> bool:
         if self._transport is None or self._transport.get_write_buffer_size() > 0:
             return True
+        if self._request_size <= _SENT_AT_ONCE:
+            return False
         # Under TLS the loop counts only what is not encrypted yet.
-        return self._request_size > _SENT_AT_ONCE and self.receiver[0] == "https"
+        return self.receiver[0] == "https" or _is_still_on_its_way(self._transport)
 
     # The alarm: for the deadline while an exchange is on, for the end of its life while it rests
 
@@ -190,3 +195,17 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._settle()
         else:
             self._settle(TimeoutError())
+
+
+def _is_still_on_its_way(transport: asyncio.Transport) -> bool:
+    """Whether the kernel holds bytes that the peer's kernel has not acknowledged.
+
+    A peer that answers after it has read the whole request acknowledges it along with the answer.
+    """
+    connection = transport.get_extra_info("socket")
+    try:
+        (size,) = unpack("i", ioctl(connection.fileno(), TIOCOUTQ, bytes(4)))
+    except OSError:
+        # Not every system tells.
+        return True
+    return bool(size)

@@ -37,7 +37,7 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Conduct:
     """Towards one request. An `early` one comes between head and body of the request, of which a
-    `large` one is more than any buffer holds.
+    `large` one is more than the receiver's side takes without reading.
 
     A `slow` one ends by the sender's deadline alone. After a `lasting` one the connection serves
     the next request, and when all is quiet `at_rest` may happen to it. A `goodbye` is meant for
