@@ -186,7 +186,7 @@ def test_a_certificate_that_is_not_trusted_fails_with_its_cause(
     assert found == [
         (1, "failure", "certificate_unknown_authority"),
         (1, "failure", "certificate_expired"),
-        (1, "failure", "certificate_wrong_name"),
+        (1, "failure", "certificate_wrong_host"),
     ]
 
 

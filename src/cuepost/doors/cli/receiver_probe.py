@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
+from cuepost.domain.attempt import TlsFault
 from cuepost.domain.egress_policy import EgressPolicy, Verdict, judge_address
 from cuepost.domain.event import freeze
 from cuepost.domain.event_catalog import TEST_EVENT, webhook_test_data
@@ -200,12 +201,12 @@ def _untrusted(error: ssl.SSLCertVerificationError) -> Finding:
     return Finding("tls", Level.FAILURE, sentence, {"cause": cause})
 
 
-_WRONG_NAME = (
-    "certificate_wrong_name",
+_WRONG_HOST = (
+    TlsFault.CERTIFICATE_WRONG_HOST.value,
     "The certificate is for another host name; get one that names this host.",
 )
 _UNKNOWN_AUTHORITY = (
-    "certificate_unknown_authority",
+    TlsFault.CERTIFICATE_UNKNOWN_AUTHORITY.value,
     (
         "The certificate comes from an authority that is not known here, or the receiver does not "
         "send the certificates in between; serve the whole chain."
@@ -214,11 +215,11 @@ _UNKNOWN_AUTHORITY = (
 # By the numbers of OpenSSL (X509_V_ERR_…), which do not change.
 _CERTIFICATE_FAULTS: Final[Mapping[int, tuple[str, str]]] = {
     9: (
-        "certificate_not_yet_valid",
+        TlsFault.CERTIFICATE_NOT_YET_VALID.value,
         "The certificate is not valid yet; is the clock right where it was made?",
     ),
-    10: ("certificate_expired", "The certificate has expired; renew it."),
-    **dict.fromkeys((62, 64), _WRONG_NAME),
+    10: (TlsFault.CERTIFICATE_EXPIRED.value, "The certificate has expired; renew it."),
+    **dict.fromkeys((62, 64), _WRONG_HOST),
     **dict.fromkeys((2, 18, 19, 20, 21), _UNKNOWN_AUTHORITY),
 }
 
