@@ -113,7 +113,8 @@ class BacklogMetrics(Collector):
         """Where the store does not answer, its metrics are missing and the others are shown."""
         async with self._turn:
             now = self._clock.now()
-            if self._read_at is not None and now - self._read_at < self.KEPT:
+            # It cannot have been read in the future, unless the clock was set back since then.
+            if self._read_at is not None and self._read_at <= now < self._read_at + self.KEPT:
                 return
             self._waiting = {}
             try:
