@@ -8,12 +8,14 @@ import anyio
 import pytest
 import sqlalchemy as sa
 
+from cuepost.adapters.secret_box import AesGcmBox
 from cuepost.adapters.storage import postgres
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.application.perform import Perform
 from cuepost.domain.access import Account
 from cuepost.ports.store import Contention, Store, StoreUnavailable, Transaction
-from cuepost.testing import START
+from cuepost.testing import START, RepeatableEntropy, VirtualClock
 from tests.support.postgres import PostgresServer, StopMode, fresh_database
 from tests.support.records import Records
 from tests.support.store_rows import rows, run
@@ -34,6 +36,14 @@ async def add(store: Store, account: Account) -> None:
 async def accounts(store: Store) -> list[Account]:
     async with store.snapshot() as transaction:
         return await transaction.accounts.all()
+
+
+def performing(store: Store) -> Perform:
+    return Perform(store, VirtualClock(), AesGcmBox([bytes(32)], RepeatableEntropy("box")))
+
+
+async def glanced(store: Store) -> list[Account]:
+    return await performing(store).glance(lambda transaction: transaction.accounts.all())
 
 
 async def execute(transaction: Transaction, sql: str) -> None:
@@ -81,6 +91,37 @@ async def test_a_restart_of_the_server_is_survived(
     await private_store.check()
 
 
+@pytest.mark.parametrize("mode", ["fast", "immediate", "kill"])
+async def test_a_question_after_a_restart_of_the_server_is_answered(
+    server: PostgresServer, private_store: PostgresStore, mode: StopMode
+) -> None:
+    """That the connections have died is not noticed before the first of them is used."""
+    account = Records().account()
+    await add(private_store, account)
+    async with AsyncExitStack() as stack:
+        for _ in range(5):
+            await stack.enter_async_context(private_store.snapshot())
+
+    server.restart(mode)
+
+    assert await asyncio.wait_for(glanced(private_store), LIMIT) == [account]
+
+
+async def test_a_question_that_takes_too_long_is_not_asked_again(
+    postgres_store: PostgresStore,
+) -> None:
+    tries = []
+
+    async def ask(transaction: Transaction) -> None:
+        tries.append(transaction)
+        await execute(transaction, "SET statement_timeout = '10ms'")
+        await execute(transaction, "SELECT pg_sleep(600)")
+
+    with pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(performing(postgres_store).glance(ask), LIMIT)
+    assert len(tries) == 1
+
+
 async def test_a_server_that_is_away_is_named_as_such(
     server: PostgresServer, private_store: PostgresStore
 ) -> None:
@@ -88,6 +129,7 @@ async def test_a_server_that_is_away_is_named_as_such(
     for work in (
         add(private_store, Records().account()),
         accounts(private_store),
+        glanced(private_store),
         private_store.check(),
         private_store.prepare_days(START),
     ):

@@ -9,7 +9,7 @@ from cuepost.domain.access import Caller
 from cuepost.domain.errors import IdempotencyKeyReused, Refused
 from cuepost.ports.records import RememberedAnswer
 from cuepost.ports.runtime import Clock, SecretBox
-from cuepost.ports.store import Contention, Manner, Store, Transaction
+from cuepost.ports.store import ConnectionDied, Contention, Manner, Store, Transaction
 
 T = TypeVar("T")
 
@@ -50,8 +50,12 @@ class Perform:
 
     async def glance(self, action: Action[T]) -> T:
         """For a single question."""
-        async with self.store.glance() as transaction:
-            return await action(transaction)
+        try:
+            async with self.store.glance() as transaction:
+                return await action(transaction)
+        except ConnectionDied:
+            # A snapshot passes over all those that died with it.
+            return await self.read(action)
 
     async def change(self, action: Action[T]) -> T:
         for _ in range(TRIES - 1):

@@ -27,6 +27,10 @@ class StoreUnavailable(Exception):
     """The database cannot be reached now; nothing of the transaction was kept."""
 
 
+class ConnectionDied(StoreUnavailable):
+    """This connection to the database has ended; another may do, as after a restart."""
+
+
 class Contention(Exception):
     """Another transaction was in the way; nothing was kept, and the same work may be done again."""
 
@@ -104,7 +108,10 @@ class Store(Protocol):
         ...
 
     def glance(self) -> AbstractAsyncContextManager[Transaction]:
-        """For a single question: a second one may be answered as of a later moment."""
+        """For a single question: a second one may be answered as of a later moment.
+
+        Here alone ConnectionDied is told apart: nothing was changed, so it may be asked again.
+        """
         ...
 
     async def check(self) -> None:

@@ -18,7 +18,7 @@ from cuepost.adapters.storage.postgres_pool import Link, PostgresPool
 from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, PostgresSession, translated
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
-from cuepost.ports.store import Manner, StoreUnavailable, Transaction
+from cuepost.ports.store import ConnectionDied, Manner, StoreUnavailable, Transaction
 
 POOL_SIZE = 10
 POOL_OVERFLOW = 10
@@ -77,7 +77,12 @@ class PostgresStore:
     async def glance(self) -> AsyncIterator[Transaction]:
         """Without telling the server where it begins and ends: that takes longer than asking."""
         async with self._using(await self._pool.take()) as session:
-            yield RecordsTransaction(session, Outbox(self.handover))
+            try:
+                yield RecordsTransaction(session, Outbox(self.handover))
+            except StoreUnavailable as error:
+                if session.driver.is_closed():
+                    raise ConnectionDied(str(error)) from error
+                raise
 
     async def check(self) -> None:
         try:
