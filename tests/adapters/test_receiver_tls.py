@@ -72,6 +72,40 @@ async def test_a_dripped_handshake_is_a_timeout(trusting: ssl.SSLContext) -> Non
     assert fault is Outcome.TIMEOUT
 
 
+@pytest.mark.parametrize(
+    "said", [b"", b"\x15\x03\x03\x00\x02\x02\x28", b"HTTP/1.1 400 Bad\r\n\r\n"]
+)
+async def test_a_handshake_that_runs_out_of_time_leaves_no_error_that_nobody_looks_at(
+    said: bytes, trusting: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where something is said, that crosses with the deadline, each time at another moment."""
+
+    async def script(peer: Peer) -> None:
+        await peer.some_bytes()
+        peer.send(said)
+        await peer.wait_until_gone()
+
+    def noted(*arguments: Any) -> HttpConnection:
+        connection = HttpConnection(*arguments)
+        kept.add(connection)
+        return connection
+
+    kept = WeakSet[HttpConnection]()
+    left: list[dict[str, Any]] = []
+    monkeypatch.setattr(guarded_dialler, "HttpConnection", noted)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: left.append(context))
+    async with fault_server(script) as server, asyncio.timeout(10):
+        with sender(tls=trusting) as client:
+            url = f"https://{NAME}:{server.port}/"
+            faults = {await client.fault(url, moment / 5000) for moment in range(1, 60)}
+            while kept:
+                await loop.run_in_executor(None, gc.collect)
+    loop.set_exception_handler(None)
+    assert Outcome.TIMEOUT in faults
+    assert left == []
+
+
 @pytest.mark.parametrize("ending", ["close", "reset"])
 async def test_an_end_within_the_handshake_is_a_connect_error(
     ending: str, trusting: ssl.SSLContext
