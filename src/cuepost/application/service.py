@@ -128,16 +128,7 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         downloads=FollowLink(perform, clock, media.folder) if media.folder else None,
         media=StoreMedia(perform, clock, ids, media.shelf),
         milestones=ReportMilestones(perform, bookkeeper),
-        webhooks=ManageWebhooks(
-            clock,
-            ids,
-            entropy,
-            ambient.box,
-            audit,
-            rules.policy,
-            rules.rotation_overlap,
-            rules.endpoint_limit,
-        ),
+        webhooks=_webhooks(ambient, rules, audit),
         history=BrowseHistory(),
         redeliver=Redeliver(clock, ids, audit),
         listeners=FollowEvents(perform, clock, ids, audit),
@@ -146,19 +137,36 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         confirm_host=ConfirmHost(rules.base_url),
         expiry=StopExpiredProjects(perform, clock),
         reveals=RevealSecret(clock, ids, entropy, ambient.box, audit, rules.reveal_url),
-        sign_in=SignIn(
-            perform,
-            clock,
-            ids,
-            entropy,
-            audit,
-            ambient.passwords,
-            SignInLimits(clock),
-            rules.sign_in_url,
-        ),
+        sign_in=_sign_in(perform, ambient, rules, audit),
         keys=ManageKeys(access),
         inbox=ReceiveInInbox(clock, ids, entropy, ambient.box, rules.inbox_url),
         rehearse=Rehearse(bookkeeper, audit),
         receivers=CheckReceiver(rules.policy, ambient.resolver),
         figures=DeliveryFigures(clock),
+    )
+
+
+def _webhooks(ambient: Ambient, rules: Rules, audit: AuditTrail) -> ManageWebhooks:
+    return ManageWebhooks(
+        ambient.clock,
+        ambient.ids,
+        ambient.entropy,
+        ambient.box,
+        audit,
+        rules.policy,
+        rules.rotation_overlap,
+        rules.endpoint_limit,
+    )
+
+
+def _sign_in(perform: Perform, ambient: Ambient, rules: Rules, audit: AuditTrail) -> SignIn:
+    return SignIn(
+        perform,
+        ambient.clock,
+        ambient.ids,
+        ambient.entropy,
+        audit,
+        ambient.passwords,
+        SignInLimits(ambient.clock),
+        rules.sign_in_url,
     )

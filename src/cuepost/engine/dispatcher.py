@@ -74,21 +74,24 @@ class Dispatcher:
         self._intake = Intake(
             store, clock, self._lease, self._board, most_held=capacity.held, alone=alone
         )
-        self._recorder = OutcomeRecorder(
-            store,
-            clock,
-            telemetry,
-            most_unrecorded=4 * capacity.attempts,
-            is_busy=lambda: self._board.load >= BUSY,
-            written=self._written,
-            unwritable=lambda result: self._postpone(result.assignment),
-        )
+        self._recorder = self._new_recorder()
         self._wake = asyncio.Event()
         self._quiet = asyncio.Event()
         self._sleeps_until: datetime | None = None
         self._stopping = False
         self._runners = self._starting = 0
         self.running = False
+
+    def _new_recorder(self) -> OutcomeRecorder:
+        return OutcomeRecorder(
+            self._store,
+            self._clock,
+            self._telemetry,
+            most_unrecorded=4 * self._capacity.attempts,
+            is_busy=lambda: self._board.load >= BUSY,
+            written=self._written,
+            unwritable=lambda result: self._postpone(result.assignment),
+        )
 
     def reserve(self, webhook_id: UUID) -> UUID | None:
         if not self._may_take(webhook_id):

@@ -75,18 +75,21 @@ def listen(
     with held_identity(service, chosen, house.entropy) as identity:
         forwarder = Forwarder(target, identity.secret, house.now)
         listening = Listening(client, identity.registered_as, events, forwarder, display)
-        interactive = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
-        try:
-            with _ended_by_signals():
-                registered = listening.register()
-                secret, types = identity.secret.reveal(), registered["events"]
-                greeting = Greeting(chosen, service, shown_target, types, secret, interactive)
-                display.greet(greeting)
-                with _keys(listening.again) if interactive else _no_keys():
-                    listening.run()
-        except KeyboardInterrupt:
-            listening.leave()
-            display.ended(listening.forwarded)
+        keys = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+        greeting = Greeting(chosen, service, shown_target, identity.secret.reveal(), keys)
+        _forward_until_interrupted(listening, display, greeting)
+
+
+def _forward_until_interrupted(listening: Listening, display: Display, greeting: Greeting) -> None:
+    try:
+        with _ended_by_signals():
+            registered = listening.register()
+            display.greet(greeting, registered["events"])
+            with _keys(listening.again) if greeting.keys else _no_keys():
+                listening.run()
+    except KeyboardInterrupt:
+        listening.leave()
+        display.ended(listening.forwarded)
 
 
 @contextmanager

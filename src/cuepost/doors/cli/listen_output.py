@@ -18,7 +18,6 @@ class Greeting:
     name: str
     service: str
     target: str
-    events: list[str]
     secret: str
     keys: bool
 
@@ -28,21 +27,21 @@ class Display:
     as_json: bool
     now: Callable[[], datetime]
 
-    def greet(self, greeting: Greeting) -> None:
+    def greet(self, greeting: Greeting, events: list[str]) -> None:
         if self.as_json:
             self._line(
                 "listening",
                 name=greeting.name,
                 service=greeting.service,
                 target=greeting.target,
-                events=greeting.events,
+                events=events,
                 secret=greeting.secret,
             )
             return
         shown = {
             "From": greeting.service,
             "To": greeting.target,
-            "Events": ", ".join(greeting.events),
+            "Events": ", ".join(events),
             "Signing secret": greeting.secret,
         }
         click.echo(click.style(f"Listening as {greeting.name!r}", bold=True))

@@ -5,6 +5,7 @@ import mimetypes
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,28 @@ from cuepost.doors.cli.params import Kind, MediaType
 UNKNOWN_TYPE = "application/octet-stream"
 # What the system's own list often lacks.
 _TYPES = {".srt": "application/x-subrip", ".vtt": "text/vtt", ".ass": "text/x-ssa"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    path: Path
+    project_id: UUID
+    kind: str
+    name: str
+    content_type: str
+
+    async def store(self, opened: Opened) -> Artifact:
+        with self.path.open("rb") as source:
+            size = os.fstat(source.fileno()).st_size
+            return await opened.service.media.put(
+                self.project_id,
+                source,
+                size,
+                kind=self.kind,
+                name=self.name,
+                content_type=self.content_type,
+                progress=_progress_of(size),
+            )
 
 
 @click.group(cls=InOrder)
@@ -62,24 +85,10 @@ def put(
       cuepost media put trailer.mp4 --project 0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90 --kind video
       cuepost media put de.vtt --project 0198… --kind captions --name "Trailer (Deutsch).vtt"
     """
-    chosen_name = path.name if name is None else name
-
-    async def store(opened: Opened) -> Artifact:
-        with path.open("rb") as source:
-            size = os.fstat(source.fileno()).st_size
-            return await opened.service.media.put(
-                project_id,
-                source,
-                size,
-                kind=kind,
-                name=chosen_name,
-                content_type=content_type or _type_of(chosen_name),
-                progress=_progress_of(size),
-            )
-
-    missing = f"There is no project {project_id}."
+    saved_as = path.name if name is None else name
+    file = ExportedFile(path, project_id, kind, saved_as, content_type or _type_of(saved_as))
     try:
-        artifact = use(store, missing=missing)
+        artifact = use(file.store, missing=f"There is no project {project_id}.")
     except (Gone, MediaUnavailable) as error:
         raise CannotRun(str(error)) from error
     tell(as_json, artifact_json(artifact), _words(artifact, project_id))

@@ -67,14 +67,12 @@ def verify(
       curl … | cuepost verify --body - -H 'webhook-id: …' -H 'webhook-timestamp: …' \\
         -H 'webhook-signature: v1,…'
     """
-    headers, body = _request(request_file, headers_file, body_file)
-    headers += [pair for each in more for pair in read_headers(each)]
-    now = (at or house.now()).timestamp()
+    headers, body = _request(request_file, headers_file, body_file, more)
     found = diagnose(
         headers,
         body,
         secrets_given(secret_file) or ask_for_secret(),
-        now=_own_time(headers, now) if any_age else now,
+        now=_looked_at(headers, at or house.now(), any_age=any_age),
         tolerance=tolerance,
         retired=secrets_given(previous_secret_file) if previous_secret_file else (),
         computed=computed,
@@ -84,19 +82,28 @@ def verify(
 
 
 def _request(
-    request_file: Path | None, headers_file: Path | None, body_file: Path | None
+    request_file: Path | None,
+    headers_file: Path | None,
+    body_file: Path | None,
+    more: tuple[str, ...],
 ) -> tuple[list[tuple[str, str]], bytes]:
+    head, body = _parts(request_file, headers_file, body_file)
+    headers = read_headers(head.decode("utf-8", "replace"))
+    return headers + [pair for each in more for pair in read_headers(each)], body
+
+
+def _parts(
+    request_file: Path | None, headers_file: Path | None, body_file: Path | None
+) -> tuple[bytes, bytes]:
     if request_file is not None:
         if headers_file or body_file:
             raise click.UsageError("Give REQUEST, or --headers and --body, not both.")
-        head, body = _split(_content(request_file))
-        return read_headers(head.decode("utf-8", "replace")), body
+        return _split(_content(request_file))
     if body_file is None:
         raise click.UsageError("Give REQUEST, or --body and --headers.")
     if headers_file == body_file == STDIN:
         raise click.UsageError("Only one of --headers and --body can be stdin.")
-    head = _content(headers_file) if headers_file else b""
-    return read_headers(head.decode("utf-8", "replace")), _content(body_file)
+    return _content(headers_file) if headers_file else b"", _content(body_file)
 
 
 def _split(request: bytes) -> tuple[bytes, bytes]:
@@ -114,9 +121,12 @@ def _content(path: Path) -> bytes:
         raise Unusable(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _own_time(headers: list[tuple[str, str]], now: float) -> float:
+def _looked_at(headers: list[tuple[str, str]], received: datetime, *, any_age: bool) -> float:
+    """Where its age does not matter, at the moment that it names itself."""
     stamps = [value for name, value in headers if name.lower() == "webhook-timestamp"]
-    return float(stamps[0]) if stamps and re.fullmatch(r"[0-9]{1,15}", stamps[0]) else now
+    if any_age and stamps and re.fullmatch(r"[0-9]{1,15}", stamps[0]):
+        return float(stamps[0])
+    return received.timestamp()
 
 
 def _words(found: Diagnosis) -> str:
