@@ -1,8 +1,8 @@
 """A receiver in a process of its own: notes every request and answers as its path says.
 
-`/ok…` answers 200 at once, `/slow…` after 50 ms, `/hang…` never, `/drip…` with a byte a second. It
-parses no more of HTTP than it needs, so that it is not what a benchmark measures. When it is told
-to end it writes down what it saw, as one msgpack array of (arrival, raw request).
+`/ok…` answers 200 at once, `/ok-later…` and `/slow…` after 50 ms, `/hang…` never, `/drip…` with a
+byte a second. It parses no more of HTTP than it needs, so that it is not what a benchmark measures.
+When it is told to end it writes down what it saw, as one msgpack array of (arrival, raw request).
 """
 
 import asyncio
@@ -57,14 +57,14 @@ class Conversation(asyncio.Protocol):
         if self._transport is None:
             return
         path = request[5:9]
-        if path.startswith(b"/ok"):
+        if path in (b"/ok-", b"/slo"):
+            asyncio.get_running_loop().call_later(SLOW_SECONDS, self._write, ANSWER)
+        elif path.startswith(b"/ok"):
             if self._close_after:
                 self._transport.write(LAST_ANSWER)
                 self._transport.close()
             else:
                 self._transport.write(ANSWER)
-        elif path == b"/slo":
-            asyncio.get_running_loop().call_later(SLOW_SECONDS, self._write, ANSWER)
         elif path == b"/dri":
             self._drip(0)
 

@@ -5,6 +5,9 @@ neither the API nor a load generator are in the way. Where there are cores enoug
 the database have their own. Where there are not, two workers cannot be twice as fast, whatever they
 do. Beside what was measured therefore stands `without a lack of cores`: how much faster two would
 be if only the CPU that a delivery costs, with one and with two, stood in their way. It is computed.
+
+Where receivers take their time, a worker waits most of its own, and how many attempts it may have
+in flight is what limits it. That needs no cores, so there it is measured whether a second one adds.
 """
 
 import asyncio
@@ -24,14 +27,18 @@ ENOUGH_CORES = 5
 ENDPOINTS = 40
 START_SECONDS = 25.0
 WRITTEN_A_SECOND = 2_000
+# As many attempts in flight for one worker, where each takes 50 ms.
+FEW_IN_FLIGHT = 16
 
 
 def measured(sizes: Sizes) -> Iterator[Figure]:
     with postgres() as store:
         ones, twos = [], []
         for _ in range(sizes.rounds):
-            ones.append(_sent(store, sizes, 1))
-            twos.append(_sent(store, sizes, 2))
+            ones.append(_sent(store, sizes.deliveries, 1))
+            twos.append(_sent(store, sizes.deliveries, 2))
+        few = sizes.deliveries // 5
+        waiting = [_sent(store, few, workers, waiting=True)["rate"] for workers in (1, 2)]
     one, two = middle(ones, "rate"), middle(twos, "rate")
     pinned = len(cores()) >= ENOUGH_CORES
     cpu = "CPU s per 1,000"
@@ -46,12 +53,18 @@ def measured(sizes: Sizes) -> Iterator[Figure]:
         "receiver and database on cores of their own": int(pinned),
     }
     yield Figure("workers.two", "two workers on PostgreSQL", "/s", two["rate"], raw)
+    text = "two workers on PostgreSQL, receivers that take 50 ms"
+    compared = {"one worker/s": waiting[0], "faster": waiting[1] / waiting[0]}
+    yield Figure("workers.waiting", text, "/s", waiting[1], compared)
 
 
-def _sent(store: StoreChoice, sizes: Sizes, workers: int) -> Mapping[str, float]:
-    paths = [f"/ok/{number}" for number in range(ENDPOINTS)]
-    each = -(-sizes.deliveries // ENDPOINTS)
-    with product(store, paths=paths, halves=()) as it:
+def _sent(
+    store: StoreChoice, deliveries: int, workers: int, *, waiting: bool = False
+) -> Mapping[str, float]:
+    paths = [f"/ok{'-later' if waiting else ''}/{number}" for number in range(ENDPOINTS)]
+    settings = {"WORKER_CONCURRENCY": str(FEW_IN_FLIGHT)} if waiting else {}
+    each = -(-deliveries // ENDPOINTS)
+    with product(store, paths=paths, halves=(), settings=settings) as it:
         due_in = START_SECONDS + each * ENDPOINTS / WRITTEN_A_SECOND
         due = time.time() + due_in
         counts = dict.fromkeys(paths, each)

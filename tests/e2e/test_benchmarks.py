@@ -36,6 +36,7 @@ def others() -> list[Figure]:
     slow, quick = {"p50": 4.0, "p99": 9.0}, {"p50": 1.0, "p99": 2.0}
     found = [
         Figure("workers.two", "", "/s", 1_200, scaled),
+        Figure("workers.waiting", "", "/s", 1_200, scaled),
         Figure("peers.huey.deliveries", "", "/s", 476, peer),
         Figure("peers.huey.latency", "", "ms", 9, slow),
         *(Figure(f"bare.{kind}", "", "/s", 30_000) for kind in ("tls.keep-alive", "tls.new")),
@@ -57,6 +58,7 @@ def test_every_aim_is_judged_by_figures_that_the_scenarios_make() -> None:
         (2, "SQLite, a new TLS connection each"),
         (2, "PostgreSQL, a new TLS connection each"),
         (5, "two workers on PostgreSQL, as measured"),
+        (5, "two workers on PostgreSQL, receivers that take 50 ms"),
     ]
 
 
