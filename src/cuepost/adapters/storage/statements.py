@@ -121,7 +121,7 @@ class Ready:
         ]
 
 
-Statement = sa.Select[Any] | sa.CompoundSelect[Any] | sa.Update | sa.Delete | sa.TextClause
+Statement = sa.SelectBase | sa.Insert | sa.Update | sa.Delete | sa.TextClause
 
 
 class Prepared:
@@ -139,7 +139,7 @@ def _compiled(statement: Statement, dialect: sa.Dialect) -> Ready:
     compiled = statement.compile(dialect=dialect)
     assert isinstance(compiled, SQLCompiler)
     names: Sequence[str] = compiled.positiontup or ()
-    columns = statement.selected_columns if isinstance(statement, sa.SelectBase) else ()
+    columns = () if isinstance(statement, sa.TextClause) else statement.exported_columns
     return Ready(
         sql=compiled.string,
         parameters=tuple((name, _encode(compiled.binds[name].type, dialect)) for name in names),

@@ -4,6 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from cuepost.adapters.quick_ids import ID_BYTES
 from cuepost.adapters.storage.statements import Among, Pairs, Prepared
 from cuepost.adapters.storage.tables import WAITING, events, lanes, projects, queue
 from cuepost.adapters.storage.types import Id, Ids, Instant
@@ -78,6 +79,24 @@ def _due_in_one(state: DeliveryStatus) -> sa.Select[Any]:
 DUE_IN_ONE = Prepared(sa.union_all(*(_due_in_one(state) for state in STATES)))
 LET_GO = Prepared(
     sa.delete(lanes).where(lanes.c.worker_id == _WORKER, Among(lanes.c.webhook_id, "idle"))
+)
+# On SQLite alone: lanes that nobody else holds.
+HOLD = Prepared(
+    sa.text(
+        f"""
+        WITH RECURSIVE place(n) AS (
+            VALUES (0) UNION ALL
+            SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length(:lanes)
+        )
+        INSERT INTO lanes (webhook_id, worker_id)
+        SELECT substr(:lanes, n + 1, {ID_BYTES}), :worker FROM place WHERE true
+        ON CONFLICT (webhook_id) DO UPDATE SET worker_id = excluded.worker_id
+        WHERE lanes.worker_id = excluded.worker_id
+        RETURNING webhook_id
+        """
+    )
+    .bindparams(_WORKER, sa.bindparam("lanes", type_=Ids()))
+    .columns(webhook_id=Id())
 )
 
 # On PostgreSQL in one trip: hold lanes that nobody else holds, find what is due in them, and give

@@ -9,12 +9,10 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy.dialects import sqlite
-
 from cuepost.adapters.storage.records import claim_statements as sql
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.tables import deliveries, lanes, queue
+from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Target
 
@@ -146,17 +144,8 @@ class Claims:
         """Lanes that nobody else holds."""
         if not chosen:
             return []
-        statement = sqlite.insert(lanes).values(
-            [{"webhook_id": webhook_id, "worker_id": worker} for webhook_id in chosen]
-        )
-        rows = await self._session.all(
-            statement.on_conflict_do_update(
-                index_elements=["webhook_id"],
-                set_={"worker_id": worker},
-                where=lanes.c.worker_id == worker,
-            ).returning(lanes.c.webhook_id)
-        )
-        return [row.webhook_id for row in rows]
+        rows = await self._session.fetch(sql.HOLD, worker=worker, lanes=chosen)
+        return [webhook_id for (webhook_id,) in rows]
 
     async def _let_go(self, worker: UUID, idle: Collection[UUID]) -> None:
         if idle:

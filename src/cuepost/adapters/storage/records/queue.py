@@ -1,7 +1,7 @@
 """The queue: workers, the lanes they hold, and what they give back."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,11 +11,54 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session, upsert
+from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import IN_FLIGHT, deliveries, lanes, queue, workers
+from cuepost.adapters.storage.types import Instant
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.ports.dispatch import Claim, Claimed
 
 __all__ = ["QueueRecords", "load_targets"]
+
+_QUEUE_KEY = ("account_id", "delivery_id")
+_NOW = sa.bindparam("now", type_=Instant)
+_STAY = Prepared(
+    sa.update(workers)
+    .where(workers.c.id == sa.bindparam("worker"))
+    .values(alive_until=sa.bindparam("until", type_=Instant))
+    .returning(workers.c.id)
+)
+_DEAD = Prepared(
+    sa.select(workers.c.id).where(workers.c.alive_until <= _NOW).with_for_update(skip_locked=True)
+)
+# A lease can outlive its worker's row: committed in the moment in which it was dismissed.
+_UNKNOWN = Prepared(
+    sa.select(queue.c.lease_token)
+    .where(IN_FLIGHT, queue.c.lease_token.not_in(sa.select(workers.c.id)))
+    .distinct()
+)
+_LEASED = Prepared(
+    sa.select(queue.c.delivery_id).where(queue.c.lease_token == sa.bindparam("worker"))
+)
+_SHARES = Prepared(
+    sa.select(
+        sa.select(sa.func.count()).select_from(lanes).scalar_subquery(),
+        sa.select(sa.func.count()).where(workers.c.alive_until > _NOW).scalar_subquery(),
+    )
+)
+_LOCKED = (
+    sa.select(queue.c.account_id, queue.c.delivery_id, queue.c.stop_reason, queue.c.attempts_made)
+    .where(IN_FLIGHT)
+    .order_by(queue.c.delivery_id)
+    .with_for_update()
+)
+_OF_GONE = Prepared(_LOCKED.where(Among(queue.c.lease_token, "gone")))
+_OF_WORKER = Prepared(
+    _LOCKED.where(
+        queue.c.lease_token == sa.bindparam("worker"), Among(queue.c.delivery_id, "deliveries")
+    )
+)
+_CLEAR_LANES = Prepared(sa.delete(lanes).where(Among(lanes.c.worker_id, "gone")))
+_CLEAR_WORKERS = Prepared(sa.delete(workers).where(Among(workers.c.id, "gone")))
 
 
 class QueueRecords:
@@ -30,10 +73,7 @@ class QueueRecords:
         )
 
     async def stay(self, worker: UUID, until: datetime) -> bool:
-        touched = await self._session.run(
-            sa.update(workers).where(workers.c.id == worker).values(alive_until=until)
-        )
-        return touched > 0
+        return bool(await self._session.fetch(_STAY, worker=worker, until=until))
 
     async def dismiss(self, worker: UUID, now: datetime) -> None:
         await self._dismiss([worker], now)
@@ -44,95 +84,78 @@ class QueueRecords:
         await self._session.run(sa.delete(workers))
 
     async def dismiss_dead(self, now: datetime) -> int:
-        dead = await self._session.all(
-            sa.select(workers.c.id)
-            .where(workers.c.alive_until <= now)
-            .with_for_update(skip_locked=True)
-        )
-        # A lease can outlive its worker's row: committed in the moment in which it was dismissed.
-        unknown = await self._session.all(
-            sa.select(queue.c.lease_token)
-            .where(
-                IN_FLIGHT,
-                queue.c.lease_token.not_in(sa.select(workers.c.id)),
-            )
-            .distinct()
-        )
-        await self._dismiss([row.id for row in dead] + [row.lease_token for row in unknown], now)
+        dead = await self._session.fetch(_DEAD, now=now)
+        unknown = await self._session.fetch(_UNKNOWN)
+        await self._dismiss([worker for (worker,) in (*dead, *unknown)], now)
         return len(dead) + len(unknown)
 
     async def leased(self, worker: UUID) -> Collection[UUID]:
-        rows = await self._session.all(
-            sa.select(queue.c.delivery_id).where(queue.c.lease_token == worker)
-        )
-        return [row.delivery_id for row in rows]
+        rows = await self._session.fetch(_LEASED, worker=worker)
+        return [delivery_id for (delivery_id,) in rows]
 
     async def put_back(
         self, worker: UUID, delivery_ids: Collection[UUID], now: datetime, due_at: datetime | None
     ) -> None:
         if delivery_ids:
-            theirs = sa.and_(
-                queue.c.lease_token == worker, queue.c.delivery_id.in_(list(delivery_ids))
+            held = await self._session.fetch(
+                _OF_WORKER, worker=worker, deliveries=list(delivery_ids)
             )
-            await self._release(theirs, now, {} if due_at is None else {"due_at": due_at})
+            await self._release(held, now, {} if due_at is None else {"due_at": due_at})
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         return await Claims(self._session).claim(wanted, now)
 
     async def fair_share(self, now: datetime) -> int:
-        held = sa.select(sa.func.count()).select_from(lanes).scalar_subquery()
-        alive = sa.select(sa.func.count()).where(workers.c.alive_until > now).scalar_subquery()
-        [row] = await self._session.all(sa.select(held.label("held"), alive.label("alive")))
-        share: int = math.ceil(row.held / max(1, row.alive))
-        return share
+        [(held, alive)] = await self._session.fetch(_SHARES, now=now)
+        return math.ceil(held / max(1, alive))
 
     async def _dismiss(self, gone: Sequence[UUID], now: datetime) -> None:
         if not gone:
             return
-        await self._release(queue.c.lease_token.in_(gone), now, {})
-        await self._session.run(sa.delete(lanes).where(lanes.c.worker_id.in_(gone)))
-        await self._session.run(sa.delete(workers).where(workers.c.id.in_(gone)))
+        await self._release(await self._session.fetch(_OF_GONE, gone=gone), now, {})
+        await self._session.fetch(_CLEAR_LANES, gone=gone)
+        await self._session.fetch(_CLEAR_WORKERS, gone=gone)
 
     async def _release(
-        self, held: sa.ColumnElement[bool], now: datetime, changed: Mapping[str, Any]
+        self, held: Sequence[Sequence[Any]], now: datetime, changed: dict[str, Any]
     ) -> None:
         """Back into the queue; what was stopped while a worker had it ends instead."""
-        rows = await self._session.all(
-            sa.select(queue.c.account_id, queue.c.delivery_id, queue.c.stop_reason)
-            .where(held)
-            .order_by(queue.c.delivery_id)
-            .with_for_update()
+        await _end(self._session, [row for row in held if row[2] is not None], now)
+        await self._session.update(
+            queue,
+            _QUEUE_KEY,
+            [
+                {
+                    "account_id": account_id,
+                    "delivery_id": delivery_id,
+                    "state": DeliveryStatus.RETRYING if attempts else DeliveryStatus.PENDING,
+                    "lease_token": None,
+                }
+                | changed
+                for account_id, delivery_id, stop_reason, attempts in held
+                if stop_reason is None
+            ],
         )
-        await _end(self._session, [row for row in rows if row.stop_reason is not None], now)
-        for state, which in (
-            (DeliveryStatus.PENDING, queue.c.attempts_made == 0),
-            (DeliveryStatus.RETRYING, queue.c.attempts_made > 0),
-        ):
-            await self._session.run(
-                sa.update(queue)
-                .where(held, which, queue.c.stop_reason.is_(None))
-                .values({"state": state, "lease_token": None} | dict(changed))
-            )
 
 
-async def _end(session: Session, stopped: Sequence[sa.Row[Any]], now: datetime) -> None:
+async def _end(session: Session, stopped: Sequence[Sequence[Any]], now: datetime) -> None:
     """These were told to stop, and nobody is sending them."""
     await session.update(
         deliveries,
         ("account_id", "id"),
         [
             {
-                "account_id": row.account_id,
-                "id": row.delivery_id,
+                "account_id": account_id,
+                "id": delivery_id,
                 "final_status": DeliveryStatus.CANCELLED,
-                "reason": row.stop_reason,
+                "reason": stop_reason,
                 "finished_at": now,
             }
-            for row in stopped
+            for account_id, delivery_id, stop_reason, _ in stopped
         ],
     )
     await session.delete(
         queue,
-        ("account_id", "delivery_id"),
-        [{"account_id": row.account_id, "delivery_id": row.delivery_id} for row in stopped],
+        _QUEUE_KEY,
+        [dict(zip(_QUEUE_KEY, row, strict=False)) for row in stopped],
     )
