@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.records.deliveries import STOPPED_AT_ONCE
+from cuepost.adapters.storage.records.stops import STOPPED_AT_ONCE
 from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.ports.history import DeliveryFilter

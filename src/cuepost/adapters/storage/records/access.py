@@ -14,6 +14,7 @@ from cuepost.domain.access import Account, ApiKey, Scope
 _ONE = sa.select(accounts).where(accounts.c.id == sa.bindparam("account_id"))
 _ACCOUNT = Prepared(_ONE)
 _HELD_ACCOUNT = Prepared(_ONE.with_for_update(read=True))
+_LOCKED_ACCOUNT = Prepared(_ONE.with_for_update())
 
 
 class AccountRecords:
@@ -40,9 +41,7 @@ class AccountRecords:
         return await self._fetched(_HELD_ACCOUNT, account_id)
 
     async def lock(self, account_id: UUID) -> Account | None:
-        statement = sa.select(accounts).where(accounts.c.id == account_id)
-        row = await first(self._session, statement.with_for_update())
-        return _account(row) if row else None
+        return await self._fetched(_LOCKED_ACCOUNT, account_id)
 
     async def _fetched(self, statement: Prepared, account_id: UUID) -> Account | None:
         rows = await self._session.fetch(statement, account_id=account_id)

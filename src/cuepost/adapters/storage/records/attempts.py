@@ -14,6 +14,7 @@ from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault
 from cuepost.domain.delivery import Trigger
 from cuepost.ports.history import AttemptFigures
 
+_OF_ACCOUNT = attempts.c.account_id == sa.bindparam("account_id")
 _FIGURES = Prepared(
     sa.select(
         attempts.c.delivery_id,
@@ -23,10 +24,24 @@ _FIGURES = Prepared(
         attempts.c.response_status,
         attempts.c.duration_ms,
     )
-    .where(
-        attempts.c.account_id == sa.bindparam("account_id"), Among(attempts.c.delivery_id, "ids")
-    )
+    .where(_OF_ACCOUNT, Among(attempts.c.delivery_id, "ids"))
     .order_by(attempts.c.delivery_id, attempts.c.budget, attempts.c.number)
+)
+_LATER = attempts.alias("later")
+# Found by keys alone, because what receivers answered can be large. The list is named twice, so
+# that PostgreSQL looks for later ones in the same few partitions.
+_LAST = Prepared(
+    sa.select(attempts).where(
+        _OF_ACCOUNT,
+        Among(attempts.c.delivery_id, "ids"),
+        ~sa.exists().where(
+            Among(_LATER.c.delivery_id, "ids"),
+            _LATER.c.account_id == attempts.c.account_id,
+            _LATER.c.delivery_id == attempts.c.delivery_id,
+            sa.tuple_(_LATER.c.budget, _LATER.c.number)
+            > sa.tuple_(attempts.c.budget, attempts.c.number),
+        ),
+    )
 )
 
 
@@ -46,21 +61,9 @@ class AttemptRecords:
         return [_attempt(row) for row in rows]
 
     async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
-        # Found by their keys alone, because what receivers answered can be large.
-        place = sa.func.row_number().over(
-            partition_by=attempts.c.delivery_id,
-            order_by=(attempts.c.budget.desc(), attempts.c.number.desc()),
-        )
-        ranked = (
-            sa.select(*attempts.primary_key.columns, place.label("place"))
-            .where(attempts.c.account_id == account_id, attempts.c.delivery_id.in_(delivery_ids))
-            .subquery()
-        )
-        same = (column == ranked.c[column.name] for column in attempts.primary_key.columns)
-        rows = await self._session.all(
-            sa.select(attempts).join(ranked, sa.and_(*same)).where(ranked.c.place == 1)
-        )
-        return {row.delivery_id: _attempt(row) for row in rows}
+        rows = await self._session.unhurried.fetch(_LAST, account_id=account_id, ids=delivery_ids)
+        last = [_attempt(row) for row in rows]
+        return {attempt.delivery_id: attempt for attempt in last}
 
     async def figures_of(
         self, account_id: UUID, delivery_ids: Sequence[UUID]
@@ -98,24 +101,26 @@ def _row_of(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _attempt(row: sa.Row[Any]) -> Attempt:
+def _attempt(row: Sequence[Any]) -> Attempt:
+    (account_id, delivery_id, budget, number, trigger, started_at, duration_ms, *others) = row
+    (*timings, signed_with, sent, status, answered, body, truncated, outcome, tls_fault) = others
     return Attempt(
-        account_id=row.account_id,
-        delivery_id=row.delivery_id,
-        budget=row.budget,
-        number=row.number,
-        trigger=Trigger(row.trigger),
-        started_at=row.started_at,
-        duration_ms=row.duration_ms,
-        timings=Timings(row.dns_ms, row.connect_ms, row.tls_ms, row.first_byte_ms),
-        signed_with=tuple(row.signed_with.split()),
-        request_headers=_headers(row.request_headers),
-        response_status=row.response_status,
-        response_headers=_headers(row.response_headers),
-        response_body=row.response_body,
-        response_truncated=row.response_truncated,
-        outcome=Outcome(row.outcome),
-        tls_fault=None if row.tls_fault is None else TlsFault(row.tls_fault),
+        account_id=account_id,
+        delivery_id=delivery_id,
+        budget=budget,
+        number=number,
+        trigger=Trigger(trigger),
+        started_at=started_at,
+        duration_ms=duration_ms,
+        timings=Timings(*timings),
+        signed_with=tuple(signed_with.split()),
+        request_headers=_headers(sent),
+        response_status=status,
+        response_headers=_headers(answered),
+        response_body=body,
+        response_truncated=truncated,
+        outcome=Outcome(outcome),
+        tls_fault=None if tls_fault is None else TlsFault(tls_fault),
     )
 
 

@@ -6,12 +6,15 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.deliveries import delivery_from
+from cuepost.adapters.storage.records.delivery_pages import Row
 from cuepost.adapters.storage.records.paging import between
 from cuepost.adapters.storage.session import Session, first
 from cuepost.adapters.storage.tables import bulk_retries, deliveries
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.ids import lowest_at
+
+_RUNNING = sa.select(bulk_retries).where(bulk_retries.c.state == sa.literal_column("'running'"))
 
 
 class BulkRetryRecords:
@@ -38,11 +41,7 @@ class BulkRetryRecords:
         )
 
     async def running(self, limit: int) -> list[BulkRetry]:
-        rows = await self._session.all(
-            sa.select(bulk_retries)
-            .where(bulk_retries.c.state == sa.literal_column("'running'"))
-            .limit(limit)
-        )
+        rows = await self._session.all(_RUNNING.limit(limit))
         return [_job(row) for row in rows]
 
     async def save(self, job: BulkRetry) -> None:
@@ -56,7 +55,7 @@ class BulkRetryRecords:
     async def next_candidates(self, job: BulkRetry, limit: int) -> list[Delivery]:
         # Each status has its rows in the right order already, so only the first ones are read.
         rows = [
-            row
+            Row._make(row)
             for status in job.statuses
             for row in await self._session.all(
                 _candidates(job, status, *deliveries.c).order_by(deliveries.c.id).limit(limit)

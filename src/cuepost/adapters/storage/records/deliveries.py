@@ -10,19 +10,12 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.outbox import Outbox
-from cuepost.adapters.storage.records.delivery_pages import (
-    OUTLINES,
-    in_state,
-    not_before,
-    page_of,
-    queued_page,
-    visible,
-)
+from cuepost.adapters.storage.records import delivery_pages as sql
+from cuepost.adapters.storage.records import stops
 from cuepost.adapters.storage.records.queue import load_targets
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import IN_FLIGHT, WAITING, deliveries, projects, queue
-from cuepost.adapters.storage.types import Instant
+from cuepost.adapters.storage.statements import Prepared
+from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import (
     LIVE,
     CancelReason,
@@ -33,22 +26,6 @@ from cuepost.domain.delivery import (
 from cuepost.domain.ids import instant_of, lowest_at
 from cuepost.ports.history import DeliveryFilter, Outline
 from cuepost.ports.records import Page
-
-STOPPED_AT_ONCE = 1_000
-_CANCEL = Prepared(
-    sa.update(deliveries)
-    .where(deliveries.c.account_id == sa.bindparam("account"), Among(deliveries.c.id, "ids"))
-    .values(
-        final_status=sa.literal_column(f"'{DeliveryStatus.CANCELLED}'"),
-        reason=sa.bindparam("why", type_=sa.Text),
-        finished_at=sa.bindparam("at", type_=Instant),
-    )
-)
-_UNQUEUE = Prepared(
-    sa.delete(queue).where(
-        queue.c.account_id == sa.bindparam("account"), Among(queue.c.delivery_id, "ids")
-    )
-)
 
 
 class DeliveryRecords:
@@ -68,29 +45,26 @@ class DeliveryRecords:
             self._outbox.assign(await load_targets(self._session, reserved, now))
 
     async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
-        found = await self._complete(
-            await self._session.all(visible(account_id).where(deliveries.c.id == delivery_id))
-        )
-        return found[0] if found else None
+        return await self._one(sql.ONE, account_id, delivery_id)
 
     async def lock(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
-        statement = visible(account_id).where(deliveries.c.id == delivery_id)
-        found = await self._complete(
-            await self._session.all(statement.with_for_update(of=deliveries))
-        )
-        return found[0] if found else None
+        return await self._one(sql.LOCKED, account_id, delivery_id)
 
     async def page(self, account_id: UUID, chosen: DeliveryFilter, page: Page) -> list[Delivery]:
         if chosen.status in LIVE and chosen.project_id is None and chosen.event_type is None:
             return await self._live_page(account_id, chosen, page)
-        statement = page_of(account_id, chosen, page)
-        return await self._complete(await self._session.all(statement))
+        rows = await self._session.all(sql.page_of(account_id, chosen, page))
+        return await self._complete(account_id, rows)
 
     async def outlines(
         self, account_id: UUID, webhook_id: UUID, since: datetime, limit: int
     ) -> list[Outline]:
         rows = await self._session.fetch(
-            OUTLINES, account=account_id, webhook=webhook_id, lowest=lowest_at(since), most=limit
+            sql.OUTLINES,
+            account=account_id,
+            webhook=webhook_id,
+            lowest=lowest_at(since),
+            most=limit,
         )
         return [Outline(key, DeliveryStatus(status) if status else None) for key, status in rows]
 
@@ -99,44 +73,42 @@ class DeliveryRecords:
     ) -> dict[UUID, list[Delivery]]:
         found: dict[UUID, list[Delivery]] = defaultdict(list)
         if event_ids:
-            rows = await self._session.all(
-                visible(account_id)
-                .where(deliveries.c.event_id.in_(event_ids), not_before(min(event_ids)))
-                .order_by(deliveries.c.id)
+            rows = await self._session.unhurried.fetch(
+                sql.OF_EVENTS,
+                account=account_id,
+                events=event_ids,
+                lowest=sql.lowest_of(min(event_ids)),
             )
-            for delivery in await self._complete(rows):
+            for delivery in await self._complete(account_id, rows):
                 found[delivery.event_id].append(delivery)
         return found
 
     async def retrying(self, account_id: UUID, webhook_ids: Sequence[UUID]) -> dict[UUID, int]:
-        rows = await self._session.all(
-            sa.select(queue.c.webhook_id, sa.func.count().label("total"))
-            .where(
-                queue.c.account_id == account_id,
-                queue.c.webhook_id.in_(webhook_ids),
-                in_state(DeliveryStatus.RETRYING),
-            )
-            .group_by(queue.c.webhook_id)
+        if not webhook_ids:
+            return {}
+        rows = await self._session.unhurried.fetch(
+            sql.RETRYING, account=account_id, webhooks=webhook_ids
         )
-        return {row.webhook_id: row.total for row in rows}
+        return dict(rows)
 
     async def stop_endpoint(
         self, account_id: UUID, webhook_id: UUID | None, reason: CancelReason, now: datetime
     ) -> None:
-        chosen = sa.true() if webhook_id is None else queue.c.webhook_id == webhook_id
-        await self._stop(account_id, chosen, reason, now)
+        if webhook_id is None:
+            await stops.stop(self._session, stops.OF_ACCOUNT, reason, now, account=account_id)
+            return
+        chosen = {"account": account_id, "webhook": webhook_id}
+        await stops.stop(self._session, stops.OF_ENDPOINT, reason, now, **chosen)
 
     async def stop_project(
         self, account_id: UUID, project_id: UUID, reason: CancelReason, now: datetime
     ) -> None:
-        if reason is CancelReason.PROJECT_ACCESS_EXPIRED and not await self._access_ended(
-            account_id, project_id, now
+        if reason is CancelReason.PROJECT_ACCESS_EXPIRED and not await stops.access_ended(
+            self._session, account_id, project_id, now
         ):
             return
-        its_own = sa.select(deliveries.c.id).where(
-            deliveries.c.account_id == account_id, deliveries.c.project_id == project_id
-        )
-        await self._stop(account_id, queue.c.delivery_id.in_(its_own), reason, now)
+        chosen = {"account": account_id, "project": project_id}
+        await stops.stop(self._session, stops.OF_PROJECT, reason, now, **chosen)
 
     async def send_again(
         self, account_id: UUID, delivery_ids: Sequence[UUID], now: datetime
@@ -157,72 +129,38 @@ class DeliveryRecords:
             )
             .returning(*deliveries.c)
         )
-        await self._session.insert(queue, [_queue_row(_reopened(row, now)) for row in rows])
+        again = [_reopened(sql.Row._make(row), now) for row in rows]
+        await self._session.insert(queue, [_queue_row(each) for each in again])
         for row in rows:
             self._outbox.wait(row.webhook_id)
         return len(rows)
 
-    async def _access_ended(self, account_id: UUID, project_id: UUID, now: datetime) -> bool:
-        """Note it down; False when the access window was extended meanwhile.
-
-        It comes first, because it waits for whoever is reporting of the project right now.
-        """
-        noted = await self._session.run(
-            sa.update(projects)
-            .where(
-                projects.c.account_id == account_id,
-                projects.c.id == project_id,
-                projects.c.access_expires_at <= now,
-            )
-            .values(access_ended_at=now)
-        )
-        return noted > 0
-
-    async def _stop(
-        self,
-        account_id: UUID,
-        chosen: sa.ColumnElement[bool],
-        reason: CancelReason,
-        now: datetime,
-    ) -> None:
-        session = self._session.unhurried
-        waiting = sa.and_(WAITING, queue.c.account_id == account_id, chosen)
-        in_flight = sa.and_(IN_FLIGHT, queue.c.account_id == account_id, chosen)
-        if session.dialect == "postgresql":
-            # All are locked first, in the order of ids: no worker may claim one of them meanwhile.
-            both = sa.select(queue.c.delivery_id).where(sa.or_(waiting, in_flight))
-            locked = both.order_by(queue.c.delivery_id).with_for_update().subquery()
-            await session.all(sa.select(sa.func.count()).select_from(locked))
-        await session.run(sa.update(queue).where(in_flight).values(stop_reason=reason))
-        some = sa.select(queue.c.delivery_id).where(waiting).limit(STOPPED_AT_ONCE)
-        while ids := [row.delivery_id for row in await session.all(some)]:
-            await session.fetch(_CANCEL, account=account_id, ids=ids, why=reason, at=now)
-            await session.fetch(_UNQUEUE, account=account_id, ids=ids)
+    async def _one(
+        self, statement: Prepared, account_id: UUID, delivery_id: UUID
+    ) -> Delivery | None:
+        rows = await self._session.fetch(statement, account=account_id, delivery=delivery_id)
+        found = await self._complete(account_id, rows)
+        return found[0] if found else None
 
     async def _live_page(
         self, account_id: UUID, chosen: DeliveryFilter, page: Page
     ) -> list[Delivery]:
         """In two steps: a join leaves the engine a choice, and it would read the whole history."""
-        queued = {
-            row.delivery_id: row
-            for row in await self._session.all(queued_page(account_id, chosen, page))
-        }
+        listed = await self._session.all(sql.queued_page(account_id, chosen, page))
+        queued = {row.delivery_id: sql.Queued._make(row) for row in listed}
         if not queued:
             return []
-        rows = await self._session.all(
-            visible(account_id).where(deliveries.c.id.in_(queued)).order_by(deliveries.c.id.desc())
-        )
-        return [delivery_from(row, queued[row.id]) for row in rows]
+        rows = await self._session.unhurried.fetch(sql.LISTED, account=account_id, ids=list(queued))
+        return [delivery_from(row, queued[row.id]) for row in map(sql.Row._make, rows)]
 
-    async def _complete(self, rows: Sequence[sa.Row[Any]]) -> list[Delivery]:
+    async def _complete(self, account_id: UUID, found: Sequence[Any]) -> list[Delivery]:
         """With what the queue knows of those that are not ended."""
+        rows = [sql.Row._make(row) for row in found]
         live = [row.id for row in rows if row.final_status is None]
-        queued: dict[UUID, sa.Row[Any]] = {}
+        queued: dict[UUID, sql.Queued] = {}
         if live:
-            statement = sa.select(queue).where(
-                queue.c.account_id == rows[0].account_id, queue.c.delivery_id.in_(live)
-            )
-            queued = {row.delivery_id: row for row in await self._session.all(statement)}
+            waiting = await self._session.fetch(sql.QUEUED, account=account_id, ids=live)
+            queued = {row[0]: sql.Queued._make(row) for row in waiting}
         return [delivery_from(row, queued.get(row.id)) for row in rows]
 
 
@@ -260,15 +198,14 @@ def _queue_row(delivery: Delivery, lease: UUID | None = None) -> dict[str, Any]:
     }
 
 
-def _reopened(row: sa.Row[Any], now: datetime) -> Delivery:
+def _reopened(row: sql.Row, now: datetime) -> Delivery:
     return replace(delivery_from(row, None, DeliveryStatus.PENDING), next_attempt_at=now)
 
 
-def delivery_from(
-    row: sa.Row[Any], queued: sa.Row[Any] | None, status: str | None = None
-) -> Delivery:
+def delivery_from(row: sql.Row, queued: sql.Queued | None, status: str | None = None) -> Delivery:
     if status is None:
         status = row.final_status if queued is None else queued.state
+    assert status is not None
     waits = queued is not None and queued.state != DeliveryStatus.DELIVERING
     return Delivery(
         account_id=row.account_id,

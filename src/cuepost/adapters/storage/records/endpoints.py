@@ -8,7 +8,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.records.paging import newest_first
+from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.session import Session, first, upsert
 from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import (
@@ -26,6 +26,28 @@ from cuepost.domain.fanout import Subscriber
 from cuepost.ports.records import Page
 
 HISTORY_CLEARED_AT_ONCE = 1_000
+_COLUMNS = tuple(column for column in endpoints.c if column is not endpoints.c.deleted_at)
+_PRESENT = sa.select(*_COLUMNS).where(
+    endpoints.c.account_id == sa.bindparam("account"), endpoints.c.deleted_at.is_(None)
+)
+_ONE = _PRESENT.where(endpoints.c.id == sa.bindparam("webhook"))
+_FOUND = Prepared(_ONE)
+_LOCKED = Prepared(_ONE.with_for_update())
+_PAGE = paging.prepared(_PRESENT, endpoints.c.id)
+_COUNT = Prepared(_PRESENT.with_only_columns(sa.func.count(), maintain_column_froms=True))
+_SECRETS = Prepared(
+    sa.select(
+        signing_secrets.c.webhook_id,
+        signing_secrets.c.version,
+        signing_secrets.c.sealed,
+        signing_secrets.c.hint,
+        signing_secrets.c.created_at,
+        signing_secrets.c.expires_at,
+    ).where(
+        signing_secrets.c.account_id == sa.bindparam("account"),
+        Among(signing_secrets.c.webhook_id, "webhooks"),
+    )
+)
 # The account is part of it, so that access cannot be closed in between either.
 _SUBSCRIBERS = Prepared(
     sa.select(endpoints.c.account_id, endpoints.c.id, endpoints.c.events, endpoints.c.enabled)
@@ -59,21 +81,18 @@ class EndpointRecords:
         await self.put_secret(endpoint.account_id, endpoint.id, secret)
 
     async def get(self, account_id: UUID, webhook_id: UUID) -> Endpoint | None:
-        return await self._one(_present(account_id).where(endpoints.c.id == webhook_id))
+        return await self._one(_FOUND, account_id, webhook_id)
 
     async def lock(self, account_id: UUID, webhook_id: UUID) -> Endpoint | None:
-        statement = _present(account_id).where(endpoints.c.id == webhook_id)
-        return await self._one(statement.with_for_update())
+        return await self._one(_LOCKED, account_id, webhook_id)
 
     async def count(self, account_id: UUID) -> int:
-        rows = await self._session.all(
-            _present(account_id).with_only_columns(sa.func.count(), maintain_column_froms=True)
-        )
-        return int(rows[0][0])
+        [(count,)] = await self._session.fetch(_COUNT, account=account_id)
+        return int(count)
 
     async def page(self, account_id: UUID, page: Page) -> list[Endpoint]:
-        statement = newest_first(_present(account_id), endpoints.c.id, page)
-        return [_endpoint(row) for row in await self._session.all(statement)]
+        rows = await self._session.unhurried.fetch(_PAGE, account=account_id, **paging.bounds(page))
+        return [_endpoint(row) for row in rows]
 
     async def save(self, endpoint: Endpoint) -> None:
         key = {"account_id": endpoint.account_id, "id": endpoint.id}
@@ -116,17 +135,11 @@ class EndpointRecords:
     async def secrets(
         self, account_id: UUID, webhook_ids: Sequence[UUID]
     ) -> dict[UUID, list[StoredSecret]]:
-        rows = await self._session.all(
-            sa.select(signing_secrets).where(
-                signing_secrets.c.account_id == account_id,
-                signing_secrets.c.webhook_id.in_(webhook_ids),
-            )
-        )
         found: dict[UUID, list[StoredSecret]] = defaultdict(list)
-        for row in rows:
-            found[row.webhook_id].append(
-                StoredSecret(row.version, row.sealed, row.hint, row.created_at, row.expires_at)
-            )
+        if webhook_ids:
+            rows = await self._session.fetch(_SECRETS, account=account_id, webhooks=webhook_ids)
+            for webhook_id, *facts in rows:
+                found[webhook_id].append(StoredSecret(*facts))
         return found
 
     async def put_secret(self, account_id: UUID, webhook_id: UUID, secret: StoredSecret) -> None:
@@ -156,9 +169,11 @@ class EndpointRecords:
             )
         )
 
-    async def _one(self, statement: sa.Select[Any]) -> Endpoint | None:
-        row = await first(self._session, statement)
-        return _endpoint(row) if row else None
+    async def _one(
+        self, statement: Prepared, account_id: UUID, webhook_id: UUID
+    ) -> Endpoint | None:
+        rows = await self._session.fetch(statement, account=account_id, webhook=webhook_id)
+        return _endpoint(rows[0]) if rows else None
 
     async def _purge(self, account_id: UUID, webhook_id: UUID, rows: int) -> None:
         """Some of its history, and once that is gone the endpoint's own row."""
@@ -183,12 +198,6 @@ class EndpointRecords:
             )
 
 
-def _present(account_id: UUID) -> sa.Select[Any]:
-    return sa.select(endpoints).where(
-        endpoints.c.account_id == account_id, endpoints.c.deleted_at.is_(None)
-    )
-
-
 def _of(table: sa.Table, account_id: UUID, webhook_id: UUID) -> sa.ColumnElement[bool]:
     return sa.and_(table.c.account_id == account_id, table.c.webhook_id == webhook_id)
 
@@ -205,16 +214,6 @@ def _mutable(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def _endpoint(row: sa.Row[Any]) -> Endpoint:
-    return Endpoint(
-        account_id=row.account_id,
-        id=row.id,
-        url=row.url,
-        events=tuple(row.events.split()),
-        description=row.description,
-        enabled=row.enabled,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        last_delivered_at=row.last_delivered_at,
-        failing_since=row.failing_since,
-    )
+def _endpoint(row: Sequence[Any]) -> Endpoint:
+    account_id, webhook_id, url, events, *others = row
+    return Endpoint(account_id, webhook_id, url, tuple(events.split()), *others)

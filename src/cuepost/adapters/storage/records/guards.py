@@ -25,6 +25,7 @@ _FOUND = Prepared(
         reports.c.reason,
     ).where(Pairs((reports.c.account_id, reports.c.report_id), "accounts", "report_ids"))
 )
+_NOTE_DOWN = Prepared(sa.insert(audit_entries))
 
 
 class ReportRecords:
@@ -96,17 +97,16 @@ class AuditRecords:
         self._session = session
 
     async def add(self, entry: AuditEntry) -> None:
-        await self._session.run(
-            sa.insert(audit_entries).values(
-                account_id=entry.account_id,
-                id=entry.id,
-                action=entry.action,
-                actor=entry.actor,
-                door=entry.door,
-                address=entry.address,
-                subject=entry.subject,
-                details=dict(entry.details),
-            )
+        await self._session.fetch(
+            _NOTE_DOWN,
+            account_id=entry.account_id,
+            id=entry.id,
+            action=entry.action,
+            actor=entry.actor,
+            door=entry.door,
+            address=entry.address,
+            subject=entry.subject,
+            details=dict(entry.details),
         )
 
     async def page(self, account_id: UUID, page: Page) -> list[AuditEntry]:

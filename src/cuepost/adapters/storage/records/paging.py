@@ -6,8 +6,27 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.statements import Prepared
+from cuepost.adapters.storage.types import Id
 from cuepost.domain.ids import lowest_at
 from cuepost.ports.records import Page
+
+_HIGHEST = UUID(int=(1 << 128) - 1)
+
+
+def prepared(statement: sa.Select[Any], identifier: sa.ColumnElement[Any]) -> Prepared:
+    """Pages of all that the statement finds; `bounds` has the parameters that tell which one."""
+    before = statement.where(identifier < sa.bindparam("before", type_=Id))
+    return Prepared(
+        before.order_by(identifier.desc())
+        .limit(sa.bindparam("most", type_=sa.Integer))
+        # Spelled out, because for SQLite it would become one more parameter.
+        .offset(sa.literal_column("0"))
+    )
+
+
+def bounds(page: Page) -> dict[str, Any]:
+    return {"before": page.before or _HIGHEST, "most": page.limit}
 
 
 def newest_first(

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.records.paging import newest_first
+from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Pairs, Prepared
 from cuepost.adapters.storage.tables import artifacts, projects
@@ -34,6 +34,9 @@ _OF_ACCOUNT = projects.c.account_id == sa.bindparam("account_id")
 _ONE = Prepared(
     sa.select(*_COLUMNS).where(_OF_ACCOUNT, projects.c.id == sa.bindparam("project_id"))
 )
+_PAGE = paging.prepared(
+    sa.select(*_COLUMNS).where(_OF_ACCOUNT, projects.c.deleted_at.is_(None)), projects.c.id
+)
 _OWNERS = Prepared(
     sa.select(projects.c.id, projects.c.account_id).where(Among(projects.c.id, "project_ids"))
 )
@@ -58,10 +61,9 @@ class ProjectRecords:
         return _project(rows[0]) if rows else None
 
     async def page(self, account_id: UUID, page: Page) -> list[Project]:
-        statement = sa.select(*_COLUMNS).where(
-            projects.c.account_id == account_id, projects.c.deleted_at.is_(None)
+        rows = await self._session.unhurried.fetch(
+            _PAGE, account_id=account_id, **paging.bounds(page)
         )
-        rows = await self._session.all(newest_first(statement, projects.c.id, page))
         return [_project(row) for row in rows]
 
     async def owners(self, project_ids: Sequence[UUID]) -> Mapping[UUID, UUID]:

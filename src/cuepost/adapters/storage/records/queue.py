@@ -107,7 +107,8 @@ class QueueRecords:
 
     async def fair_share(self, now: datetime) -> int:
         [(held, alive)] = await self._session.fetch(_SHARES, now=now)
-        return math.ceil(held / max(1, alive))
+        share: int = math.ceil(held / max(1, alive))
+        return share
 
     async def _dismiss(self, gone: Sequence[UUID], now: datetime) -> None:
         if not gone:
