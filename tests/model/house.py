@@ -16,7 +16,7 @@ from cuepost.ports.transport import Request
 from cuepost.testing import Answer, ScriptedTransport
 from tests.application.world import OPERATOR, opened_world
 from tests.doors.rest.client import Api, opened
-from tests.support.jumping_loop import JumpingSelector
+from tests.support.jumping_loop import JumpingLoop, JumpingSelector
 from tests.support.repeatable_store import RepeatableStore
 from tests.support.stage import DAY, Stage
 from tests.support.stepping_clock import SteppingClock
@@ -39,7 +39,7 @@ class House:
 
     def __init__(self, migrated_file: Path, folder: Path) -> None:
         self.clock = SteppingClock()
-        self._loop = asyncio.SelectorEventLoop(JumpingSelector(self.clock.jump, lambda: False))
+        self._loop = JumpingLoop(JumpingSelector(self.clock.jump))
         path = folder / "cuepost.db"
         shutil.copyfile(migrated_file, path)
         self._store = RepeatableStore(path, self.clock)

@@ -18,20 +18,27 @@ class Stuck(Exception):
 
 
 class JumpingSelector(selectors.DefaultSelector):
-    """Asked to wait while nothing real is awaited, it lets the virtual time jump instead."""
+    """Asked to wait while nothing real is awaited, it lets the virtual time jump instead.
 
-    def __init__(self, jump: Callable[[], bool], awaits_reality: Callable[[], bool]) -> None:
+    Where reality never matters, nobody looks for it either.
+    """
+
+    def __init__(
+        self, jump: Callable[[], bool], awaits_reality: Callable[[], bool] | None = None
+    ) -> None:
         super().__init__()
         self._jump = jump
         self._awaits_reality = awaits_reality
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         is_idle = timeout is None or timeout > 0
-        if is_idle and not self._awaits_reality():
+        if is_idle and not (self._awaits_reality and self._awaits_reality()):
             if self._jump():
                 timeout = 0
             elif timeout is None:
                 raise Stuck
+        if timeout == 0 and self._awaits_reality is None:
+            return []
         return super().select(timeout)
 
 
@@ -47,13 +54,36 @@ class AtOnce(Executor):
         return done
 
 
+class JumpingLoop(asyncio.SelectorEventLoop):
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[..., T], *args: Any
+    ) -> "asyncio.Future[T]":
+        """As ever, but what was done at once need not wake the loop up from another thread."""
+        if not isinstance(executor, AtOnce):
+            return super().run_in_executor(executor, func, *args)
+        done = executor.submit(func, *args)
+        answer: asyncio.Future[T] = self.create_future()
+        self.call_soon(_settle, answer, done)
+        return answer
+
+
+def _settle(answer: "asyncio.Future[T]", done: "Future[T]") -> None:
+    if answer.cancelled():
+        return
+    error = done.exception()
+    if error is None:
+        answer.set_result(done.result())
+    else:
+        answer.set_exception(error)
+
+
 def run_jumping(
     main: Coroutine[Any, Any, T],
     jump: Callable[[], bool],
-    awaits_reality: Callable[[], bool] = lambda: False,
+    awaits_reality: Callable[[], bool] | None = None,
 ) -> T:
     def loop() -> asyncio.AbstractEventLoop:
-        return asyncio.SelectorEventLoop(JumpingSelector(jump, awaits_reality))
+        return JumpingLoop(JumpingSelector(jump, awaits_reality))
 
     with asyncio.Runner(loop_factory=loop) as runner:
         return runner.run(main)

@@ -168,7 +168,7 @@ class Theatre:
         stores: list[WatchedStore] = []
 
         def awaits_reality() -> bool:
-            return self.database_url is not None and any(each.watch.in_progress for each in stores)
+            return any(each.watch.in_progress for each in stores)
 
         async def performance() -> None:
             store = WatchedStore(self._store(clock))
@@ -184,7 +184,7 @@ class Theatre:
             finally:
                 await _really(store, store.inner.close())
 
-        run_jumping(performance(), clock.jump, awaits_reality)
+        run_jumping(performance(), clock.jump, awaits_reality if self.database_url else None)
 
     def _store(self, clock: VirtualClock) -> AnyStore:
         if self.database_url is not None:

@@ -1,7 +1,7 @@
 """A store that is watched while it works, and that fails when it is told to."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -44,13 +44,8 @@ class Watch:
     failed: int = 0
     most: float = float("inf")
 
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        self.in_progress += 1
-        try:
-            yield
-        finally:
-            self.in_progress -= 1
+    def working(self) -> "Working":
+        return Working(self)
 
     def step(self) -> None:
         self.operations += 1
@@ -70,6 +65,19 @@ class Watch:
         if self.loses(self.commits):
             self.failed += 1
             raise StoreUnavailable(f"the answer to commit {self.commits} was lost")
+
+
+@dataclass(slots=True)
+class Working:
+    """Around what the store does."""
+
+    watch: Watch
+
+    def __enter__(self) -> None:
+        self.watch.in_progress += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.watch.in_progress -= 1
 
 
 @dataclass(slots=True)
