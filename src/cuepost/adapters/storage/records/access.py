@@ -1,20 +1,27 @@
 """Accounts and API keys."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.session import Session, first
+from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import accounts, api_keys, metadata
+from cuepost.adapters.storage.types import Instant
 from cuepost.domain.access import Account, ApiKey, Scope
 
 _ONE = sa.select(accounts).where(accounts.c.id == sa.bindparam("account_id"))
 _ACCOUNT = Prepared(_ONE)
 _HELD_ACCOUNT = Prepared(_ONE.with_for_update(read=True))
 _LOCKED_ACCOUNT = Prepared(_ONE.with_for_update())
+_IS_KEY = api_keys.c.id == sa.bindparam("key_id")
+_KEY = Prepared(sa.select(api_keys).where(_IS_KEY))
+_TOUCH_KEY = Prepared(
+    sa.update(api_keys).where(_IS_KEY).values(last_used_at=sa.bindparam("now", type_=Instant))
+)
 
 
 class AccountRecords:
@@ -49,7 +56,7 @@ class AccountRecords:
 
     async def all(self) -> list[Account]:
         rows = await self._session.all(sa.select(accounts).order_by(accounts.c.id))
-        return [_account(row) for row in rows]
+        return [Account(*row) for row in rows]
 
     async def set_access(self, account_id: UUID, enabled: bool) -> None:
         await self._session.run(
@@ -90,8 +97,8 @@ class KeyRecords:
         )
 
     async def get(self, key_id: UUID) -> ApiKey | None:
-        row = await first(self._session, sa.select(api_keys).where(api_keys.c.id == key_id))
-        return _key(row) if row else None
+        rows = await self._session.fetch(_KEY, key_id=key_id)
+        return _key(rows[0]) if rows else None
 
     async def all(self, account_id: UUID | None) -> list[ApiKey]:
         rows = await self._session.all(
@@ -109,9 +116,7 @@ class KeyRecords:
         )
 
     async def touch(self, key_id: UUID, now: datetime) -> None:
-        await self._session.run(
-            sa.update(api_keys).where(api_keys.c.id == key_id).values(last_used_at=now)
-        )
+        await self._session.fetch(_TOUCH_KEY, key_id=key_id, now=now)
 
 
 def _delete_some(table: sa.Table, account_id: UUID, rows: int) -> sa.Delete:
@@ -122,19 +127,7 @@ def _delete_some(table: sa.Table, account_id: UUID, rows: int) -> sa.Delete:
     )
 
 
-def _account(row: sa.Row[Any]) -> Account:
-    return Account(row.id, row.name, row.webhooks_enabled, row.created_at)
-
-
-def _key(row: sa.Row[Any]) -> ApiKey:
-    return ApiKey(
-        id=row.id,
-        account_id=row.account_id,
-        name=row.name,
-        digest=row.digest,
-        scopes=frozenset(Scope(name) for name in row.scopes.split()),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        revoked_at=row.revoked_at,
-        last_used_at=row.last_used_at,
-    )
+def _key(row: Sequence[Any]) -> ApiKey:
+    identifier, account_id, name, digest, scopes, *instants = row
+    held = frozenset(Scope(scope) for scope in scopes.split())
+    return ApiKey(identifier, account_id, name, digest, held, *instants)

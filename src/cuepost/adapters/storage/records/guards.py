@@ -7,9 +7,10 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
-from cuepost.adapters.storage.session import Session, first, upsert
+from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Pairs, Prepared
 from cuepost.adapters.storage.tables import audit_entries, idempotency_keys, reports
+from cuepost.adapters.storage.types import Id, Instant
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.ids import instant_of
@@ -24,6 +25,40 @@ _FOUND = Prepared(
         reports.c.notified,
         reports.c.reason,
     ).where(Pairs((reports.c.account_id, reports.c.report_id), "accounts", "report_ids"))
+)
+_OF_KEY = sa.and_(
+    idempotency_keys.c.account_id == sa.bindparam("account"),
+    idempotency_keys.c.key == sa.bindparam("its_key"),
+)
+# Both engines spell it alike.
+_CLAIM = Prepared(
+    sa.text(
+        """
+        INSERT INTO idempotency_keys (account_id, "key", fingerprint, sealed_answer, created_at)
+        VALUES (:account, :its_key, :its_fingerprint, NULL, :now)
+        ON CONFLICT (account_id, "key") DO UPDATE
+        SET fingerprint = excluded.fingerprint, sealed_answer = NULL,
+            created_at = excluded.created_at
+        WHERE idempotency_keys.created_at <= :expired
+        RETURNING account_id
+        """
+    )
+    .bindparams(
+        sa.bindparam("account", type_=Id()),
+        sa.bindparam("its_key", type_=sa.Text()),
+        sa.bindparam("its_fingerprint", type_=sa.LargeBinary()),
+        sa.bindparam("now", type_=Instant()),
+        sa.bindparam("expired", type_=Instant()),
+    )
+    .columns(account_id=Id())
+)
+_REMEMBERED = Prepared(
+    sa.select(idempotency_keys.c.fingerprint, idempotency_keys.c.sealed_answer).where(_OF_KEY)
+)
+_REMEMBER = Prepared(
+    sa.update(idempotency_keys)
+    .where(_OF_KEY)
+    .values(sealed_answer=sa.bindparam("answer", type_=sa.LargeBinary))
 )
 _NOTE_DOWN = Prepared(sa.insert(audit_entries))
 
@@ -69,27 +104,17 @@ class IdempotencyRecords:
     async def claim(
         self, account_id: UUID, key: str, fingerprint: bytes, now: datetime
     ) -> RememberedAnswer | None:
-        fresh = {"fingerprint": fingerprint, "sealed_answer": None, "created_at": now}
-        claimed = await self._session.run(
-            upsert(self._session, idempotency_keys)
-            .values(account_id=account_id, key=key, **fresh)
-            .on_conflict_do_update(
-                index_elements=["account_id", "key"],
-                set_=fresh,
-                where=idempotency_keys.c.created_at <= now - IDEMPOTENCY_LIFE,
-            )
-        )
-        if claimed:
+        same = {"account": account_id, "its_key": key}
+        expired = now - IDEMPOTENCY_LIFE
+        if await self._session.fetch(
+            _CLAIM, **same, its_fingerprint=fingerprint, now=now, expired=expired
+        ):
             return None
-        row = await first(self._session, sa.select(idempotency_keys).where(_same(account_id, key)))
-        return RememberedAnswer(row.fingerprint, row.sealed_answer) if row else None
+        rows = await self._session.fetch(_REMEMBERED, **same)
+        return RememberedAnswer(*rows[0]) if rows else None
 
     async def remember(self, account_id: UUID, key: str, sealed_answer: bytes) -> None:
-        await self._session.run(
-            sa.update(idempotency_keys)
-            .where(_same(account_id, key))
-            .values(sealed_answer=sealed_answer)
-        )
+        await self._session.fetch(_REMEMBER, account=account_id, its_key=key, answer=sealed_answer)
 
 
 class AuditRecords:
@@ -126,7 +151,3 @@ class AuditRecords:
             )
             for row in rows
         ]
-
-
-def _same(account_id: UUID, key: str) -> sa.ColumnElement[bool]:
-    return sa.and_(idempotency_keys.c.account_id == account_id, idempotency_keys.c.key == key)

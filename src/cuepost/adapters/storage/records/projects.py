@@ -47,6 +47,17 @@ _LOCKED = Prepared(
     .order_by(projects.c.id)
     .with_for_update()
 )
+_EXPIRED = Prepared(
+    sa.select(*_COLUMNS)
+    .where(
+        projects.c.access_expires_at <= sa.bindparam("now"),
+        projects.c.access_ended_at.is_(None),
+        projects.c.deleted_at.is_(None),
+    )
+    .order_by(projects.c.access_expires_at)
+    .limit(sa.bindparam("most", type_=sa.Integer))
+    .offset(sa.literal_column("0"))
+)
 
 
 class ProjectRecords:
@@ -108,16 +119,7 @@ class ProjectRecords:
         )
 
     async def expired(self, now: datetime, limit: int) -> list[Project]:
-        rows = await self._session.all(
-            sa.select(*_COLUMNS)
-            .where(
-                projects.c.access_expires_at <= now,
-                projects.c.access_ended_at.is_(None),
-                projects.c.deleted_at.is_(None),
-            )
-            .order_by(projects.c.access_expires_at)
-            .limit(limit)
-        )
+        rows = await self._session.fetch(_EXPIRED, now=now, most=limit)
         return [_project(row) for row in rows]
 
     async def artifacts(self, account_id: UUID, project_id: UUID) -> list[Artifact]:
