@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from cuepost.domain.instants import to_text
 from cuepost.domain.record import record
 
+# All events of a batch are of one instant.
+_written = lru_cache(maxsize=1)(to_text)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -47,7 +50,7 @@ def freeze(event_id: UUID, event_type: str, created_at: datetime, data: Mapping[
     envelope = {
         "id": str(event_id),
         "type": event_type,
-        "createdAt": to_text(created_at),
+        "createdAt": _written(created_at),
         "data": data,
     }
     return _ENCODER.encode(envelope).encode()

@@ -17,7 +17,7 @@ def from_millis(millis: int) -> datetime:
 
 def to_text(instant: datetime) -> str:
     """`2026-01-02T03:04:05.678Z`"""
-    return instant.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def at_millisecond(instant: datetime) -> datetime:
