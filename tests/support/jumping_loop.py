@@ -4,10 +4,11 @@ import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple
 
 T = TypeVar("T")
 P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 
 class Stuck(Exception):
@@ -56,7 +57,7 @@ class AtOnce(Executor):
 
 class JumpingLoop(asyncio.SelectorEventLoop):
     def run_in_executor(
-        self, executor: Executor | None, func: Callable[..., T], *args: Any
+        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
     ) -> "asyncio.Future[T]":
         """As ever, but what was done at once need not wake the loop up from another thread."""
         if not isinstance(executor, AtOnce):

@@ -56,7 +56,7 @@ class AccountRecords:
 
     async def all(self) -> list[Account]:
         rows = await self._session.all(sa.select(accounts).order_by(accounts.c.id))
-        return [Account(*row) for row in rows]
+        return [Account(row.id, row.name, row.webhooks_enabled, row.created_at) for row in rows]
 
     async def set_access(self, account_id: UUID, enabled: bool) -> None:
         await self._session.run(
