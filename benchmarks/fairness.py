@@ -46,6 +46,7 @@ def _p99(scale: Fairness, store: StoreChoice, *, bad: bool) -> float:
         if bad:
             counts = {LATE: scale.backlog, "/hang": HELD_UP, "/drip": HELD_UP}
             asyncio.run(put_off(it.settings, it.furnished, counts))
+        store.bring_to_disk()
         it.start()
         projects = it.furnished.in_turn(healthy)
         # One to each first: how long a service takes until it is warm is another question.

@@ -63,7 +63,7 @@ def test_what_has_waited_too_long_is_taken_out_and_its_lane_may_hold_less() -> N
     dropped = board.drop_older(START)
 
     assert len(dropped) == 8 - CAP
-    assert (board.load, board.waiting_in(LANES[0])) == (CAP + 1, 1)
+    assert board.load == CAP + 1
     assert board.oldest == START + timedelta(seconds=1)
     assert board.room_of(LANES[0]) == 0
     assert board.room_of(LANES[1]) == MOST
@@ -90,7 +90,47 @@ def test_an_empty_lane_leaves_nothing_behind() -> None:
     board.take()
     board.done(LANES[0])
     board.give_back([LANES[1]])
-    assert (board.load, board.rooms(), board.ready, board.oldest) == (0, {}, 0, None)
+    assert (board.load, set(board.limited), board.ready, board.oldest) == (0, set(), 0, None)
+
+
+def test_of_a_long_queue_a_lane_gets_more_the_quicker_it_sends() -> None:
+    board, lane, now = LaneBoard(CAP, 100), LANES[0], START
+    got = []
+    for _ in range(5):
+        got.append(board.claimable_of(lane))
+        now += timedelta(milliseconds=49)
+        board.claimed([lane], (), now)
+    assert got == [12, 12, 24, 48, 96]
+    now += timedelta(milliseconds=51)
+    board.claimed([lane], (), now)
+    assert board.claimable_of(lane) == 100
+    for _ in range(5):
+        now += timedelta(milliseconds=201)
+        board.claimed([lane], (), now)
+    assert board.claimable_of(lane) == 12
+
+
+def test_a_lane_gets_more_of_its_queue_once_it_is_half_empty() -> None:
+    board, lane = LaneBoard(CAP, 100), LANES[0]
+    board.add([assignment(lane) for _ in range(12)], START)
+    board.claimed([lane], (), START)
+    claimable = []
+    for _ in range(7):
+        claimable.append(board.claimable_of(lane))
+        board.take()
+        board.done(lane)
+    assert claimable == [0, 0, 0, 0, 0, 0, 6]
+
+
+def test_a_lane_whose_queue_is_done_with_begins_anew_and_is_forgotten() -> None:
+    board, lane = LaneBoard(CAP, 100), LANES[0]
+    for _ in range(3):
+        board.claimed([lane], (), START)
+    assert board.claimable_of(lane) == 48
+    assert set(board.limited) == {lane}
+    board.claimed((), [lane], START)
+    assert board.claimable_of(lane) == 12
+    assert not board.limited
 
 
 class Board(RuleBasedStateMachine):

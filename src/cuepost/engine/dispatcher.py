@@ -257,7 +257,7 @@ class Dispatcher:
         self._wake.set()
 
     def _ask_for_more(self, webhook_id: UUID) -> None:
-        if self._intake.has_more(webhook_id) and self._board.waiting_in(webhook_id) == 0:
+        if self._intake.has_more(webhook_id) and self._board.claimable_of(webhook_id) > 0:
             self.work_for([webhook_id])
         half_empty = self._board.load <= self._capacity.attempts
         if self._intake.is_full and (half_empty or not self._board.ready):

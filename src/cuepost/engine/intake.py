@@ -91,6 +91,8 @@ class Intake:
         self._behind = claimed.behind
         self._next_due = claimed.next_due
         self._unfinished = (self._unfinished - claimed.looked_at) | claimed.more
+        served = claimed.more & {each.webhook_id for each in claimed.assignments}
+        self._board.claimed(served, claimed.looked_at - claimed.more, now)
         self.is_full = len(claimed.assignments) >= room
         goes_on = (claimed.assignments and not claimed.is_all) or claimed.behind != BEGINNING
         return list(claimed.assignments), bool(goes_on)
@@ -116,11 +118,11 @@ class Intake:
         return claimed
 
     def _wanted(self, room: int, hints: set[UUID], idle: set[UUID]) -> Claim:
-        mine = {*self._held, *self._board.rooms(), *self._left}
+        mine = {*self._held, *self._board.limited, *self._left}
         return Claim(
             worker=self._lease.worker,
             room=room,
-            per_lane=self._board.most_per_lane,
+            per_lane=self._board.at_first,
             room_of={lane: self._room_of(lane) for lane in mine},
             hints=hints,
             behind=self._behind,
@@ -129,7 +131,7 @@ class Intake:
         )
 
     def _room_of(self, lane: UUID) -> int:
-        return 0 if lane in self._left else self._board.room_of(lane)
+        return 0 if lane in self._left else self._board.claimable_of(lane)
 
     def _put_idle_lanes_aside(self) -> None:
         """From here on nothing can be reserved in them, so that they can be given up."""

@@ -2,18 +2,22 @@
 
 A lane is ready while it has something waiting and fewer attempts in flight than its cap. How much
 a lane may hold follows from what it got through: an endpoint that is slow leaves the memory to
-others, and what waits for it waits in the store.
+others, and what waits for it waits in the store. Of a long queue a lane gets as much at a time as
+it sends in a moment: large claims would hold up the small ones of others.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from cuepost.ports.dispatch import Assignment
 
 LATEST = datetime.max.replace(tzinfo=UTC)
+# A lane that was filled up twice within the first of them gets more, and less if it takes longer
+# than the second.
+QUICK, SLOW = timedelta(milliseconds=50), timedelta(milliseconds=200)
 
 
 @dataclass(slots=True)
@@ -28,10 +32,20 @@ class _Lane:
         return len(self.waiting) + self.in_flight + self.reserved
 
 
+@dataclass(slots=True)
+class _Pace:
+    """Of a lane with more in the store: how much of that it may hold, and when it got some last."""
+
+    held: int
+    filled_at: datetime
+
+
 class LaneBoard:
     def __init__(self, cap: int, most_per_lane: int) -> None:
         self._cap = cap
         self.most_per_lane = most_per_lane
+        self.at_first = min(4 * cap, most_per_lane)
+        self._paces: dict[UUID, _Pace] = {}
         self._lanes: dict[UUID, _Lane] = {}
         self._ready: deque[UUID] = deque()
         self._slow: dict[UUID, int] = {}
@@ -81,10 +95,6 @@ class LaneBoard:
         lane = self._lanes.get(webhook_id)
         return lane.load if lane else 0
 
-    def waiting_in(self, webhook_id: UUID) -> int:
-        lane = self._lanes.get(webhook_id)
-        return len(lane.waiting) if lane else 0
-
     def is_blocked(self, webhook_id: UUID) -> bool:
         """Something waits that cannot begin before something else has ended."""
         lane = self._lanes.get(webhook_id)
@@ -95,9 +105,29 @@ class LaneBoard:
         allowed = self._slow.get(webhook_id, self.most_per_lane)
         return allowed - self.load_of(webhook_id)
 
-    def rooms(self) -> dict[UUID, int]:
-        """Of every lane that is not empty, or may not hold as much as others."""
-        return {key: self.room_of(key) for key in (*self._lanes, *self._slow)}
+    def claimable_of(self, webhook_id: UUID) -> int:
+        """How many more this lane may get from the store; none while it has enough."""
+        pace = self._paces.get(webhook_id)
+        held = self.at_first if pace is None else pace.held
+        load = self.load_of(webhook_id)
+        return min(self.room_of(webhook_id), held - load) if 2 * load <= held else 0
+
+    def claimed(self, served: Collection[UUID], done: Iterable[UUID], at: datetime) -> None:
+        """Those that were `served` have more in the store, those that are `done` with have not."""
+        for webhook_id in done:
+            self._paces.pop(webhook_id, None)
+        for webhook_id in served:
+            pace = self._paces.get(webhook_id)
+            if pace is None:
+                self._paces[webhook_id] = _Pace(self.at_first, at)
+            else:
+                pace.held = self._adjusted(pace.held, at - pace.filled_at)
+                pace.filled_at = at
+
+    @property
+    def limited(self) -> Iterable[UUID]:
+        """The lanes that are not empty, or may not hold as much as others."""
+        return self._lanes.keys() | self._slow.keys() | self._paces.keys()
 
     @property
     def ready(self) -> int:
@@ -133,6 +163,11 @@ class LaneBoard:
             self._unready(webhook_id, lane)
         self.load -= len(dropped)
         return dropped
+
+    def _adjusted(self, held: int, lasted: timedelta) -> int:
+        if lasted < QUICK:
+            return min(self.most_per_lane, 2 * held)
+        return max(self.at_first, held // 2) if lasted > SLOW else held
 
     def _allow(self, webhook_id: UUID, held: int) -> None:
         self._slow[webhook_id] = max(self._cap, held)

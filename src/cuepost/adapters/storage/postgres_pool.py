@@ -6,14 +6,17 @@ Here a connection stays with SQLAlchemy and with its driver for as long as it li
 
 import asyncio
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import asyncpg
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.postgres_session import Driver, translated
+from cuepost.adapters.storage.tables import metadata
 from cuepost.ports.store import StoreUnavailable
 
 CONNECT_PATIENCE_SECONDS = 5
@@ -109,7 +112,27 @@ class PostgresPool:
                 raise
         driver: Any = raw.driver_connection
         assert isinstance(driver, asyncpg.Connection)
-        return Link(connection, driver)
+        link = Link(connection, driver)
+        try:
+            with translated():
+                await driver.prepare(_every_kind_of_array())
+        except BaseException:
+            driver.terminate()
+            await to_the_end(_closed(link))
+            raise
+        return link
+
+
+@cache
+def _every_kind_of_array() -> str:
+    """The driver asks the server about each when it meets it first, which takes milliseconds.
+
+    So it meets all of them at once, before anybody waits for an answer on this connection.
+    """
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
+    columns = (column for table in metadata.tables.values() for column in table.columns)
+    kinds = sorted({column.type.compile(dialect) for column in columns})
+    return "SELECT " + ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(kinds, start=1))
 
 
 async def _closed(link: Link) -> None:

@@ -103,7 +103,8 @@ class Claims:
         """
         found = _Found()
         idle = set(wanted.idle).difference(chosen)
-        most = max(1, min(wanted.per_lane, wanted.room))
+        largest = max((wanted.room_of.get(lane, wanted.per_lane) for lane in chosen), default=1)
+        most = max(1, min(largest, wanted.room))
         if not chosen:
             await self._let_go(wanted.worker, idle)
             return found

@@ -20,6 +20,26 @@ from cuepost.ports.dispatch import Claim, Claimed
 __all__ = ["QueueRecords", "load_targets"]
 
 _QUEUE_KEY = ("account_id", "delivery_id")
+
+
+def _unknown() -> sa.Select[Any]:
+    """Who holds leases and is not among the workers: dismissed in the moment in which it committed.
+
+    From one holder to the next by the index, because there are few of them in a queue that may be
+    long.
+    """
+
+    def lowest(*behind: sa.ColumnElement[bool]) -> sa.ScalarSelect[Any]:
+        leases = sa.select(queue.c.lease_token).where(IN_FLIGHT, *behind)
+        return leases.order_by(queue.c.lease_token).limit(1).scalar_subquery()
+
+    holders = sa.select(lowest().label("worker")).cte("holders", recursive=True)
+    following = lowest(queue.c.lease_token > holders.c.worker)
+    holders = holders.union_all(sa.select(following).where(holders.c.worker.is_not(None)))
+    is_known = holders.c.worker.in_(sa.select(workers.c.id))
+    return sa.select(holders.c.worker).where(holders.c.worker.is_not(None), ~is_known)
+
+
 _NOW = sa.bindparam("now", type_=Instant)
 _STAY = Prepared(
     sa.update(workers)
@@ -30,12 +50,7 @@ _STAY = Prepared(
 _DEAD = Prepared(
     sa.select(workers.c.id).where(workers.c.alive_until <= _NOW).with_for_update(skip_locked=True)
 )
-# A lease can outlive its worker's row: committed in the moment in which it was dismissed.
-_UNKNOWN = Prepared(
-    sa.select(queue.c.lease_token)
-    .where(IN_FLIGHT, queue.c.lease_token.not_in(sa.select(workers.c.id)))
-    .distinct()
-)
+_UNKNOWN = Prepared(_unknown())
 _LEASED = Prepared(
     sa.select(queue.c.delivery_id).where(queue.c.lease_token == sa.bindparam("worker"))
 )
