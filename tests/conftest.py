@@ -1,5 +1,6 @@
 """For every test: the event loop, a real PostgreSQL, and an order that keeps all cores busy."""
 
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -22,6 +23,9 @@ if "CI" not in os.environ:
 
 # A shell that starts the tests in the background has them ignore it, and every process of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What is loaded and collected stays to the end, so there is no garbage in it to look for.
+gc.disable()
 
 # Whole processes, browsers and thousands of seeds: each takes seconds, the others milliseconds.
 _LONG = (
@@ -47,6 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         ordered += short[:upto]
         del short[:upto]
     items[:] = ordered
+
+
+def pytest_collection_finish() -> None:
+    """Half a second each time, if the search for garbage went through thousands of tests."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
