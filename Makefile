@@ -28,9 +28,18 @@ install-runtime:
 run: install-runtime ## set up, then serve on an embedded SQLite store
 	@exec $(BIN)/cuepost serve
 
+# These run apart from the others, to see what they cover; once is enough.
+COVERED := tests/unit/domain packages/receiver/tests
+BEFORE_OTHERS ?= coverage
+
 .PHONY: test
-test: install browser ## set up, then every test (PYTEST_ARGS=… to choose)
+ifeq ($(strip $(PYTEST_ARGS)),)
+test: install browser $(BEFORE_OTHERS) ## set up, then every test (PYTEST_ARGS=… to choose)
+	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal tests $(COVERED:%=--ignore=%)
+else
+test: install browser
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
+endif
 
 .PHONY: browser
 browser: install # a Chromium for the tests of the pages, where none is and we may install one
@@ -39,7 +48,7 @@ browser: install # a Chromium for the tests of the pages, where none is and we m
 .PHONY: check
 check: install ## what CI runs: format, lint, types, layering, coverage, every test
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint coverage
-	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test BEFORE_OTHERS=
 
 .PHONY: lint
 lint: install ## format, lint, types, layering; no tests
@@ -52,8 +61,7 @@ lint: install ## format, lint, types, layering; no tests
 .PHONY: coverage
 coverage: install ## the domain and the receiver kit, whole, by their own tests alone
 	@rm -rf .cache/coverage && mkdir -p .cache/coverage
-	$(BIN)/coverage run -m pytest -q -n $(TEST_WORKERS) tests/unit/domain \
-		packages/receiver/tests
+	$(BIN)/coverage run -m pytest -n $(TEST_WORKERS) $(COVERED)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=100
 
