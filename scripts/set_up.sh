@@ -66,7 +66,13 @@ make_venv() {
 
 pip_install() {
     "$python" -m pip --version >/dev/null 2>&1 || "$python" -m ensurepip >/dev/null
-    "$python" -m pip install --quiet --disable-pip-version-check --no-input --root-user-action=ignore "$@"
+    "$python" -m pip install --quiet --disable-pip-version-check --no-input --no-compile \
+        --root-user-action=ignore "$@"
+}
+
+# Here and not by pip, which has one core alone. Some files are for other versions of Python.
+compile_packages() {
+    "$python" -m compileall -qq -j 0 "$venv"/lib >/dev/null || true
 }
 
 install() {
@@ -87,6 +93,7 @@ set_up() {
     fi
     install --require-hashes -r requirements/build.txt -r "requirements/$level.txt"
     install --no-deps --no-build-isolation --editable packages/receiver --editable .
+    command -v uv >/dev/null || compile_packages
     fingerprint "$level" >"$venv/.set-up-$level"
 }
 
