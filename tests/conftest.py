@@ -24,9 +24,6 @@ if "CI" not in os.environ:
 # A shell that starts the tests in the background has them ignore it, and every process of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What is loaded and collected stays to the end, so there is no garbage in it to look for.
-gc.disable()
-
 # Whole processes, browsers and thousands of seeds: each takes seconds, the others milliseconds.
 _LONG = (
     "tests/browser/",
@@ -53,10 +50,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = ordered
 
 
-def pytest_collection_finish() -> None:
-    """Half a second each time, if the search for garbage went through thousands of tests."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is collected stays to the end; each search for garbage in it takes half a second."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
