@@ -30,11 +30,10 @@ run: install-runtime ## set up, then serve on an embedded SQLite store
 
 # These run apart from the others, to see what they cover; once is enough.
 COVERED := tests/unit/domain packages/receiver/tests
-BEFORE_OTHERS ?= coverage
 
 .PHONY: test
 ifeq ($(strip $(PYTEST_ARGS)),)
-test: install browser $(BEFORE_OTHERS) ## set up, then every test (PYTEST_ARGS=… to choose)
+test: install browser coverage ## set up, then every test (PYTEST_ARGS=… to choose)
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal tests $(COVERED:%=--ignore=%)
 else
 test: install browser
@@ -47,8 +46,7 @@ browser: install # a Chromium for the tests of the pages, where none is and we m
 
 .PHONY: check
 check: install ## what CI runs: format, lint, types, layering, coverage, every test
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint coverage
-	@$(MAKE) --no-print-directory test BEFORE_OTHERS=
+	@$(MAKE) --no-print-directory --jobs=2 lint test
 
 .PHONY: lint
 lint: install ## format, lint, types, layering; no tests
