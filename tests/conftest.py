@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import find, settings
+from hypothesis import strategies as st
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from tests.support.missing import missing_component
@@ -48,6 +49,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         ordered += short[:upto]
         del short[:upto]
     items[:] = ordered
+
+
+def pytest_xdist_setupnodes() -> None:
+    """Hypothesis works out once what a text may hold, which takes seconds, and keeps it on disk.
+
+    Before the processes start that would all do the same.
+    """
+    find(st.text(), lambda _: True, settings=settings(database=None))
 
 
 @pytest.hookimpl(wrapper=True)
