@@ -70,9 +70,37 @@ pip_install() {
         --root-user-action=ignore "$@"
 }
 
-# Here and not by pip, which has one core alone. Some files are for other versions of Python.
+# Here and not by pip, which has one core alone. Some files are for other versions of Python, and
+# of large packages most are never used.
 compile_packages() {
-    "$python" -m compileall -qq -j 0 "$venv"/lib >/dev/null || true
+    "$python" -m compileall -qq -j 0 -x '/(django|moto|mypyc?|openai|pip|pygments|setuptools)/' \
+        "$venv"/lib >/dev/null || true
+}
+
+# pip has one core alone as well, so two of them share the packages. Each is pinned, with all that
+# it needs: nothing has to be resolved.
+pip_install_pinned() {
+    local halves first status=0
+    halves="$(mktemp -d)"
+    awk -v halves="$halves" '
+        /^[A-Za-z0-9]/ { known = seen[$1]++; if (!known) count++ }
+        !known { print > (halves "/" (count % 2) ".txt") }
+    ' "$@"
+    pip_install --require-hashes --no-deps -r "$halves/0.txt" &
+    first=$!
+    pip_install --require-hashes --no-deps -r "$halves/1.txt" || status=$?
+    wait "$first" || status=$?
+    rm -rf "$halves"
+    return "$status"
+}
+
+install_pinned() {
+    if command -v uv >/dev/null; then
+        uv pip install --quiet --python "$python" --require-hashes "${@/#/--requirements=}" && return
+        echo "uv could not install; trying pip." >&2
+    fi
+    "$python" -m pip --version >/dev/null 2>&1 || "$python" -m ensurepip >/dev/null
+    pip_install_pinned "$@"
 }
 
 install() {
@@ -87,11 +115,11 @@ set_up() {
     rm -f "$venv"/.set-up-*
     make_venv
     if [ "$level" = peers ]; then
-        install --require-hashes -r requirements/peers.txt
+        install_pinned requirements/peers.txt
         fingerprint peers >"$venv/.set-up-peers"
         return
     fi
-    install --require-hashes -r requirements/build.txt -r "requirements/$level.txt"
+    install_pinned requirements/build.txt "requirements/$level.txt"
     install --no-deps --no-build-isolation --editable packages/receiver --editable .
     command -v uv >/dev/null || compile_packages
     fingerprint "$level" >"$venv/.set-up-$level"
