@@ -1,6 +1,7 @@
 """For every test: the event loop, a real PostgreSQL, and an order that keeps all cores busy."""
 
 import gc
+import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -68,6 +69,16 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _log_level() -> Iterator[None]:
+    """A service that is started within a test sets it for the whole process."""
+    logger = logging.getLogger("cuepost")
+    level = logger.level
+    yield
+    if logger.level != level:
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")
