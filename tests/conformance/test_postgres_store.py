@@ -14,6 +14,7 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Account
+from cuepost.engine.dispatcher import LEASE
 from cuepost.ports.store import Contention, Store, StoreUnavailable, Transaction
 from cuepost.testing import START, RepeatableEntropy, VirtualClock
 from tests.support.postgres import PostgresServer, StopMode, fresh_database
@@ -277,3 +278,16 @@ async def test_a_url_that_leads_nowhere_is_named_as_such(postgres_url: str) -> N
     with pytest.raises(StoreUnavailable, match="no_such_database"):
         await store.open(START)
     await store.close()
+
+
+async def test_who_hangs_in_a_transaction_loses_it_soon_after_a_worker_would_lose_its_lease(
+    postgres_store: PostgresStore,
+) -> None:
+    [(seconds,)] = await rows(
+        postgres_store,
+        sa.text(
+            "SELECT setting::int / 1000 FROM pg_settings "
+            "WHERE name = 'idle_in_transaction_session_timeout'"
+        ),
+    )
+    assert LEASE.total_seconds() < seconds < 2 * LEASE.total_seconds()

@@ -25,6 +25,14 @@ MARK = b"the last bytes of the film"
 MOST_GROWTH = 32 * MIB
 
 
+def _leads_to(link: Path, file: Path) -> bool:
+    """It may be closed while one looks."""
+    try:
+        return str(link.readlink()) == str(file)
+    except FileNotFoundError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class Large:
     service: ServiceProcess
@@ -38,9 +46,8 @@ class Large:
         return int(line.split()[1]) * 1024
 
     def times_open(self) -> int:
-        folder = Path(f"/proc/{self.service.pid}/fd")
-        links = [os.readlink(each) for each in folder.iterdir() if each.is_symlink()]
-        return links.count(str(self.file))
+        descriptors = Path(f"/proc/{self.service.pid}/fd")
+        return sum(_leads_to(each, self.file) for each in descriptors.iterdir())
 
     def ask(self, **headers: str) -> socket.socket:
         parts = urlsplit(self.link)

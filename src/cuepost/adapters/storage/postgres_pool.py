@@ -21,12 +21,13 @@ from cuepost.ports.store import StoreUnavailable
 
 CONNECT_PATIENCE_SECONDS = 5
 COMMAND_PATIENCE_SECONDS = 60
-# A process that hangs must not keep its locks for ever, and none waits for ever for a lock.
+# None waits for ever for a lock. A process that hangs must not keep its own for much longer than a
+# worker's lease lasts, or nobody could take over from it.
 _SERVER_SETTINGS = {
     "application_name": "cuepost",
     "lock_timeout": "20s",
     "statement_timeout": f"{COMMAND_PATIENCE_SECONDS}s",
-    "idle_in_transaction_session_timeout": "60s",
+    "idle_in_transaction_session_timeout": "15s",
 }
 
 
