@@ -16,13 +16,11 @@ from dataclasses import dataclass, field
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.machine_lock import MachineLock
 from cuepost.adapters.storage.sqlite_log import SqliteLog
-from cuepost.adapters.storage.sqlite_session import translated
+from cuepost.adapters.storage.sqlite_session import MANY_ROWS, translated
 from cuepost.ports.store import Contention, Manner, StoreUnavailable
 
 SAVEPOINT = "one_of_a_group"
-# To commit fewer takes less than to ask a thread for it.
-MANY_ROWS = 32
-# That many make a log of a few megabytes.
+# That many make a log of some tens of megabytes.
 ROWS_IN_THE_LOG = 4_000
 
 

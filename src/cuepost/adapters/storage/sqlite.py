@@ -1,9 +1,9 @@
 """The embedded store: one SQLite file, one writing connection, one writer at a time on the machine.
 
 Statements of a change run on the event loop's own thread, where they cost microseconds; those that
-write many rows, and the commit, which waits for the disk, go to a thread. Reads go to threads with
-connections of their own. SQLite before 3.51.3 can damage a write-ahead log that two connections
-reset at once, so every change, open and close happens under a lock file.
+write many rows, their commit, and whatever waits for the disk go to a thread. Reads go to threads
+with connections of their own. SQLite before 3.51.3 can damage a write-ahead log that two
+connections reset at once, so every change, open and close happens under a lock file.
 """
 
 import asyncio

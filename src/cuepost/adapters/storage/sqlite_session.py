@@ -23,7 +23,7 @@ T = TypeVar("T")
 # Few different lengths, so that the driver finds its prepared statements again.
 _ROWS_AT_ONCE = (100, 30, 10, 3, 1)
 # That many take long enough to be worth a thread: the event loop goes on meanwhile.
-_MANY_ROWS = 32
+MANY_ROWS = 32
 _TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE")
 _UNAVAILABLE = frozenset(
     {
@@ -95,7 +95,7 @@ class SqliteSession:
         def work() -> None:
             self._in_chunks(sql_for, rows)
 
-        await (self.in_thread(work) if len(rows) >= _MANY_ROWS else self._do(work))
+        await (self.in_thread(work) if len(rows) >= MANY_ROWS else self._do(work))
 
     async def _do(self, work: Callable[[], T]) -> T:
         # As `translated` does, without what a context manager costs.
