@@ -152,3 +152,16 @@ def test_blocked_destinations_do_not_use_up_the_room(play_embedded: Play) -> Non
         assert statuses == {DeliveryStatus.FAILED: 20}
 
     play_embedded(scenario)
+
+
+def test_of_a_long_queue_that_has_no_room_nothing_more_is_asked_for(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        await backlog(stage, 200)
+        stage.transport.will(BUSY_URL, *[HANGS] * 200)
+        stage.store.watch.transactions = 0
+        async with stage.delivering(stage.dispatcher(cap=2), straight=False):
+            await stage.later()
+            assert len(stage.sent) == 2
+            assert stage.store.watch.transactions == 1
+
+    play(scenario)

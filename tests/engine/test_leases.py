@@ -1,15 +1,19 @@
 """Workers come and go: what one leaves behind another one sends, and late results are refused."""
 
 import asyncio
-from datetime import timedelta
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import cast
 from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import events, lanes, queue
-from cuepost.domain.delivery import DeliveryStatus
-from cuepost.ports.dispatch import Assignment, Result
+from cuepost.domain.delivery import DeliveryStatus, Trigger
+from cuepost.engine.worker_lease import WorkerLease
+from cuepost.ports.dispatch import Assignment, DeliveryQueue, Result, Target
 from cuepost.ports.store import StoreUnavailable
 from cuepost.testing import HANGS, Answer
 from tests.support.stage import HOUR, MINUTE, Play, Stage
@@ -251,5 +255,39 @@ def test_rows_that_nobody_holds_are_not_left_in_the_queue_of_leases(play: Play) 
         }
         assert (await stage.world.dump())["lanes"] == []
         assert (await stage.world.dump())["workers"] == []
+
+    play(scenario)
+
+
+@dataclass(frozen=True, slots=True)
+class BusyQueue:
+    """While it takes one assignment back, the worker finds that it does not want another."""
+
+    lease: WorkerLease
+    another: Assignment
+
+    async def put_back(
+        self, worker: UUID, delivery_ids: Collection[UUID], now: datetime, due_at: datetime | None
+    ) -> None:
+        self.lease.give_back([self.another])
+
+
+def test_what_becomes_unwanted_while_others_are_returned_is_returned_next(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        now, ids = stage.clock.now(), stage.world.ids
+        account, webhook, event = ids(now), ids(now), ids(now)
+        target = Target(URL, ())
+        first, second = (
+            Assignment(account, ids(now), webhook, event, Trigger.AUTOMATIC, 1, 1, 0, b"{}", target)
+            for _ in range(2)
+        )
+        lease = WorkerLease(stage.clock, ids, LEASE)
+        lease.took([first, second])
+        lease.give_back([first])
+        queue = cast(DeliveryQueue, BusyQueue(lease, second))
+        lease.returned(await lease.return_unwanted(queue, now))
+        assert lease.has_unwanted
+        lease.returned(await lease.return_unwanted(queue, now))
+        assert not lease.has_unwanted
 
     play(scenario)

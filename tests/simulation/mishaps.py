@@ -44,6 +44,12 @@ class Bell:
         for each in self.awake:
             each.work_for(webhook_ids)
 
+    def make_way(self) -> None:
+        self.straight.make_way()
+
+    def passed(self) -> None:
+        self.straight.passed()
+
 
 @dataclass(slots=True)
 class Mishaps(Onlookers):

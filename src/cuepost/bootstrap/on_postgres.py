@@ -32,6 +32,12 @@ class Everywhere:
         self._dispatcher.work_for(webhook_ids)
         self._wakeup.announce(webhook_ids)
 
+    def make_way(self) -> None:
+        self._dispatcher.make_way()
+
+    def passed(self) -> None:
+        self._dispatcher.passed()
+
 
 class Announcing(NoHandover):
     """Of a process that sends nothing itself, but tells those that do."""

@@ -15,6 +15,7 @@ from cuepost.engine.outcome_recorder import (
     PAUSE_AFTER_FAILURE_SECONDS,
     OutcomeRecorder,
 )
+from cuepost.engine.right_of_way import RightOfWay
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.runtime import Clock, IdSource
@@ -70,6 +71,7 @@ class Dispatcher:
         self._longest_sleep = longest_sleep
         self._alone = alone
         self._lease = WorkerLease(clock, ids, lease)
+        self._way = RightOfWay(clock)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
         self._intake = Intake(
             store, clock, self._lease, self._board, most_held=capacity.held, alone=alone
@@ -89,6 +91,7 @@ class Dispatcher:
             self._telemetry,
             most_unrecorded=4 * self._capacity.attempts,
             is_busy=lambda: self._board.load >= BUSY,
+            give_way=self._way.give,
             written=self._written,
             unwritable=lambda result: self._postpone(result.assignment),
         )
@@ -107,6 +110,13 @@ class Dispatcher:
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
         self._board.give_back(webhook_ids)
+
+    def make_way(self) -> None:
+        self._way.expect()
+
+    def passed(self) -> None:
+        # Behind the runners that were started just now.
+        asyncio.get_running_loop().call_soon(self._way.passed)
 
     def work_for(self, webhook_ids: Iterable[UUID]) -> None:
         self._intake.hint(webhook_ids)
@@ -158,7 +168,8 @@ class Dispatcher:
         while not self._stopping:
             self._wake.clear()
             try:
-                if not await self._claim():
+                await self._way.give()
+                if not await self._intake.claim(self._start):
                     await self._sleep(self._intake.seconds_to_sleep(self._longest_sleep))
             except StoreUnavailable as error:
                 log.warning("event=claim_failed error=%s", error)
@@ -171,12 +182,6 @@ class Dispatcher:
         self._sleeps_until = self._clock.now() + timedelta(seconds=seconds)
         await self._clock.wait_for(self._wake, seconds)
         self._sleeps_until = None
-
-    async def _claim(self) -> bool:
-        """Fill up; True when it is worth asking again at once."""
-        assignments, goes_on = await self._intake.claim()
-        self._start(assignments)
-        return goes_on
 
     def _may_take(self, webhook_id: UUID) -> bool:
         """Only while lease, lane and memory allow it, and nothing older waits in the store."""

@@ -1,6 +1,6 @@
 """What this worker asks the queue for: which endpoints are its own, and which have more."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -73,15 +73,15 @@ class Intake:
             until = min(until, oldest + LONGEST_IN_MEMORY)
         return max(0.0, (until - now).total_seconds())
 
-    async def claim(self) -> tuple[list[Assignment], bool]:
-        """What there is room for, and whether it is worth asking again at once."""
+    async def claim(self, begin: Callable[[Sequence[Assignment]], None]) -> bool:
+        """Let them begin that there is room for; True when it is worth asking again at once."""
         now = self._clock.now()
         stale = self._board.drop_older(now - LONGEST_IN_MEMORY, now)
         self._lease.give_back(stale)
         room = min(CLAIMED_AT_ONCE, max(0, self._most_held - self._board.load))
         self.is_full = room == 0
         if self.is_full and not self._lease.has_unwanted:
-            return [], False
+            return False
         hints, self._hints = self._hints, set()
         try:
             claimed = await self._claimed(room, hints)
@@ -94,8 +94,10 @@ class Intake:
         served = claimed.more & {each.webhook_id for each in claimed.assignments}
         self._board.claimed(served, claimed.looked_at - claimed.more, now)
         self.is_full = len(claimed.assignments) >= room
-        goes_on = (claimed.assignments and not claimed.is_all) or claimed.behind != BEGINNING
-        return list(claimed.assignments), bool(goes_on)
+        begin(claimed.assignments)
+        # Some were full when they were asked for, and had nothing left by the time of the answer.
+        self._hints |= {lane for lane in self._unfinished if self._room_of(lane) > 0}
+        return bool(self._hints) or self._behind != BEGINNING
 
     async def _claimed(self, room: int, hints: set[UUID]) -> Claimed:
         now = self._clock.now()

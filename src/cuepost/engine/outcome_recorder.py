@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -28,6 +28,7 @@ class OutcomeRecorder:
     telemetry: Telemetry
     most_unrecorded: int
     is_busy: Callable[[], bool]
+    give_way: Callable[[], Awaitable[None]]
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
     _results: list[tuple[UUID, Result]] = field(default_factory=list)
@@ -55,6 +56,7 @@ class OutcomeRecorder:
             await self._work.wait()
             if self.is_busy() and not self._hurrying:
                 await self.clock.wait_for(self._crowd, LONGEST_WAIT_SECONDS)
+            await self.give_way()
             await self._flush()
             if not self._results and not self._closing:
                 self._work.clear()

@@ -76,13 +76,15 @@ class WorkerLease:
         if worker == self.worker and self.is_held:
             self._until = now + self._length if is_mine else LONG_AGO
 
-    async def return_unwanted(self, queue: DeliveryQueue, now: datetime) -> dict[UUID, None]:
+    async def return_unwanted(self, queue: DeliveryQueue, now: datetime) -> Collection[UUID]:
+        """Those that were unwanted when it began; meanwhile there may be more."""
+        unwanted = dict(self._unwanted)
         by_time: dict[datetime | None, list[UUID]] = {}
-        for delivery_id, due_at in self._unwanted.items():
+        for delivery_id, due_at in unwanted.items():
             by_time.setdefault(due_at, []).append(delivery_id)
         for due_at, delivery_ids in by_time.items():
             await queue.put_back(self.worker, delivery_ids, now, due_at)
-        return dict.fromkeys(self._unwanted)
+        return unwanted
 
     def returned(self, delivery_ids: Iterable[UUID]) -> None:
         for delivery_id in delivery_ids:

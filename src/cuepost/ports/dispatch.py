@@ -79,8 +79,7 @@ class Claim:
 class Claimed:
     """`held` are lanes that are the worker's now; of those `looked_at`, `more` have work left.
 
-    `is_all` says that nothing else was due, but for what others hold; `next_due` is when the next
-    delivery is due that waits for its time.
+    `next_due` is when the next delivery is due that waits for its time.
     """
 
     assignments: Sequence[Assignment]
@@ -88,7 +87,6 @@ class Claimed:
     looked_at: frozenset[UUID]
     more: frozenset[UUID]
     behind: UUID
-    is_all: bool
     next_due: datetime | None
 
 
@@ -152,6 +150,14 @@ class Handover(Protocol):
 
     def work_for(self, webhook_ids: Collection[UUID]) -> None:
         """These endpoints have something waiting in the queue."""
+        ...
+
+    def make_way(self) -> None:
+        """Something is being accepted: what can wait has to, until it has `passed`."""
+        ...
+
+    def passed(self) -> None:
+        """It was accepted and handed over, or it was not."""
         ...
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from cuepost.domain.delivery import Delivery
 from cuepost.ports.dispatch import Assignment, Handover, Target
+from cuepost.ports.store import Manner
 
 
 @dataclass(slots=True)
@@ -71,15 +72,22 @@ class Outbox:
 
 
 @asynccontextmanager
-async def sending(handover: Handover) -> AsyncIterator[Outbox]:
+async def sending(handover: Handover, manner: Manner) -> AsyncIterator[Outbox]:
     """Around a whole transaction: what is in the outbox goes when it has committed."""
     outbox = Outbox(handover)
+    goes_first = manner is not Manner.REPEATABLE
+    if goes_first:
+        handover.make_way()
     try:
         yield outbox
     except BaseException:
         outbox.rolled_back()
         raise
-    outbox.committed()
+    else:
+        outbox.committed()
+    finally:
+        if goes_first:
+            handover.passed()
 
 
 class NoHandover:
@@ -96,3 +104,8 @@ class NoHandover:
 
     def work_for(self, webhook_ids: Collection[UUID]) -> None:
         """The workers find it by themselves."""
+
+    def make_way(self) -> None:
+        """There is nothing else to do here."""
+
+    passed = make_way

@@ -65,7 +65,7 @@ class PostgresStore:
     @asynccontextmanager
     async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
         how = _IMPATIENT_CHANGE if manner is Manner.IMPATIENT else _CHANGE
-        async with sending(self.handover) as outbox, self._begin(how, outbox) as session:
+        async with sending(self.handover, manner) as outbox, self._begin(how, outbox) as session:
             yield RecordsTransaction(session, outbox)
 
     @asynccontextmanager

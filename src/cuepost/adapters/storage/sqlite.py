@@ -87,7 +87,7 @@ class SqliteStore:
         connection = self._require_open()
         self._log.require_intact()
         change = self._changes.change(driver_of(connection), manner)
-        async with sending(self.handover) as outbox, change:
+        async with sending(self.handover, manner) as outbox, change:
             yield RecordsTransaction(SqliteSession(connection, self._threads), outbox)
 
     @asynccontextmanager

@@ -10,7 +10,7 @@ from cuepost.adapters.storage.tables import WAITING, events, lanes, projects, qu
 from cuepost.adapters.storage.types import Id, Ids, Instant
 from cuepost.domain.delivery import DeliveryStatus
 
-EARLIEST_LOOKED_AT = 128
+EARLIEST_LOOKED_AT = 32
 LANES_LOOKED_AT = 64
 STATES = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 DUE = (
@@ -34,11 +34,13 @@ _MOST: Any = sa.bindparam("most", type_=sa.Integer)
 
 def _waiting(is_chosen: sa.ColumnElement[bool], most: int) -> sa.Select[Any]:
     some = sa.select(queue.c.webhook_id, queue.c.due_at).where(WAITING, is_chosen)
-    first = some.order_by(queue.c.due_at).limit(sa.literal_column(str(most)))
-    return sa.select(first.subquery())
+    first = some.order_by(queue.c.due_at).limit(sa.literal_column(str(most))).subquery()
+    # By lane, because what has been due for longest may all be of one.
+    earliest = sa.select(first.c.webhook_id, sa.func.min(first.c.due_at), sa.func.count())
+    return earliest.group_by(first.c.webhook_id)
 
 
-# What has been due for longest, and behind it what is due next.
+# The lanes of what has been due for longest, with how many are theirs; then what is due next.
 EARLIEST = Prepared(
     _waiting(queue.c.due_at <= _NOW, EARLIEST_LOOKED_AT).union_all(
         _waiting(queue.c.due_at > _NOW, 1)

@@ -71,9 +71,9 @@ class Claims:
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         earliest = await self._session.fetch(sql.EARLIEST, now=now)
-        due = [lane for lane, due_at in earliest if due_at <= now]
+        due = {lane: count for lane, due_at, count in earliest if due_at <= now}
         # With few that are due all their lanes are known; with many everyone has to get a turn.
-        is_crowded = len(due) == sql.EARLIEST_LOOKED_AT
+        is_crowded = sum(due.values()) == sql.EARLIEST_LOOKED_AT
         around = await self._session.fetch(sql.LANES, behind=wanted.behind) if is_crowded else ()
         in_turn = [lane for (lane,) in around]
         chosen = {*wanted.hints, *in_turn, *due}
@@ -91,8 +91,7 @@ class Claims:
             looked_at=frozenset(chosen),
             more=frozenset(more | full),
             behind=_reached(wanted.behind, in_turn, more - served),
-            is_all=not (is_crowded or more),
-            next_due=next((due_at for _, due_at in earliest if due_at > now), None),
+            next_due=next((due_at for _, due_at, _ in earliest if due_at > now), None),
         )
 
     async def _due(self, chosen: Sequence[UUID], wanted: Claim, now: datetime) -> _Found:
