@@ -6,11 +6,12 @@ counts is how long a delivery takes from the call of the API to the receiver's r
 
 import asyncio
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from benchmarks.backlog import put_off
 from benchmarks.figures import Comparison, Figure, NotRun, percentile
-from benchmarks.scenery import product
+from benchmarks.scenery import Product, product
 from benchmarks.sizes import Fairness, Sizes
 from benchmarks.stores import StoreChoice, on_each_store
 
@@ -18,6 +19,21 @@ HELD_UP = 50
 LATE = "/slow/late"
 BAD = ("/hang", "/drip", LATE)
 CONNECTIONS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    key: str
+    name: str
+    by_chance: bool
+
+
+# Calls of many users come by chance, and now and then together. At even distances they never meet:
+# then there is no other reason to wait than the neighbours.
+ARRIVALS = (
+    Arrivals("by_chance", "calls by chance", by_chance=True),
+    Arrivals("even", "calls at even distances", by_chance=False),
+)
 
 
 def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
@@ -28,32 +44,49 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
     scale = sizes.fairness
     alone, beside = [], []
     for _ in range(scale.rounds):
-        alone.append(_p99(scale, store, bad=False))
-        beside.append(_p99(scale, store, bad=True))
-    name = f"latency beside bad neighbours on {store.name}, p99"
-    found = Comparison(
-        name, "ms", statistics.median(beside), "without them", statistics.median(alone)
-    )
-    yield Figure.of(f"fairness.{store.key}", found)
+        alone.append(_p99s(scale, store, bad=False))
+        beside.append(_p99s(scale, store, bad=True))
+    for how in ARRIVALS:
+        name = f"latency beside bad neighbours on {store.name}, {how.name}, p99"
+        bad = statistics.median(each[how.key] for each in beside)
+        good = statistics.median(each[how.key] for each in alone)
+        found = Comparison(name, "ms", bad, "without them", good)
+        yield Figure.of(f"fairness.{store.key}.{how.key}", found)
 
 
-def _p99(scale: Fairness, store: StoreChoice, *, bad: bool) -> float:
+def _p99s(scale: Fairness, store: StoreChoice, *, bad: bool) -> dict[str, float]:
+    """By the way in which calls come, from one service."""
     healthy = [f"/ok/{number}" for number in range(scale.healthy)]
     count = scale.rate * scale.seconds
+    calls = scale.healthy + count * len(ARRIVALS)
     with product(
-        store, paths=[*healthy, *BAD], projects=1 + -(-count // scale.healthy), halves=()
+        store, paths=[*healthy, *BAD], projects=-(-calls // scale.healthy), halves=()
     ) as it:
         if bad:
             counts = {LATE: scale.backlog, "/hang": HELD_UP, "/drip": HELD_UP}
             asyncio.run(put_off(it.settings, it.furnished, counts))
         store.bring_to_disk()
         it.start()
-        projects = it.furnished.in_turn(healthy)
         # One to each first: how long a service takes until it is warm is another question.
-        it.feed(projects[: scale.healthy], connections=CONNECTIONS)
-        projects = projects[scale.healthy : scale.healthy + count]
-        fed = it.feed(projects, rate=scale.rate, connections=CONNECTIONS)
-        arrived = it.wait_for_events(fed.acknowledged)
+        first, *parts = _parts(it.furnished.in_turn(healthy), scale.healthy, count)
+        it.feed(first, connections=CONNECTIONS)
+        found = {
+            how.key: _p99(it, projects, scale.rate, how)
+            for how, projects in zip(ARRIVALS, parts, strict=True)
+        }
         it.proved()
+    return found
+
+
+def _parts(projects: Sequence[str], first: int, count: int) -> Iterator[Sequence[str]]:
+    yield projects[:first]
+    for number, _ in enumerate(ARRIVALS):
+        begin = first + number * count
+        yield projects[begin : begin + count]
+
+
+def _p99(it: Product, projects: Sequence[str], rate: int, how: Arrivals) -> float:
+    fed = it.feed(projects, rate=rate, by_chance=how.by_chance, connections=CONNECTIONS)
+    arrived = it.wait_for_events(fed.acknowledged)
     found = [1_000 * (arrived[event] - began) for event, began in fed.began_at.items()]
     return percentile(found, 99)

@@ -70,12 +70,14 @@ def feed(
     *,
     connections: int = 4,
     rate: float = 0.0,
+    by_chance: bool = False,
     cores: Sequence[int] = (),
 ) -> Fed:
     """As fast as they are answered, or so many requests a second, each at its own time."""
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     requests = [request("/v1/milestones", headers, body) for body in bodies]
-    done = generated(Job(int(port), requests, connections, rate=rate), cores)
+    job = Job(int(port), requests, connections, rate=rate, by_chance=by_chance)
+    done = generated(job, cores)
     fed = Fed(refused=done.refused, cpu=done.cpu)
     fed.began = min(answer.began for answer in done.answers)
     fed.ended = max(answer.answered for answer in done.answers)

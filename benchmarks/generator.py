@@ -1,17 +1,20 @@
 """A load generator in a process of its own: sends requests that were written out beforehand.
 
 It knows nothing of what it sends. As fast as they are answered, so many at once on each connection;
-or so many a second, each at its own time whether the ones before were answered or not. A request
-that is answered with 429 or 503 is sent again, as late as it was told.
+or so many a second, each at its own time whether the ones before were answered or not, at even
+distances or by chance. A request that is answered with 429 or 503 is sent again, as late as it was
+told.
 """
 
 import asyncio
 import gc
+import random
 import resource
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import cast
 
@@ -24,13 +27,17 @@ TRY_AGAIN = (b"429", b"503")
 
 
 class Job(msgspec.Struct):
-    """`rate` is requests a second, 0 for as fast as they are answered."""
+    """`rate` is requests a second, 0 for as fast as they are answered.
+
+    `by_chance` they come as those of many callers do that know nothing of each other.
+    """
 
     port: int
     requests: list[bytes]
     connections: int
     at_once: int = 1
     rate: float = 0.0
+    by_chance: bool = False
 
 
 class Answered(msgspec.Struct, array_like=True):
@@ -148,7 +155,7 @@ async def generate(job: Job) -> Done:
         lines.append(line)
     before = _cpu()
     if job.rate:
-        await _send_paced(work, lines, job.rate)
+        await _send_paced(work, lines, _instants(job))
     else:
         for line in lines * job.at_once:
             work.go_on(line)
@@ -157,14 +164,21 @@ async def generate(job: Job) -> Done:
     return work.done
 
 
-async def _send_paced(work: Work, lines: list[Line], rate: float) -> None:
+def _instants(job: Job) -> Iterator[float]:
+    """When each of them is sent, in seconds; by chance, yet the same in every run."""
+    chance = random.Random(job.rate)
+    gaps = (chance.expovariate(job.rate) if job.by_chance else 1 / job.rate for _ in job.requests)
+    return accumulate(gaps)
+
+
+async def _send_paced(work: Work, lines: list[Line], instants: Iterable[float]) -> None:
     """On the line with the least under way, so that nobody waits behind another needlessly.
 
     Of those on the one that has rested longest: the service closes a line that rests for seconds.
     """
     began = time.monotonic()
-    for number in range(len(work.requests)):
-        if (wait := began + number / rate - time.monotonic()) > 0:
+    for instant in instants:
+        if (wait := began + instant - time.monotonic()) > 0:
             await asyncio.sleep(wait)
         if work.ended.done():
             return

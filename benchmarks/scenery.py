@@ -83,6 +83,7 @@ class Product:
         *,
         connections: int = 4,
         rate: float = 0.0,
+        by_chance: bool = False,
         cores: Sequence[int] = (),
     ) -> Fed:
         fed = feed(
@@ -91,6 +92,7 @@ class Product:
             batches(projects, batch),
             connections=connections,
             rate=rate,
+            by_chance=by_chance,
             cores=cores,
         )
         self.acknowledged |= fed.acknowledged
