@@ -176,6 +176,16 @@ def test_a_secret_that_was_cut_short_signs_no_more() -> None:
     assert broken(history) == {"I6"}
 
 
+def test_of_two_secrets_of_one_instant_the_later_one_signs_first() -> None:
+    history = kept()
+    first, second = history.lives["hook"]
+    history.lives["hook"] = [first, replace(second, since=first.since)]
+    history.seen[0] = seen(SEEN[0].at, NEW, OLD, answered=SEEN[0].answered)
+    assert broken(history) == set()
+    history.seen[0] = seen(SEEN[0].at, OLD, NEW, answered=SEEN[0].answered)
+    assert broken(history) == {"I6"}
+
+
 def test_more_at_once_than_the_cap_is_seen() -> None:
     history = kept()
     history.excuses = 1
