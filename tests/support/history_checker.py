@@ -207,8 +207,8 @@ def signature_fits(seen: Seen, secrets: Sequence[str]) -> bool:
 
 def _signatures(seen: Seen, lives: Sequence[SecretLife], known_at: float) -> str:
     # Of two that were made in one instant, the later one of the list is newer.
-    newest_first = sorted(reversed(lives), key=lambda life: life.since, reverse=True)
-    live = [life for life in newest_first if life.signs(seen, known_at)]
+    oldest_first = sorted(lives, key=lambda life: life.since)
+    live = [life for life in reversed(oldest_first) if life.signs(seen, known_at)]
     return " ".join(_signature(seen, life.secret) for life in live)
 
 
