@@ -186,6 +186,20 @@ def test_of_two_secrets_of_one_instant_the_later_one_signs_first() -> None:
     assert broken(history) == {"I6"}
 
 
+@pytest.mark.parametrize("secrets", [(OLD,), (NEW, OLD), (NEW,)])
+def test_a_secret_may_come_and_another_go_in_one_instant(
+    secrets: tuple[SigningSecret, ...],
+) -> None:
+    history = kept()
+    at = SEEN[1].at
+    first, second = history.lives["hook"]
+    history.lives["hook"] = [replace(first, cut=at), replace(second, since=at)]
+    history.seen[1] = seen(at, *secrets, answered=SEEN[1].answered)
+    assert broken(history) == set()
+    history.seen[1] = seen(at, OLD, NEW, answered=SEEN[1].answered)
+    assert broken(history) == {"I6"}
+
+
 def test_more_at_once_than_the_cap_is_seen() -> None:
     history = kept()
     history.excuses = 1

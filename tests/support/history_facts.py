@@ -69,9 +69,6 @@ class SecretLife:
     until: float = ENDLESS
     cut: float = ENDLESS
 
-    def signs(self, seen: Seen, known_at: float) -> bool:
-        return self.since <= known_at and self.until > seen.sent_at and self.cut > known_at
-
 
 @dataclass(frozen=True, slots=True)
 class Stop:
