@@ -14,7 +14,8 @@ from cuepost.doors.rest.table import OPERATIONS
 from tests.support.service_process import ServiceProcess, environment, free_port, run
 
 EXAMPLES = os.environ.get("CUEPOST_TEST_SCHEMATHESIS_EXAMPLES", "3")
-LIMIT_SECONDS = 3_600 if int(EXAMPLES) > 3 else 240
+# Many of the calls of the long form wait for events, up to half a minute each.
+LIMIT_SECONDS = 6 * 3_600 if int(EXAMPLES) > 3 else 240
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 
 
