@@ -19,7 +19,8 @@ from cuepost.domain.attempt import Attempt
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Jitter
-from cuepost.engine.dispatcher import Capacity, Dispatcher
+from cuepost.engine.capacity import Capacity
+from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Store
 from cuepost.ports.telemetry import Silent, Telemetry

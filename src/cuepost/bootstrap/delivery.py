@@ -26,7 +26,8 @@ from cuepost.adapters.telemetry import EngineTelemetry
 from cuepost.bootstrap.parts import Parts
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline
-from cuepost.engine.dispatcher import Capacity, Dispatcher
+from cuepost.engine.capacity import Capacity
+from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.inbox_transport import InboxTransport
 from cuepost.ports.telemetry import Telemetry
 

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline
+from cuepost.engine.capacity import Capacity
 from cuepost.engine.intake import LONGEST_IN_MEMORY, Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import (
@@ -29,23 +29,6 @@ LEASE = timedelta(seconds=10)
 BUSY = 32
 PAUSE_AFTER_CRASH = timedelta(minutes=1)
 PARTING_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """Attempts in flight in this process, and to one endpoint over all processes."""
-
-    attempts: int
-    per_endpoint: int
-
-    @property
-    def held(self) -> int:
-        """In memory, so that nothing has to be waited for between two attempts."""
-        return 8 * self.attempts
-
-    @property
-    def held_per_lane(self) -> int:
-        return max(self.attempts, 2 * self.per_endpoint)
 
 
 class Dispatcher:
