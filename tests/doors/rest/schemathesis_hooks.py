@@ -10,7 +10,7 @@ LONGEST_WAIT_SECONDS = 30
 
 @schemathesis.hook
 def before_call(
-    context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]
+    context: schemathesis.HookContext, case: schemathesis.Case[Any], kwargs: dict[str, Any]
 ) -> None:
     """A call for events that may wait for long waits for a second: thousands of them are made."""
     waits = str((case.query or {}).get("wait", ""))
