@@ -27,6 +27,7 @@ from benchmarks.figures import Figure, NotRun, attempted
 from benchmarks.peers import scenario as peers
 from benchmarks.report import Report, markdown
 from benchmarks.sizes import FULL, SMALL, Sizes
+from benchmarks.stores import POSTGRES, SQLITE
 
 
 def _pages(sizes: Sizes) -> Iterator[Figure]:
@@ -64,6 +65,7 @@ SCENARIOS: dict[str, Callable[[Sizes], Iterator[Figure | NotRun]]] = {
 @click.option("--history", type=int, help="Rows of history for `growth`.")
 @click.option("--pending", type=int, help="Deliveries that wait, for `growth` and `memory`.")
 @click.option("--rounds", type=int, help="How often each rate is taken.")
+@click.option("--store", type=click.Choice([SQLITE.key, POSTGRES]), help="On this one alone.")
 def main(
     *,
     names: Sequence[str],
@@ -74,13 +76,14 @@ def main(
     history: int | None,
     pending: int | None,
     rounds: int | None,
+    store: str | None,
 ) -> None:
     """Run these scenarios, or all of them; with --from alone none."""
     if small and document is not None:
         raise click.UsageError(
             "The figures of a small run mean nothing; they are not written down."
         )
-    sizes = _sizes(SMALL if small else FULL, history, pending, rounds)
+    sizes = replace(_sizes(SMALL if small else FULL, history, pending, rounds), store=store)
     report = Report({}, asdict(sizes)) if earlier is None else Report.read(earlier)
     chosen = names or (() if earlier else tuple(SCENARIOS))
     failed = _run(report, chosen, sizes, kept_in) if chosen else False
@@ -111,7 +114,7 @@ def _run(report: Report, names: Sequence[str], sizes: Sizes, kept_in: Path | Non
         click.echo(f"{name}: {time.monotonic() - began:.0f} s", err=True)
         load = {"load before": before, "load after": machine.load()}
         report.machine = {**machine.described(), **load}
-        report.sizes = asdict(sizes)
+        report.sizes = asdict(replace(sizes, store=None))
         if kept_in is not None:
             report.write(kept_in)
     return any(each.failed for each in report.not_run)

@@ -49,7 +49,7 @@ def cases(sizes: Sizes) -> Iterator[Case]:
 
 
 def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
-    for store in stores():
+    for store in stores(sizes):
         for case in cases(sizes):
             fed = f"batches of {case.batch}" if case.batch > 1 else "one event a request"
             what = f"cuepost on {store.name}, {case.name}, {fed}"

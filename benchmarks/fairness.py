@@ -65,7 +65,7 @@ def _p99s(scale: Fairness, store: StoreChoice, *, bad: bool) -> dict[str, float]
         if bad:
             counts = {LATE: scale.backlog, "/hang": HELD_UP, "/drip": HELD_UP}
             asyncio.run(put_off(it.settings, it.furnished, counts))
-        store.bring_to_disk()
+        store.settle(it.settings)
         it.start()
         # One to each first: how long a service takes until it is warm is another question.
         first, *parts = _parts(it.furnished.in_turn(healthy), scale.healthy, count)

@@ -27,6 +27,7 @@ def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
 def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
     with _furnished(store, sizes) as empty, _furnished(store, sizes) as full:
         _fill(full, sizes)
+        store.settle(full.settings)
         bare, filled = _in_turns(empty, full, sizes)
     cpu, cpu_bare = _cpu(filled), _cpu(bare)
     seconds, seconds_bare = _per_thousand(filled), _per_thousand(bare)

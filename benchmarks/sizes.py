@@ -27,7 +27,10 @@ class Downloads:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`rounds` is how often a rate is taken; the median counts, and the range stands beside it."""
+    """`rounds` is how often a rate is taken; the median counts, and the range stands beside it.
+
+    `store` is the key of the only one that is looked at.
+    """
 
     deliveries: int = 20_000
     singles: int = 10_000
@@ -50,6 +53,7 @@ class Sizes:
     peer_deliveries: int = 5_000
     peer_rounds: int = 3
     page_rows: int = 1_000_000
+    store: str | None = None
     fairness: Fairness = field(default_factory=Fairness)
     downloads: Downloads = field(default_factory=Downloads)
 

@@ -32,10 +32,13 @@ class StoreChoice:
             with fresh_database_sync(self.server.url) as url:
                 yield {"DATABASE_URL": url}
 
-    def bring_to_disk(self) -> None:
-        """What preparing a scenario has written, so that it is not written while one measures."""
+    def settle(self, settings: Mapping[str, str]) -> None:
+        """As if what preparing a scenario has written had been there for long.
+
+        It is on the disk, and what PostgreSQL does about new rows sooner or later is done.
+        """
         if self.server is not None:
-            asyncio.run(_run(self.server.url, "CHECKPOINT"))
+            asyncio.run(_run(settings["DATABASE_URL"], "VACUUM (ANALYZE)", "CHECKPOINT"))
         os.sync()
 
     @property
@@ -58,15 +61,18 @@ class StoreChoice:
 
 
 LOG_FILES = 24
+# Of many gigabytes; its default is small enough for any machine.
+CACHE = "1GB"
 SQLITE = StoreChoice("sqlite", "SQLite", ("serve",))
+POSTGRES = "postgres"
 
 
 @contextmanager
 def postgres() -> Iterator[StoreChoice]:
     """A server of our own that syncs to disk as in production, and has been up for a while."""
-    with PostgresServer(durable=True) as server:
+    with PostgresServer(durable=True, cache=CACHE) as server:
         asyncio.run(_settle_in(server.url))
-        yield StoreChoice("postgres", "PostgreSQL", ("api", "worker"), server)
+        yield StoreChoice(POSTGRES, "PostgreSQL", ("api", "worker"), server)
 
 
 async def _settle_in(url: str) -> None:
@@ -93,15 +99,17 @@ async def _run(url: str, *statements: str) -> None:
         await server.close()
 
 
-def stores() -> Iterator[StoreChoice]:
-    yield SQLITE
-    with postgres() as choice:
-        yield choice
+def stores(sizes: Sizes) -> Iterator[StoreChoice]:
+    if sizes.store in (None, SQLITE.key):
+        yield SQLITE
+    if sizes.store in (None, POSTGRES):
+        with postgres() as choice:
+            yield choice
 
 
 def on_each_store(
     scenario: str, measured: Callable[[StoreChoice, Sizes], Iterator[Figure]], sizes: Sizes
 ) -> Iterator[Figure | NotRun]:
-    for store in stores():
+    for store in stores(sizes):
         figures = measured(store, sizes)
         yield from attempted(f"{scenario}.{store.key}", f"{scenario} on {store.name}", figures)

@@ -50,10 +50,13 @@ class PostgresServer:
     """One private server on a loopback port of its own, which it keeps across restarts.
 
     It dies with the thread that started it, so start it from one that lives long enough.
-    `durable` makes it sync to disk as in production, for measurements.
+    `durable` makes it sync to disk as in production, for measurements; `cache` is what it keeps in
+    memory.
     """
 
-    def __init__(self, binaries: Path | None = None, *, durable: bool = False) -> None:
+    def __init__(
+        self, binaries: Path | None = None, *, durable: bool = False, cache: str = "64MB"
+    ) -> None:
         found = binaries or next(iter(server_binaries()), None)
         if found is None:
             raise PostgresDidNotStart("no PostgreSQL server binaries were found")
@@ -62,6 +65,7 @@ class PostgresServer:
         self.folder = Path(tempfile.mkdtemp(prefix="cuepost-postgres-"))
         self._user.give(self.folder)
         self._settings = {} if durable else _WITHOUT_DISK_SYNC
+        self._cache = cache
         self._password = secrets.token_hex(16)
         self._port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
@@ -178,7 +182,7 @@ class PostgresServer:
             "unix_socket_directories": "",
             "port": str(self._port),
             "max_connections": "100",
-            "shared_buffers": "64MB",
+            "shared_buffers": self._cache,
         }
         command = [str(self._binaries / "postgres"), "-D", str(self._data)]
         for name, value in settings.items():
