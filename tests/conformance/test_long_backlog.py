@@ -1,4 +1,5 @@
-"""A claim beside a long backlog reads no more than it needs, whatever the planner believes."""
+"""Claims and records beside a long backlog read no more than they need, whatever the planner
+believes."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -6,8 +7,10 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.records.outcomes import STILL_HELD_AND_HEALTH
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Claim, Claimed
+from tests.history.costs import driver_in
 from tests.support.records import Records
 from tests.support.store_rows import run
 
@@ -47,6 +50,26 @@ async def test_few_rows_are_read(postgres_store: PostgresStore, records: Records
     assert {each.webhook_id for each in claimed.assignments} == {late, *healthy}
     assert len(claimed.assignments) == ROOM
     assert rows_read <= MOST_ROWS_READ
+
+
+async def test_results_are_not_looked_for_among_all_leases(
+    postgres_store: PostgresStore, records: Records
+) -> None:
+    """Their index has entries of leases that ended long ago, until somebody has swept the queue."""
+    await queue_up(postgres_store, records, records.id(), OVERDUE)
+    await run(postgres_store, sa.text("ANALYZE queue"))
+    async with driver_in(postgres_store.snapshot()) as driver:
+        await driver.execute("SET LOCAL enable_seqscan = off")
+        await driver.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        held = STILL_HELD_AND_HEALTH.on("postgresql")
+        await driver.execute(f"PREPARE held AS {held.sql}")
+        nothing = ", ".join("NULL" for _ in held.parameters)
+        plan = await driver.fetch(f"EXPLAIN EXECUTE held({nothing})")
+        await driver.execute("DEALLOCATE held")
+
+    steps = [step for (step,) in plan]
+    assert any("queue_pkey" in step for step in steps)
+    assert not any("queue_in_flight" in step for step in steps)
 
 
 async def claim(store: PostgresStore, records: Records, hints: set[UUID]) -> tuple[Claimed, int]:

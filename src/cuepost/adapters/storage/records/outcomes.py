@@ -32,7 +32,7 @@ _HELD = (
 _STILL_HELD = Prepared(_HELD)
 _HEALTH = Prepared(health.CHANGING)
 # Both in one trip. Endpoints before the queue: who disables an endpoint locks in this order too.
-_STILL_HELD_AND_HEALTH = Prepared(
+STILL_HELD_AND_HEALTH = Prepared(
     _HELD.add_columns(*_CHANGING.c)
     .select_from(queue.outerjoin(_CHANGING, _CHANGING.c.id == queue.c.webhook_id))
     .where(
@@ -76,7 +76,7 @@ class OutcomeRecords:
             "worker": worker,
         }
         if self._session.dialect == "postgresql":
-            rows = await self._session.fetch(_STILL_HELD_AND_HEALTH, **theirs, **chosen)
+            rows = await self._session.fetch(STILL_HELD_AND_HEALTH, **theirs, **chosen)
             found = [row[2:] for row in rows if row[2] is not None]
         else:
             ended = bool(chosen["health_webhooks"])
