@@ -83,7 +83,7 @@ def main(
         raise click.UsageError(
             "The figures of a small run mean nothing; they are not written down."
         )
-    sizes = replace(_sizes(SMALL if small else FULL, history, pending, rounds), store=store)
+    sizes = _sizes(SMALL if small else FULL, history, pending, rounds, store)
     report = Report({}, asdict(sizes)) if earlier is None else Report.read(earlier)
     chosen = names or (() if earlier else tuple(SCENARIOS))
     failed = _run(report, chosen, sizes, kept_in) if chosen else False
@@ -93,14 +93,16 @@ def main(
     sys.exit(failed)
 
 
-def _sizes(sizes: Sizes, history: int | None, pending: int | None, rounds: int | None) -> Sizes:
+def _sizes(
+    sizes: Sizes, history: int | None, pending: int | None, rounds: int | None, store: str | None
+) -> Sizes:
     if history is not None:
         sizes = replace(sizes, history=history)
     if pending is not None:
         sizes = replace(sizes, pending=pending, many_pending=pending)
     if rounds is not None:
         sizes = replace(sizes, rounds=rounds, peer_rounds=rounds)
-    return sizes
+    return replace(sizes, store=store)
 
 
 def _run(report: Report, names: Sequence[str], sizes: Sizes, kept_in: Path | None) -> bool:

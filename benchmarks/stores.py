@@ -61,7 +61,7 @@ class StoreChoice:
 
 
 LOG_FILES = 24
-# Of many gigabytes; its default is small enough for any machine.
+# Scenarios fill databases of many gigabytes; the server's own default suits the smallest machine.
 CACHE = "1GB"
 SQLITE = StoreChoice("sqlite", "SQLite", ("serve",))
 POSTGRES = "postgres"

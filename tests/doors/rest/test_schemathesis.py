@@ -50,6 +50,7 @@ def test_schemathesis_finds_nothing(service: Running, tmp_path: Path) -> None:
             *(sys.executable, "-m", "schemathesis.cli", f"--config-file={CONFIG}", "run"),
             f"{service.url}/openapi.json",
             *("--checks=all", f"--max-examples={EXAMPLES}", "--no-color", "--warnings=off"),
+            # Far more than any call takes, also where several tests share a core.
             "--max-response-time=60",
         ],
         cwd=tmp_path,
