@@ -1,6 +1,7 @@
 """HTTP as uvicorn speaks it, with a line past it: a file can go to the socket without a copy."""
 
 import os
+import weakref
 from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -9,10 +10,14 @@ from cuepost.doors.media.straight import EXTENSION
 
 
 class SocketLine:
-    """Of one answer; uvicorn is told what went past it, or it would miss the bytes in the end."""
+    """Of one answer; uvicorn is told what went past it, or it would miss the bytes in the end.
+
+    The answer holds the line, so the line must not hold the answer: each request would leave a
+    cycle behind, and what collects those stops everything for milliseconds.
+    """
 
     def __init__(self, answer: RequestResponseCycle) -> None:
-        self._answer = answer
+        self._answer = weakref.proxy(answer)
 
     def descriptor(self) -> int | None:
         transport = self._answer.transport

@@ -1,6 +1,7 @@
 """What goes wrong in the middle of a download: clients that stand still, files that break off."""
 
 import asyncio
+import gc
 import os
 import socket
 from collections.abc import AsyncIterator
@@ -11,7 +12,7 @@ import anyio
 import pytest
 import uvicorn
 from starlette.applications import Starlette
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from cuepost.adapters.media.local import LocalFile
 from cuepost.bootstrap.lined_protocol import LinedProtocol
@@ -212,3 +213,28 @@ async def test_requests_in_a_row_are_answered_in_their_order(
                 await reader.readuntil(b"\r\n\r\n")
                 assert await reader.readexactly(1_000) == letter * 1_000
         writer.close()
+
+
+async def test_an_answer_leaves_no_cycle_for_the_garbage_collector(
+    sqlite_world: World, protocol: type[HttpToolsProtocol]
+) -> None:
+    request = b"GET /media/unknown HTTP/1.1\r\nhost: a\r\n\r\n"
+    gc.disable()
+    try:
+        before = answers_in_memory()
+        async with served(sqlite_world, Streamer(), protocol) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            for _ in range(20):
+                writer.write(request)
+                head = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split()[0]))
+            left = answers_in_memory() - before
+            writer.close()
+    finally:
+        gc.enable()
+    # The connection keeps the last one, whose task may not be over yet.
+    assert left <= 2
+
+
+def answers_in_memory() -> int:
+    return sum(isinstance(each, RequestResponseCycle) for each in gc.get_objects())
