@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from cuepost.adapters.storage import group_commit
 from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.domain.access import Account
-from cuepost.ports.store import Contention, StoreUnavailable, Transaction
+from cuepost.ports.store import Contention, Manner, StoreUnavailable, Transaction
 from tests.support.records import Records
 
 Work = Callable[[Transaction], Awaitable[None]]
@@ -145,3 +147,31 @@ async def test_closing_waits_for_those_who_wait_for_the_disk(
     await again.open()
     assert len(await stored(again)) == 3
     await again.close()
+
+
+class Checkpoints:
+    """Of the log, as the writing connection is told to make them."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.count = 0
+        driver_of(store._require_open()).set_trace_callback(self._note)
+
+    def _note(self, statement: str) -> None:
+        self.count += "wal_checkpoint" in statement
+
+
+@pytest.mark.parametrize(("manner", "rows"), [(Manner.REPEATABLE, 10), (Manner.LASTING, 20)])
+async def test_the_log_is_emptied_behind_a_change_that_nobody_waits_for_if_one_comes(
+    sqlite_store: SqliteStore,
+    records: Records,
+    monkeypatch: pytest.MonkeyPatch,
+    manner: Manner,
+    rows: int,
+) -> None:
+    monkeypatch.setattr(group_commit, "ROWS_IN_THE_LOG", 10)
+    checkpoints = Checkpoints(sqlite_store)
+    for row in range(rows):
+        assert checkpoints.count == 0, row
+        async with sqlite_store.transaction(manner) as transaction:
+            await transaction.accounts.add(records.account())
+    assert checkpoints.count == 1

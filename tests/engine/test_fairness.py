@@ -2,12 +2,16 @@
 
 from collections import Counter
 from datetime import timedelta
+from uuid import UUID
 
+import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.engine.intake import CLAIMED_AT_ONCE, Intake
+from cuepost.ports.dispatch import Claim
 from cuepost.testing import HANGS, Answer
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
@@ -165,3 +169,28 @@ def test_of_a_long_queue_that_has_no_room_nothing_more_is_asked_for(play: Play) 
             assert stage.store.watch.transactions == 1
 
     play(scenario)
+
+
+def test_of_very_many_endpoints_with_more_few_are_asked_about_at_a_time(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    wanted = Intake._wanted
+
+    def noted(self: Intake, room: int, hints: set[UUID], idle: set[UUID]) -> Claim:
+        asked.append(len(hints))
+        return wanted(self, room, hints, idle)
+
+    async def scenario(stage: Stage) -> None:
+        monkeypatch.setattr(Intake, "_wanted", noted)
+        world, count = stage.world, 2 * CLAIMED_AT_ONCE + 50
+        for number in range(count):
+            await world.endpoint("project.failed", url=url(number))
+        await world.report(world.milestone(await world.project(), "failed"))
+        async with stage.delivering(straight=False) as dispatcher:
+            dispatcher.work_for([each.webhook_id for each in await world.deliveries()])
+            await stage.later(MINUTE)
+        assert len(places(stage)) == count
+
+    play(scenario)
+    assert max(asked) == CLAIMED_AT_ONCE

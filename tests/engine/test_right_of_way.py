@@ -2,8 +2,12 @@
 
 from datetime import timedelta
 
+import pytest
+
 from cuepost.domain.delivery import DeliveryStatus
+from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.right_of_way import LONGEST_SECONDS, RightOfWay
+from cuepost.ports.store import GaveWay, Manner
 from tests.support.stage import Play, Stage
 
 LONGEST = timedelta(seconds=LONGEST_SECONDS)
@@ -58,17 +62,64 @@ def test_where_there_is_no_end_of_it_the_rest_goes_on(play: Play) -> None:
     play(scenario)
 
 
+class Work:
+    """Notes in which manner it was asked for; as often as it is told to, it gives way."""
+
+    def __init__(self, times_given_up: int = 0) -> None:
+        self.manners: list[Manner] = []
+        self._times_given_up = times_given_up
+
+    async def __call__(self, manner: Manner) -> None:
+        self.manners.append(manner)
+        if len(self.manners) <= self._times_given_up:
+            raise GaveWay("on purpose")
+
+
 def test_it_is_clear_when_the_last_has_passed(play_embedded: Play) -> None:
     async def scenario(stage: Stage) -> None:
-        way, began = RightOfWay(stage.clock), stage.clock.now()
-        await way.give()
+        way, began, work = RightOfWay(stage.clock), stage.clock.now(), Work()
+        await way.behind(work)
         way.expect()
         way.expect()
         way.passed()
-        await way.give()
+        await way.behind(work)
         assert stage.clock.now() == began + LONGEST
         way.passed()
-        await way.give()
+        assert not way.is_taken
+        await way.behind(work)
         assert stage.clock.now() == began + LONGEST
+        # What had waited for as long as it may is not given up any more.
+        assert work.manners == [Manner.YIELDING, Manner.REPEATABLE, Manner.YIELDING]
 
     play_embedded(scenario)
+
+
+def test_work_is_given_up_once_at_most(play_embedded: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        way, work = RightOfWay(stage.clock), Work(times_given_up=1)
+        await way.behind(work)
+        assert work.manners == [Manner.YIELDING, Manner.REPEATABLE]
+
+    play_embedded(scenario)
+
+
+def test_a_claim_and_a_record_that_were_given_up_are_made_again(
+    play_embedded: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up = []
+
+    async def scenario(stage: Stage) -> None:
+        def is_expecting(self: Dispatcher) -> bool:
+            given_up.append(stage.clock.now())
+            return True
+
+        monkeypatch.setattr(Dispatcher, "is_expecting", is_expecting)
+        await stage.world.endpoint()
+        await stage.world.complete()
+        async with stage.delivering():
+            await stage.later()
+            assert await statuses(stage) == [DeliveryStatus.DELIVERED]
+        assert len(stage.sent) == 1
+
+    play_embedded(scenario)
+    assert len(given_up) >= 2

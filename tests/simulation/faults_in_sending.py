@@ -20,7 +20,7 @@ from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.ports.dispatch import Assignment, Result, Verdict
-from cuepost.ports.store import StoreUnavailable
+from cuepost.ports.store import Manner, StoreUnavailable
 from tests.simulation.deliberate_faults import Patch, breaks
 
 
@@ -70,7 +70,7 @@ def outcomes_lost_when_the_store_fails(patch: Patch) -> None:
     async def careless(self: OutcomeRecorder) -> None:
         group = self._results[: self._group]
         with suppress(StoreUnavailable):
-            await self._write(group)
+            await self._write(group, Manner.REPEATABLE)
             self.written([result for _, result in group])
         self._forget(len(group))
 

@@ -50,6 +50,9 @@ class Bell:
     def passed(self) -> None:
         self.straight.passed()
 
+    def is_expecting(self) -> bool:
+        return self.straight.is_expecting()
+
 
 @dataclass(slots=True)
 class Mishaps(Onlookers):

@@ -38,6 +38,9 @@ class Everywhere:
     def passed(self) -> None:
         self._dispatcher.passed()
 
+    def is_expecting(self) -> bool:
+        return self._dispatcher.is_expecting()
+
 
 class Announcing(NoHandover):
     """Of a process that sends nothing itself, but tells those that do."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline
@@ -74,7 +75,7 @@ class Dispatcher:
             self._telemetry,
             most_unrecorded=4 * self._capacity.attempts,
             is_busy=lambda: self._board.load >= BUSY,
-            give_way=self._way.give,
+            way=self._way,
             written=self._written,
             unwritable=lambda result: self._postpone(result.assignment),
         )
@@ -100,6 +101,9 @@ class Dispatcher:
     def passed(self) -> None:
         # Behind the runners that were started just now.
         asyncio.get_running_loop().call_soon(self._way.passed)
+
+    def is_expecting(self) -> bool:
+        return self._way.is_taken
 
     def work_for(self, webhook_ids: Iterable[UUID]) -> None:
         self._intake.hint(webhook_ids)
@@ -151,8 +155,7 @@ class Dispatcher:
         while not self._stopping:
             self._wake.clear()
             try:
-                await self._way.give()
-                if not await self._intake.claim(self._start):
+                if not await self._way.behind(partial(self._intake.claim, self._start)):
                     await self._sleep(self._intake.seconds_to_sleep(self._longest_sleep))
             except StoreUnavailable as error:
                 log.warning("event=claim_failed error=%s", error)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from uuid import UUID
 
 from cuepost.engine.lane_board import LaneBoard
@@ -33,7 +34,8 @@ class Intake:
         self._board = board
         self._most_held = most_held
         self._alone = alone
-        self._hints: set[UUID] = set()
+        # In the order in which they came; a set would forget that.
+        self._hints: dict[UUID, None] = {}
         self._behind = BEGINNING
         self._held: set[UUID] = set()
         self._idle: set[UUID] = set()
@@ -43,7 +45,7 @@ class Intake:
         self.is_full = False
 
     def hint(self, webhook_ids: Iterable[UUID]) -> None:
-        self._hints.update(webhook_ids)
+        self._hints.update(dict.fromkeys(webhook_ids))
 
     def holds(self, webhook_id: UUID) -> bool:
         return webhook_id in self._held and webhook_id not in self._left
@@ -73,7 +75,9 @@ class Intake:
             until = min(until, oldest + LONGEST_IN_MEMORY)
         return max(0.0, (until - now).total_seconds())
 
-    async def claim(self, begin: Callable[[Sequence[Assignment]], None]) -> bool:
+    async def claim(
+        self, begin: Callable[[Sequence[Assignment]], None], manner: Manner = Manner.REPEATABLE
+    ) -> bool:
         """Let them begin that there is room for; True when it is worth asking again at once."""
         now = self._clock.now()
         stale = self._board.drop_older(now - LONGEST_IN_MEMORY, now)
@@ -82,11 +86,11 @@ class Intake:
         self.is_full = room == 0
         if self.is_full and not self._lease.has_unwanted:
             return False
-        hints, self._hints = self._hints, set()
+        hints = self._next_hints()
         try:
-            claimed = await self._claimed(room, hints)
+            claimed = await self._claimed(room, hints, manner)
         except BaseException:
-            self._hints |= hints
+            self.hint(hints)
             raise
         self._behind = claimed.behind
         self._next_due = claimed.next_due
@@ -96,15 +100,22 @@ class Intake:
         self.is_full = len(claimed.assignments) >= room
         begin(claimed.assignments)
         # Some were full when they were asked for, and had nothing left by the time of the answer.
-        self._hints |= {lane for lane in self._unfinished if self._room_of(lane) > 0}
+        self.hint(lane for lane in self._unfinished if self._room_of(lane) > 0)
         return bool(self._hints) or self._behind != BEGINNING
 
-    async def _claimed(self, room: int, hints: set[UUID]) -> Claimed:
+    def _next_hints(self) -> set[UUID]:
+        """Of many endpoints with more than there is room for, few are asked about at a time."""
+        hints = set(islice(self._hints, CLAIMED_AT_ONCE))
+        for hint in hints:
+            del self._hints[hint]
+        return hints
+
+    async def _claimed(self, room: int, hints: set[UUID], manner: Manner) -> Claimed:
         now = self._clock.now()
         old = None if self._lease.is_held else self._start_anew()
         self._put_idle_lanes_aside()
         idle = set(self._idle)
-        async with self._store.transaction(Manner.REPEATABLE) as transaction:
+        async with self._store.transaction(manner) as transaction:
             queue = transaction.queue
             if old is not None:
                 await self._lease.begin(queue, now)

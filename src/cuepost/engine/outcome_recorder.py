@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
+from cuepost.engine.right_of_way import RightOfWay
 from cuepost.ports.dispatch import Result
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, Manner, Store, StoreUnavailable
@@ -28,7 +30,7 @@ class OutcomeRecorder:
     telemetry: Telemetry
     most_unrecorded: int
     is_busy: Callable[[], bool]
-    give_way: Callable[[], Awaitable[None]]
+    way: RightOfWay
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
     _results: list[tuple[UUID, Result]] = field(default_factory=list)
@@ -56,7 +58,6 @@ class OutcomeRecorder:
             await self._work.wait()
             if self.is_busy() and not self._hurrying:
                 await self.clock.wait_for(self._crowd, LONGEST_WAIT_SECONDS)
-            await self.give_way()
             await self._flush()
             if not self._results and not self._closing:
                 self._work.clear()
@@ -78,7 +79,7 @@ class OutcomeRecorder:
     async def _flush(self) -> None:
         group = self._results[: self._group]
         try:
-            await self._write(group)
+            await self.way.behind(partial(self._write, group))
         except (StoreUnavailable, Contention) as error:
             log.warning("event=outcomes_not_recorded waiting=%d error=%s", len(group), error)
             contended = isinstance(error, Contention)
@@ -107,12 +108,12 @@ class OutcomeRecorder:
             self._crowd.clear()
         self._room.set()
 
-    async def _write(self, group: Sequence[tuple[UUID, Result]]) -> None:
+    async def _write(self, group: Sequence[tuple[UUID, Result]], manner: Manner) -> None:
         if not group:
             return
         told: list[tuple[int, int]] = []
         now = self.clock.now()
-        async with self.store.transaction(Manner.REPEATABLE) as transaction:
+        async with self.store.transaction(manner) as transaction:
             for worker in dict.fromkeys(worker for worker, _ in group):
                 results = [result for holder, result in group if holder == worker]
                 late = await transaction.outcomes.record(worker, results, now)

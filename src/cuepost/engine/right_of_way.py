@@ -1,12 +1,17 @@
 """Who goes first in this process: what is being accepted, before work that can wait.
 
 A claim or a record that began while a report waits for the disk would hold up the attempt that
-follows it, because all of them run on one event loop.
+follows it, because all of them run on one event loop. One that has begun already may be given up.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from cuepost.ports.runtime import Clock
+from cuepost.ports.store import GaveWay, Manner
+
+T = TypeVar("T")
 
 LONGEST_SECONDS = 0.02
 
@@ -28,7 +33,19 @@ class RightOfWay:
         if not self._coming:
             self._is_clear.set()
 
-    async def give(self) -> None:
+    @property
+    def is_taken(self) -> bool:
+        return self._coming > 0
+
+    async def behind(self, work: Callable[[Manner], Awaitable[T]]) -> T:
+        """Do this once they have passed; if more of them come meanwhile, anew, and to the end."""
+        if await self._give():
+            try:
+                return await work(Manner.YIELDING)
+            except GaveWay:
+                await self._give()
+        return await work(Manner.REPEATABLE)
+
+    async def _give(self) -> bool:
         """Let them pass, but do not wait for long: there may be no end of them."""
-        if self._coming:
-            await self._clock.wait_for(self._is_clear, LONGEST_SECONDS)
+        return not self._coming or await self._clock.wait_for(self._is_clear, LONGEST_SECONDS)

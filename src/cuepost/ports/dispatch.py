@@ -160,6 +160,10 @@ class Handover(Protocol):
         """It was accepted and handed over, or it was not."""
         ...
 
+    def is_expecting(self) -> bool:
+        """Something is being accepted at this moment."""
+        ...
+
 
 class Outcomes(Protocol):
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:

@@ -35,6 +35,10 @@ class Contention(Exception):
     """Another transaction was in the way; nothing was kept, and the same work may be done again."""
 
 
+class GaveWay(Contention):
+    """What is being accepted went first, as the manner of this change allowed."""
+
+
 class Manner(Enum):
     """What a change asks of the store beside being kept as a whole."""
 
@@ -45,8 +49,14 @@ class Manner(Enum):
 
     Where the store can fall while those who use it live on, it lasts all the same.
     """
+    YIELDING = auto()
+    """Repeatable, and where it is in the way of what is being accepted it may be given up."""
     IMPATIENT = auto()
     """It lasts, but rather than wait for long until others let go of a row it gives up."""
+
+    @property
+    def has_to_last(self) -> bool:
+        return self not in (Manner.REPEATABLE, Manner.YIELDING)
 
 
 class Transaction(Protocol):

@@ -79,7 +79,7 @@ class GroupCommit:
             yield
             if not is_first:
                 driver.execute(f"RELEASE {SAVEPOINT}")
-            group.has_to_last |= manner is not Manner.REPEATABLE
+            group.has_to_last |= manner.has_to_last
         except BaseException:
             self._undo(group, driver, whole=is_first)
             raise
@@ -138,7 +138,7 @@ class GroupCommit:
                 return False
             try:
                 await self.commit(driver)
-                if self._rows_in_the_log >= ROWS_IN_THE_LOG:
+                if self._is_time_to_empty_the_log(group):
                     await self._empty_log(driver)
             finally:
                 self._close(driver)
@@ -152,6 +152,11 @@ class GroupCommit:
             else:
                 await self._in_thread(driver, "COMMIT")
         self._rows_in_the_log += rows
+
+    def _is_time_to_empty_the_log(self, group: _Group) -> bool:
+        """Behind a commit that nobody waits for, unless none of them comes for long."""
+        most = 2 * ROWS_IN_THE_LOG if group.has_to_last else ROWS_IN_THE_LOG
+        return self._rows_in_the_log >= most
 
     async def _empty_log(self, driver: sqlite3.Connection) -> None:
         """As far as that can be done; the rest is tried again when it has grown further."""

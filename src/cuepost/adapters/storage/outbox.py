@@ -75,8 +75,7 @@ class Outbox:
 async def sending(handover: Handover, manner: Manner) -> AsyncIterator[Outbox]:
     """Around a whole transaction: what is in the outbox goes when it has committed."""
     outbox = Outbox(handover)
-    goes_first = manner is not Manner.REPEATABLE
-    if goes_first:
+    if manner.has_to_last:
         handover.make_way()
     try:
         yield outbox
@@ -86,7 +85,7 @@ async def sending(handover: Handover, manner: Manner) -> AsyncIterator[Outbox]:
     else:
         outbox.committed()
     finally:
-        if goes_first:
+        if manner.has_to_last:
             handover.passed()
 
 
@@ -109,3 +108,6 @@ class NoHandover:
         """There is nothing else to do here."""
 
     passed = make_way
+
+    def is_expecting(self) -> bool:
+        return False

@@ -23,6 +23,7 @@ from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
 from cuepost.adapters.storage.sqlite_log import SqliteLog
 from cuepost.adapters.storage.sqlite_session import (
+    PatientSession,
     ReaderSession,
     SqliteSession,
     driver_of,
@@ -88,7 +89,7 @@ class SqliteStore:
         self._log.require_intact()
         change = self._changes.change(driver_of(connection), manner)
         async with sending(self.handover, manner) as outbox, change:
-            yield RecordsTransaction(SqliteSession(connection, self._threads), outbox)
+            yield RecordsTransaction(self._session(connection, manner), outbox)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
@@ -107,6 +108,14 @@ class SqliteStore:
 
     async def prepare_days(self, now: datetime) -> None:
         """Nothing to do: the tables of this engine are not partitioned."""
+
+    def _session(self, connection: sa.Connection, manner: Manner) -> SqliteSession:
+        if manner.has_to_last:
+            return SqliteSession(connection, self._threads)
+        is_yielding = manner is Manner.YIELDING
+        return PatientSession(
+            connection, self._threads, lambda: is_yielding and self.handover.is_expecting()
+        )
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[ReaderSession]:
