@@ -194,3 +194,20 @@ def test_of_very_many_endpoints_with_more_few_are_asked_about_at_a_time(
 
     play(scenario)
     assert max(asked) == CLAIMED_AT_ONCE
+
+
+def test_results_of_a_backlog_are_written_in_groups_however_few_are_in_flight(play: Play) -> None:
+    count, apart = 200, 0.004
+
+    async def scenario(stage: Stage) -> None:
+        await backlog(stage, count)
+        answers = [Answer(seconds=0.05 + apart * (number % 4)) for number in range(count)]
+        stage.transport.will(BUSY_URL, *answers)
+        stage.store.watch.transactions = 0
+        async with stage.delivering(stage.dispatcher(cap=4), straight=False):
+            await stage.later(MINUTE)
+            # Four at a time come back within 12 ms, with a claim now and then.
+            assert stage.store.watch.transactions < count / 2
+        assert len(stage.sent) == count
+
+    play(scenario)

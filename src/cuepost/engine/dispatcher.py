@@ -26,7 +26,7 @@ from cuepost.ports.telemetry import Telemetry
 log = logging.getLogger("cuepost.engine")
 
 LEASE = timedelta(seconds=10)
-# From so many assignments on, results are written in groups.
+# From so many assignments on, results are written in groups; those of a backlog always are.
 BUSY = 32
 PAUSE_AFTER_CRASH = timedelta(minutes=1)
 PARTING_SECONDS = 5.0
@@ -74,7 +74,7 @@ class Dispatcher:
             self._clock,
             self._telemetry,
             most_unrecorded=4 * self._capacity.attempts,
-            is_busy=lambda: self._board.load >= BUSY,
+            is_busy=lambda: self._board.load >= BUSY or self._intake.has_backlog,
             way=self._way,
             written=self._written,
             unwritable=lambda result: self._postpone(result.assignment),

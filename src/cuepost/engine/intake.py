@@ -64,6 +64,11 @@ class Intake:
         """Something for this endpoint is left in the store."""
         return webhook_id in self._unfinished
 
+    @property
+    def has_backlog(self) -> bool:
+        """Some endpoint has more in the store than it may hold here."""
+        return bool(self._unfinished)
+
     def seconds_to_sleep(self, longest: timedelta) -> float:
         """Until something has to be done here, if nobody says so before."""
         now = self._clock.now()

@@ -49,7 +49,7 @@ class OutcomeRecorder:
             await self._room.wait()
         self._results.append((worker, result))
         self._work.set()
-        if len(self._results) >= GROUP:
+        if self._are_many:
             self._crowd.set()
 
     async def run(self) -> None:
@@ -96,6 +96,10 @@ class OutcomeRecorder:
             self.written([result for _, result in group])
         self._forget(len(group))
 
+    @property
+    def _are_many(self) -> bool:
+        return len(self._results) >= min(GROUP, self.most_unrecorded)
+
     def _is_alone(self, group: Sequence[tuple[UUID, Result]]) -> bool:
         """One that the store does not take must not hold up the others: they go one by one."""
         self._group = 1
@@ -104,7 +108,7 @@ class OutcomeRecorder:
     def _forget(self, count: int) -> None:
         del self._results[:count]
         self._group = min(GROUP, 2 * self._group)
-        if len(self._results) < GROUP and not self._hurrying:
+        if not self._are_many and not self._hurrying:
             self._crowd.clear()
         self._room.set()
 
