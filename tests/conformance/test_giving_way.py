@@ -1,6 +1,8 @@
 """On the embedded store, what can be done again makes room for what is being accepted."""
 
 import asyncio
+from contextlib import suppress
+from dataclasses import asdict
 from uuid import UUID
 
 import anyio.lowlevel
@@ -8,6 +10,9 @@ import pytest
 
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.sqlite_session import MANY_ROWS
+from cuepost.adapters.storage.tables import accounts
+from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.domain.access import Account
 from cuepost.ports.store import GaveWay, Manner
 from tests.support.records import Records
@@ -116,6 +121,20 @@ async def test_who_gives_way_takes_nobody_of_the_same_group_along(
         yielding = group.create_task(outcome(sqlite_store, *mine))
     assert isinstance(yielding.result(), GaveWay)
     assert await stored(sqlite_store) == {first.id}
+
+
+@pytest.mark.parametrize(("rows", "is_kept"), [(MANY_ROWS - 1, False), (MANY_ROWS, True)])
+async def test_who_has_written_many_rows_does_not_give_them_up(
+    sqlite_store: SqliteStore, records: Records, handover: Expecting, rows: int, is_kept: bool
+) -> None:
+    many = [records.account() for _ in range(rows)]
+    with suppress(GaveWay):
+        async with sqlite_store.transaction(Manner.YIELDING) as transaction:
+            assert isinstance(transaction, RecordsTransaction)
+            await transaction._session.insert(accounts, [asdict(each) for each in many])
+            handover.make_way()
+            await transaction.accounts.add(records.account())
+    assert len(await stored(sqlite_store)) == (rows + 1 if is_kept else 0)
 
 
 @pytest.mark.parametrize("manner", THAT_CAN_WAIT)

@@ -123,7 +123,10 @@ class ThreadedSession(SqliteSession):
 
 
 class PatientSession(SqliteSession):
-    """Of a change that can wait: before each statement others may do what they have to."""
+    """Of a change that can wait: before each statement others may do what they have to.
+
+    One that has written many rows goes on: writing them again would cost all others more.
+    """
 
     def __init__(
         self,
@@ -133,10 +136,15 @@ class PatientSession(SqliteSession):
     ) -> None:
         super().__init__(connection, threads)
         self._is_in_the_way = is_in_the_way
+        self._has_written_many = False
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        self._has_written_many = True
+        return await super().in_thread(work)
 
     async def _do(self, work: Callable[[], T]) -> T:
         await let_others_run()
-        if self._is_in_the_way():
+        if self._is_in_the_way() and not self._has_written_many:
             raise GaveWay("something is being accepted; this change comes after it")
         return await super()._do(work)
 
