@@ -12,7 +12,7 @@ class Fairness:
     backlog: int = 200_000
     rate: int = 60
     seconds: int = 20
-    rounds: int = 3
+    rounds: int = 5
 
 
 @dataclass(frozen=True, slots=True)

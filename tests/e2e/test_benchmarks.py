@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import SCENARIOS, main
 from benchmarks.aims import judge
 from benchmarks.delivery import Case, cases, delivered
+from benchmarks.fairness import middle_round
 from benchmarks.figures import Figure, NotRun, middle, percentile
 from benchmarks.report import BEGIN, END, Report, markdown
 from benchmarks.sizes import SMALL
@@ -84,6 +85,10 @@ def test_a_median_is_told_with_its_range() -> None:
 @pytest.mark.parametrize(("percent", "value"), [(50, 50.0), (99, 99.0), (100, 100.0)])
 def test_a_percentile_is_one_of_the_values(percent: int, value: float) -> None:
     assert percentile([float(each) for each in range(100, 0, -1)], percent) == value
+
+
+def test_of_several_rounds_the_one_in_the_middle_is_told_as_it_was() -> None:
+    assert middle_round([(10.0, 30.0), (2.0, 2.2), (4.0, 4.0)]) == (2.0, 2.2)
 
 
 def test_figures_survive_their_file_and_stand_in_the_place_of_earlier_ones(tmp_path: Path) -> None:
