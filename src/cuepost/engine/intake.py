@@ -80,9 +80,7 @@ class Intake:
             until = min(until, oldest + LONGEST_IN_MEMORY)
         return max(0.0, (until - now).total_seconds())
 
-    async def claim(
-        self, begin: Callable[[Sequence[Assignment]], None], manner: Manner = Manner.REPEATABLE
-    ) -> bool:
+    async def claim(self, begin: Callable[[Sequence[Assignment]], None], manner: Manner) -> bool:
         """Let them begin that there is room for; True when it is worth asking again at once."""
         now = self._clock.now()
         stale = self._board.drop_older(now - LONGEST_IN_MEMORY, now)
