@@ -108,7 +108,7 @@ def stores(sizes: Sizes) -> Iterator[StoreChoice]:
 
 
 def on_each_store(
-    scenario: str, measured: Callable[[StoreChoice, Sizes], Iterator[Figure]], sizes: Sizes
+    scenario: str, measured: Callable[[StoreChoice, Sizes], Iterator[Figure | NotRun]], sizes: Sizes
 ) -> Iterator[Figure | NotRun]:
     for store in stores(sizes):
         figures = measured(store, sizes)

@@ -5,6 +5,9 @@ import os
 import shutil
 import sqlite3
 import threading
+from asyncio import Future
+from collections.abc import Callable
+from concurrent.futures import Executor
 from pathlib import Path
 
 import pytest
@@ -134,6 +137,46 @@ async def test_a_disk_that_fails_is_not_trusted_before_a_restart(
     await again.open()
     await add(again, records.account())
     await again.close()
+
+
+async def test_a_disk_that_fails_is_noticed_although_nobody_waits_any_more(
+    tmp_path: Path, records: Records
+) -> None:
+    store = SqliteStore(tmp_path / "new.db", records.clock)
+    await store.open()
+    disk = Disk(store, tmp_path)
+    disk.fails = True
+    disk.lets_go.clear()
+    account = records.account()
+    adding = asyncio.ensure_future(add(store, account))
+    while account.name not in await names(store):
+        await asyncio.wait([adding], timeout=0.001)
+    adding.cancel()
+    await asyncio.wait([adding], timeout=0.02)
+    assert not adding.done()
+    disk.lets_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await adding
+    with pytest.raises(StoreUnavailable, match="restart"):
+        await store.check()
+    await store.close()
+
+
+async def test_a_sync_begins_before_anything_else_has_a_turn(
+    sqlite_store: SqliteStore, records: Records, disk: Disk
+) -> None:
+    log, loop, said = sqlite_store._log, asyncio.get_running_loop(), list[str]()
+    begin = loop.run_in_executor
+
+    def run_in_executor(executor: Executor, work: Callable[..., None], *of: int) -> Future[None]:
+        said.append("sync")
+        return begin(executor, work, *of)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "run_in_executor", run_in_executor)
+        loop.call_soon(said.append, "another")
+        await log.lasts()
+    assert said == ["sync", "another"]
 
 
 async def test_a_closed_store_is_on_the_disk(tmp_path: Path, records: Records) -> None:

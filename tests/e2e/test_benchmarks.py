@@ -7,10 +7,11 @@ from click.testing import CliRunner
 from benchmarks.__main__ import SCENARIOS, main
 from benchmarks.aims import judge
 from benchmarks.delivery import Case, cases, delivered
-from benchmarks.fairness import middle_round
+from benchmarks.fairness import middle_round, undisturbed
 from benchmarks.figures import Figure, NotRun, middle, percentile
 from benchmarks.report import BEGIN, END, Report, markdown
 from benchmarks.sizes import SMALL
+from benchmarks.stolen_time import StolenTime
 from benchmarks.stores import SQLITE
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "benchmarks.md"
@@ -89,6 +90,18 @@ def test_a_percentile_is_one_of_the_values(percent: int, value: float) -> None:
 
 def test_of_several_rounds_the_one_in_the_middle_is_told_as_it_was() -> None:
     assert middle_round([(10.0, 30.0), (2.0, 2.2), (4.0, 4.0)]) == (2.0, 2.2)
+
+
+def test_calls_during_which_a_core_was_taken_away_are_left_out() -> None:
+    stolen = StolenTime()
+    for at in (10.0, 20.0, 30.05):
+        stolen.notice(at)
+    # Before, during, just before it shows, long before it shows, after the last.
+    calls = [(9.0, 9.5), (9.9, 20.5), (29.9, 30.0), (29.0, 29.9), (31.0, 32.0)]
+    assert undisturbed(calls, stolen).undisturbed == pytest.approx([500.0, 900.0, 1_000.0])
+    assert undisturbed(calls, stolen).share == pytest.approx(0.6)
+    assert undisturbed(calls, stolen).tells
+    assert not undisturbed([(9.9, 10.1)] * 4 + [(1.0, 2.0)], stolen).tells
 
 
 def test_figures_survive_their_file_and_stand_in_the_place_of_earlier_ones(tmp_path: Path) -> None:

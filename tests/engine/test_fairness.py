@@ -1,5 +1,6 @@
 """No endpoint waits for another one, and nothing waits for ever."""
 
+import asyncio
 from collections import Counter
 from datetime import timedelta
 from uuid import UUID
@@ -12,7 +13,8 @@ from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.engine.intake import CLAIMED_AT_ONCE, Intake
 from cuepost.ports.dispatch import Claim
-from cuepost.testing import HANGS, Answer
+from cuepost.ports.transport import Request
+from cuepost.testing import HANGS, Answer, ScriptedTransport
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
 BUSY_URL = "https://busy.example.com/cue"
@@ -211,3 +213,31 @@ def test_results_of_a_backlog_are_written_in_groups_however_few_are_in_flight(pl
         assert len(stage.sent) == count
 
     play(scenario)
+
+
+def test_attempts_of_a_backlog_begin_one_by_one(play: Play) -> None:
+    """Many are answered at one instant; whatever else is ready then has its turn between them."""
+    count, together, most_together = 60, 0, 0
+
+    async def scenario(stage: Stage) -> None:
+        def next_turn() -> None:
+            nonlocal together
+            together = 0
+
+        def answer(_: Request) -> Answer:
+            nonlocal together, most_together
+            together += 1
+            most_together = max(most_together, together)
+            asyncio.get_running_loop().call_soon(next_turn)
+            return Answer(seconds=0.05)
+
+        await backlog(stage, count)
+        stage.transport = ScriptedTransport(stage.clock, answer)
+        async with stage.delivering(stage.dispatcher(cap=8), straight=False):
+            # Up to the last claim: behind that there is no backlog any more.
+            await stage.later(timedelta(seconds=0.12))
+        assert len(stage.sent) > 16
+        assert stage.transport.most_in_flight == {BUSY_URL: 8}
+
+    play(scenario)
+    assert most_together == 1

@@ -17,6 +17,7 @@ from cuepost.engine.outcome_recorder import (
     OutcomeRecorder,
 )
 from cuepost.engine.right_of_way import RightOfWay
+from cuepost.engine.single_file import SingleFile
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.runtime import Clock, IdSource
@@ -56,6 +57,7 @@ class Dispatcher:
         self._alone = alone
         self._lease = WorkerLease(clock, ids, lease)
         self._way = RightOfWay(clock)
+        self._backlog_file = SingleFile()
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
         self._intake = Intake(
             store, clock, self._lease, self._board, most_held=capacity.held, alone=alone
@@ -216,6 +218,9 @@ class Dispatcher:
             self._quiet.set()
 
     async def _attempt(self, assignment: Assignment, since: datetime) -> None:
+        # Those of a backlog come back together, and would hold up others if they began together.
+        if self._intake.has_more(assignment.webhook_id):
+            await self._backlog_file.enter()
         now, worker, until = self._clock.now(), self._lease.worker, assignment.access_until
         # A worker that was suspended past its lease must not send: others do by now.
         if not self._lease.is_held:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from cuepost.adapters.completion import to_the_end
@@ -50,7 +51,7 @@ class SqliteLog:
         if self._synced < wanted:
             async with self._turn:
                 if self._synced < wanted:
-                    await to_the_end(self._sync_all())
+                    await self._sync_all()
 
     def require_intact(self) -> None:
         """A disk that failed to take the log may have lost a piece of it, and all behind that."""
@@ -58,13 +59,21 @@ class SqliteLog:
             raise StoreUnavailable("the disk did not take the log of the embedded store; restart")
 
     async def _sync_all(self) -> None:
+        """It begins at once, without a turn of the event loop, and is seen to its end."""
         self.require_intact()
         assert self._descriptor is not None
         reached = self._committed
         loop = asyncio.get_running_loop()
+        syncing = loop.run_in_executor(self.threads, self.sync, self._descriptor)
+        # Whoever waits may be cancelled, and must not miss how it ended.
+        syncing.add_done_callback(partial(self._ended, reached))
         try:
-            await loop.run_in_executor(self.threads, self.sync, self._descriptor)
+            await to_the_end(syncing)
         except OSError as error:
-            self._failed = True
             raise StoreUnavailable(f"the embedded store is not on the disk: {error}") from error
-        self._synced = reached
+
+    def _ended(self, reached: int, syncing: asyncio.Future[None]) -> None:
+        if syncing.exception() is None:
+            self._synced = reached
+        else:
+            self._failed = True
