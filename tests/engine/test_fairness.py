@@ -9,12 +9,13 @@ import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import deliveries, queue
+from cuepost.domain.attempt import Timings
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.engine.intake import CLAIMED_AT_ONCE, Intake
 from cuepost.ports.dispatch import Claim
-from cuepost.ports.transport import Request
-from cuepost.testing import HANGS, Answer, ScriptedTransport
+from cuepost.ports.transport import Exchange, Request
+from cuepost.testing import HANGS, Answer
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
 BUSY_URL = "https://busy.example.com/cue"
@@ -215,29 +216,57 @@ def test_results_of_a_backlog_are_written_in_groups_however_few_are_in_flight(pl
     play(scenario)
 
 
-def test_attempts_of_a_backlog_begin_one_by_one(play: Play) -> None:
+class AnsweredTogether:
+    """A transport that answers all at one instant, and counts how many began in one turn."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._now = 0
+        self._answers = asyncio.Event()
+
+    async def send(self, _: Request) -> Exchange:
+        self._now += 1
+        self.most = max(self.most, self._now)
+        asyncio.get_running_loop().call_soon(self._next_turn)
+        await self._answers.wait()
+        return Exchange(1.0, Timings(), status=200)
+
+    def answer(self) -> None:
+        self._answers.set()
+        self._answers = asyncio.Event()
+
+    def answers_from_now_on(self) -> None:
+        self._answers.set()
+
+    def _next_turn(self) -> None:
+        self._now = 0
+
+
+def test_attempts_of_a_backlog_begin_one_by_one_while_others_are_served(
+    play_embedded: Play,
+) -> None:
     """Many are answered at one instant; whatever else is ready then has its turn between them."""
-    count, together, most_together = 60, 0, 0
 
     async def scenario(stage: Stage) -> None:
-        def next_turn() -> None:
-            nonlocal together
-            together = 0
+        world, transport = stage.world, AnsweredTogether()
+        await backlog(stage, 100)
+        await world.endpoint("project.failed", url=url(1))
+        project = await world.project()
 
-        def answer(_: Request) -> Answer:
-            nonlocal together, most_together
-            together += 1
-            most_together = max(most_together, together)
-            asyncio.get_running_loop().call_soon(next_turn)
-            return Answer(seconds=0.05)
+        async def answered() -> int:
+            transport.most = 0
+            transport.answer()
+            await stage.later(timedelta(seconds=0.05))
+            return transport.most
 
-        await backlog(stage, count)
-        stage.transport = ScriptedTransport(stage.clock, answer)
-        async with stage.delivering(stage.dispatcher(cap=8), straight=False):
-            # Up to the last claim: behind that there is no backlog any more.
-            await stage.later(timedelta(seconds=0.12))
-        assert len(stage.sent) > 16
-        assert stage.transport.most_in_flight == {BUSY_URL: 8}
+        async with stage.delivering(stage.dispatcher(cap=8, transport=transport)):
+            await stage.later()
+            alone = await answered()
+            await world.report(world.milestone(project, "failed"))
+            await stage.later()
+            in_company = [await answered() for _ in range(3)]
+            transport.answers_from_now_on()
+        # Alone they need not wait for each other.
+        assert (alone, in_company) == (8, [1, 1, 1])
 
-    play(scenario)
-    assert most_together == 1
+    play_embedded(scenario)

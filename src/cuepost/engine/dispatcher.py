@@ -29,6 +29,8 @@ log = logging.getLogger("cuepost.engine")
 LEASE = timedelta(seconds=10)
 # From so many assignments on, results are written in groups; those of a backlog always are.
 BUSY = 32
+# For so long after something was sent straight away, a backlog takes care not to hold up the next.
+COMPANY = timedelta(seconds=1)
 PAUSE_AFTER_CRASH = timedelta(minutes=1)
 PARTING_SECONDS = 5.0
 
@@ -66,6 +68,7 @@ class Dispatcher:
         self._wake = asyncio.Event()
         self._quiet = asyncio.Event()
         self._sleeps_until: datetime | None = None
+        self._handed_over_at = clock.now() - COMPANY
         self._stopping = False
         self._runners = self._starting = 0
         self.running = False
@@ -92,6 +95,7 @@ class Dispatcher:
         self.give_back([each.webhook_id for each in assignments])
         # Reserved under a lease that is gone, they are released with the rest of it.
         if self.running and worker == self._lease.worker:
+            self._handed_over_at = self._clock.now()
             self._start(assignments)
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
@@ -219,7 +223,7 @@ class Dispatcher:
 
     async def _attempt(self, assignment: Assignment, since: datetime) -> None:
         # Those of a backlog come back together, and would hold up others if they began together.
-        if self._intake.has_more(assignment.webhook_id):
+        if self._intake.has_more(assignment.webhook_id) and self._has_company():
             await self._backlog_file.enter()
         now, worker, until = self._clock.now(), self._lease.worker, assignment.access_until
         # A worker that was suspended past its lease must not send: others do by now.
@@ -240,6 +244,10 @@ class Dispatcher:
             return
         self._tell(result)
         await self._recorder.put(worker, result)
+
+    def _has_company(self) -> bool:
+        """Something was sent straight away lately, and something else may be any moment."""
+        return self._clock.now() - self._handed_over_at < COMPANY
 
     def _tell(self, result: Result) -> None:
         try:
