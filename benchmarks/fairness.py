@@ -1,13 +1,12 @@
 """Whether healthy endpoints notice bad neighbours: one hangs, one drips, one has a long backlog.
 
 The same load goes to the healthy ones with and without the three, in turns and in one run; what
-counts is how long a delivery takes from the call of the API to the receiver's request. Each round
-is compared with itself, because a machine may be quick now and slow some minutes later. Calls
-during which others on the host took a core away are left out, with the neighbours and without.
+counts is how long a delivery takes from the call of the API to the receiver's request. Calls during
+which others on the host took a core away are left out, with the neighbours and without.
 """
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.backlog import put_off
@@ -21,7 +20,7 @@ HELD_UP = 50
 LATE = "/slow/late"
 BAD = ("/hang", "/drip", LATE)
 CONNECTIONS = 16
-# Of all calls of a round, or it tells nothing.
+# Of all calls, or the rest tell nothing.
 FEWEST_UNDISTURBED = 0.25
 
 
@@ -53,19 +52,17 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure | NotRun]:
     for how in ARRIVALS:
         key = f"fairness.{store.key}.{how.key}"
         name = f"latency beside bad neighbours on {store.name}, {how.name}, p99"
-        pairs = [(good[how.key], bad[how.key]) for good, bad in rounds]
-        telling = [(good.p99, bad.p99) for good, bad in pairs if good.tells and bad.tells]
-        if not telling:
-            yield NotRun(key, name, "others on this host took the cores away all the time")
+        good = Calls.of_all(good[how.key] for good, _ in rounds)
+        bad = Calls.of_all(bad[how.key] for _, bad in rounds)
+        if not (good.tell and bad.tell):
+            yield NotRun(key, name, "others on this host took the cores away for most of the time")
             continue
-        good, bad = middle_round(telling)
-        figure = Figure.of(key, Comparison(name, "ms", bad, "without them", good))
-        calls = [calls for pair in pairs for calls in pair]
-        left_out = 1 - sum(each.share for each in calls) / len(calls)
-        yield replace(
-            figure,
-            raw={**figure.raw, "rounds": len(telling), "calls left out, %": 100 * left_out},
-        )
+        figure = Figure.of(key, Comparison(name, "ms", bad.p99, "without them", good.p99))
+        left_out = {
+            "calls left out, %": 100 * (1 - bad.share),
+            "calls left out without them, %": 100 * (1 - good.share),
+        }
+        yield replace(figure, raw={**figure.raw, **left_out})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +72,23 @@ class Calls:
     undisturbed: Sequence[float]
     count: int
 
+    @classmethod
+    def of_all(cls, rounds: Iterable["Calls"]) -> "Calls":
+        some = list(rounds)
+        times = [time for each in some for time in each.undisturbed]
+        return cls(times, sum(each.count for each in some))
+
     @property
     def share(self) -> float:
         return len(self.undisturbed) / self.count
 
     @property
-    def tells(self) -> bool:
+    def tell(self) -> bool:
         return self.share >= FEWEST_UNDISTURBED
 
     @property
     def p99(self) -> float:
         return percentile(self.undisturbed, 99)
-
-
-def middle_round(rounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The one whose ratio is the median of all; of an even number, the larger of two."""
-    return sorted(rounds, key=lambda each: each[1] / each[0])[len(rounds) // 2]
 
 
 def _heard(scale: Fairness, store: StoreChoice, *, bad: bool) -> dict[str, Calls]:

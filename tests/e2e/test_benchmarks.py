@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import SCENARIOS, main
 from benchmarks.aims import judge
 from benchmarks.delivery import Case, cases, delivered
-from benchmarks.fairness import middle_round, undisturbed
+from benchmarks.fairness import Calls, undisturbed
 from benchmarks.figures import Figure, NotRun, middle, percentile
 from benchmarks.report import BEGIN, END, Report, markdown
 from benchmarks.sizes import SMALL
@@ -88,10 +88,6 @@ def test_a_percentile_is_one_of_the_values(percent: int, value: float) -> None:
     assert percentile([float(each) for each in range(100, 0, -1)], percent) == value
 
 
-def test_of_several_rounds_the_one_in_the_middle_is_told_as_it_was() -> None:
-    assert middle_round([(10.0, 30.0), (2.0, 2.2), (4.0, 4.0)]) == (2.0, 2.2)
-
-
 def test_calls_during_which_a_core_was_taken_away_are_left_out() -> None:
     stolen = StolenTime()
     for at in (10.0, 20.0, 30.05):
@@ -100,8 +96,14 @@ def test_calls_during_which_a_core_was_taken_away_are_left_out() -> None:
     calls = [(9.0, 9.5), (9.9, 20.5), (29.9, 30.0), (29.0, 29.9), (31.0, 32.0)]
     assert undisturbed(calls, stolen).undisturbed == pytest.approx([500.0, 900.0, 1_000.0])
     assert undisturbed(calls, stolen).share == pytest.approx(0.6)
-    assert undisturbed(calls, stolen).tells
-    assert not undisturbed([(9.9, 10.1)] * 4 + [(1.0, 2.0)], stolen).tells
+    assert undisturbed(calls, stolen).tell
+    assert not undisturbed([(9.9, 10.1)] * 4 + [(1.0, 2.0)], stolen).tell
+
+
+def test_calls_of_several_rounds_are_looked_at_together() -> None:
+    rounds = [Calls([1.0] * 80, 100), Calls([2.0] * 19 + [3.0], 100)]
+    together = Calls.of_all(rounds)
+    assert (together.share, together.p99) == (0.5, 2.0)
 
 
 def test_figures_survive_their_file_and_stand_in_the_place_of_earlier_ones(tmp_path: Path) -> None:

@@ -242,9 +242,7 @@ class AnsweredTogether:
         self._now = 0
 
 
-def test_attempts_of_a_backlog_begin_one_by_one_while_others_are_served(
-    play_embedded: Play,
-) -> None:
+def test_attempts_of_a_backlog_begin_one_by_one_while_others_are_served(play: Play) -> None:
     """Many are answered at one instant; whatever else is ready then has its turn between them."""
 
     async def scenario(stage: Stage) -> None:
@@ -263,10 +261,10 @@ def test_attempts_of_a_backlog_begin_one_by_one_while_others_are_served(
             await stage.later()
             alone = await answered()
             await world.report(world.milestone(project, "failed"))
-            await stage.later()
+            await stage.later(timedelta(seconds=0.05))
             in_company = [await answered() for _ in range(3)]
             transport.answers_from_now_on()
         # Alone they need not wait for each other.
         assert (alone, in_company) == (8, [1, 1, 1])
 
-    play_embedded(scenario)
+    play(scenario)

@@ -29,7 +29,7 @@ log = logging.getLogger("cuepost.engine")
 LEASE = timedelta(seconds=10)
 # From so many assignments on, results are written in groups; those of a backlog always are.
 BUSY = 32
-# For so long after something was sent straight away, a backlog takes care not to hold up the next.
+# For so long after something came for an endpoint without a backlog, those with one hold back.
 COMPANY = timedelta(seconds=1)
 PAUSE_AFTER_CRASH = timedelta(minutes=1)
 PARTING_SECONDS = 5.0
@@ -68,7 +68,7 @@ class Dispatcher:
         self._wake = asyncio.Event()
         self._quiet = asyncio.Event()
         self._sleeps_until: datetime | None = None
-        self._handed_over_at = clock.now() - COMPANY
+        self._had_company_at = clock.now() - COMPANY
         self._stopping = False
         self._runners = self._starting = 0
         self.running = False
@@ -95,7 +95,6 @@ class Dispatcher:
         self.give_back([each.webhook_id for each in assignments])
         # Reserved under a lease that is gone, they are released with the rest of it.
         if self.running and worker == self._lease.worker:
-            self._handed_over_at = self._clock.now()
             self._start(assignments)
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
@@ -188,8 +187,11 @@ class Dispatcher:
         )
 
     def _start(self, assignments: Sequence[Assignment]) -> None:
+        now, intake = self._clock.now(), self._intake
+        if intake.has_backlog and any(not intake.has_more(each.webhook_id) for each in assignments):
+            self._had_company_at = now
         self._lease.took(assignments)
-        self._board.add(assignments, self._clock.now())
+        self._board.add(assignments, now)
         self._start_runners()
 
     def _start_runners(self) -> None:
@@ -246,8 +248,8 @@ class Dispatcher:
         await self._recorder.put(worker, result)
 
     def _has_company(self) -> bool:
-        """Something was sent straight away lately, and something else may be any moment."""
-        return self._clock.now() - self._handed_over_at < COMPANY
+        """Something came lately for an endpoint without a backlog, and more may any moment."""
+        return self._clock.now() - self._had_company_at < COMPANY
 
     def _tell(self, result: Result) -> None:
         try:
