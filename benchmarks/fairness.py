@@ -6,7 +6,7 @@ which others on the host took a core away are left out, with the neighbours and 
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.backlog import put_off
@@ -126,11 +126,11 @@ def _fed(it: Product, projects: Sequence[str], rate: int, how: Arrivals) -> Call
     with stolen_time() as stolen:
         fed = it.feed(projects, rate=rate, by_chance=how.by_chance, connections=CONNECTIONS)
         arrived = it.wait_for_events(fed.acknowledged)
-    times = {event: (began, arrived[event]) for event, began in fed.began_at.items()}
-    return undisturbed(times.values(), stolen)
+    times = [(began, arrived[event]) for event, began in fed.began_at.items()]
+    return undisturbed(times, stolen)
 
 
-def undisturbed(times: Collection[tuple[float, float]], stolen: StolenTime) -> Calls:
+def undisturbed(times: Sequence[tuple[float, float]], stolen: StolenTime) -> Calls:
     """Of calls with their begin and end."""
     found = [1_000 * (end - begin) for begin, end in times if not stolen.was_between(begin, end)]
     return Calls(found, len(times))

@@ -24,9 +24,9 @@ class StolenTime:
 
     def was_between(self, begin: float, end: float) -> bool:
         """Instants of `time.time`."""
-        place = bisect_left(self._noticed_at, begin)
-        noticed = self._noticed_at[place : place + 1]
-        return bool(noticed) and noticed[0] <= end + _SHOWS_LATER_SECONDS
+        noticed = self._noticed_at
+        place = bisect_left(noticed, begin)
+        return place < len(noticed) and noticed[place] <= end + _SHOWS_LATER_SECONDS
 
     def notice(self, at: float) -> None:
         self._noticed_at.append(at)

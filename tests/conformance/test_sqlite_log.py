@@ -162,9 +162,7 @@ async def test_a_disk_that_fails_is_noticed_although_nobody_waits_any_more(
     await store.close()
 
 
-async def test_a_sync_begins_before_anything_else_has_a_turn(
-    sqlite_store: SqliteStore, records: Records, disk: Disk
-) -> None:
+async def test_a_sync_begins_before_anything_else_has_a_turn(sqlite_store: SqliteStore) -> None:
     log, loop, said = sqlite_store._log, asyncio.get_running_loop(), list[str]()
     begin = loop.run_in_executor
 

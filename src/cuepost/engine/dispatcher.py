@@ -29,8 +29,6 @@ log = logging.getLogger("cuepost.engine")
 LEASE = timedelta(seconds=10)
 # From so many assignments on, results are written in groups; those of a backlog always are.
 BUSY = 32
-# For so long after something came for an endpoint without a backlog, those with one hold back.
-COMPANY = timedelta(seconds=1)
 PAUSE_AFTER_CRASH = timedelta(minutes=1)
 PARTING_SECONDS = 5.0
 
@@ -59,7 +57,7 @@ class Dispatcher:
         self._alone = alone
         self._lease = WorkerLease(clock, ids, lease)
         self._way = RightOfWay(clock)
-        self._backlog_file = SingleFile()
+        self._backlog_file = SingleFile(clock)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
         self._intake = Intake(
             store, clock, self._lease, self._board, most_held=capacity.held, alone=alone
@@ -68,7 +66,6 @@ class Dispatcher:
         self._wake = asyncio.Event()
         self._quiet = asyncio.Event()
         self._sleeps_until: datetime | None = None
-        self._had_company_at = clock.now() - COMPANY
         self._stopping = False
         self._runners = self._starting = 0
         self.running = False
@@ -187,11 +184,11 @@ class Dispatcher:
         )
 
     def _start(self, assignments: Sequence[Assignment]) -> None:
-        now, intake = self._clock.now(), self._intake
-        if intake.has_backlog and any(not intake.has_more(each.webhook_id) for each in assignments):
-            self._had_company_at = now
+        has_more = self._intake.has_more
+        if self._intake.has_backlog and not all(has_more(each.webhook_id) for each in assignments):
+            self._backlog_file.in_company()
         self._lease.took(assignments)
-        self._board.add(assignments, now)
+        self._board.add(assignments, self._clock.now())
         self._start_runners()
 
     def _start_runners(self) -> None:
@@ -224,8 +221,7 @@ class Dispatcher:
             self._quiet.set()
 
     async def _attempt(self, assignment: Assignment, since: datetime) -> None:
-        # Those of a backlog come back together, and would hold up others if they began together.
-        if self._intake.has_more(assignment.webhook_id) and self._has_company():
+        if self._intake.has_more(assignment.webhook_id):
             await self._backlog_file.enter()
         now, worker, until = self._clock.now(), self._lease.worker, assignment.access_until
         # A worker that was suspended past its lease must not send: others do by now.
@@ -246,10 +242,6 @@ class Dispatcher:
             return
         self._tell(result)
         await self._recorder.put(worker, result)
-
-    def _has_company(self) -> bool:
-        """Something came lately for an endpoint without a backlog, and more may any moment."""
-        return self._clock.now() - self._had_company_at < COMPANY
 
     def _tell(self, result: Result) -> None:
         try:

@@ -1,13 +1,35 @@
-"""Many that are ready at once begin one by one, and all else that is ready gets in between."""
+"""Attempts of a backlog begin one by one, so that whatever else is ready gets in between.
+
+Those that were sent together are answered together, and would hold up others if the next ones began
+together. Where there are no others, that would only cost time.
+"""
 
 import asyncio
+from datetime import timedelta
+
+from cuepost.ports.runtime import Clock
+
+# For so long after somebody else was served, the next may come any moment.
+COMPANY = timedelta(seconds=1)
 
 
 class SingleFile:
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._company_at = clock.now() - COMPANY
         self._turn = asyncio.Lock()
+
+    def in_company(self) -> None:
+        """Somebody is served who has no backlog."""
+        self._company_at = self._clock.now()
 
     async def enter(self) -> None:
         """One in each turn of the event loop; who comes alone does not wait."""
-        await self._turn.acquire()
-        asyncio.get_running_loop().call_soon(self._turn.release)
+        if self._has_company():
+            await self._turn.acquire()
+            asyncio.get_running_loop().call_soon(self._turn.release)
+
+    def _has_company(self) -> bool:
+        # Where the clock was set back, it begins anew.
+        since = self._company_at
+        return since <= self._clock.now() < since + COMPANY

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from cuepost.adapters.completion import to_the_end
@@ -61,19 +60,19 @@ class SqliteLog:
     async def _sync_all(self) -> None:
         """It begins at once, without a turn of the event loop, and is seen to its end."""
         self.require_intact()
-        assert self._descriptor is not None
-        reached = self._committed
         loop = asyncio.get_running_loop()
-        syncing = loop.run_in_executor(self.threads, self.sync, self._descriptor)
-        # Whoever waits may be cancelled, and must not miss how it ended.
-        syncing.add_done_callback(partial(self._ended, reached))
+        syncing = loop.run_in_executor(self.threads, self._sync_up_to, self._committed)
         try:
             await to_the_end(syncing)
         except OSError as error:
             raise StoreUnavailable(f"the embedded store is not on the disk: {error}") from error
 
-    def _ended(self, reached: int, syncing: asyncio.Future[None]) -> None:
-        if syncing.exception() is None:
-            self._synced = reached
-        else:
+    def _sync_up_to(self, committed: int) -> None:
+        """In a thread: how it ended is known before anybody who waits goes on, or is cancelled."""
+        assert self._descriptor is not None
+        try:
+            self.sync(self._descriptor)
+        except OSError:
             self._failed = True
+            raise
+        self._synced = committed
