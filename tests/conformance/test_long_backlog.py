@@ -7,18 +7,21 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
 from cuepost.adapters.storage.records.outcomes import STILL_HELD_AND_HEALTH
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Claim, Claimed
-from tests.history.costs import driver_in
+from cuepost.ports.store import Manner
+from tests.history.costs import EXECUTIONS_BEFORE_A_SHARED_PLAN, driver_in
 from tests.support.records import Records
-from tests.support.store_rows import run
+from tests.support.store_rows import rows, run
 
 OVERDUE = 3_000
 HEALTHY = 30
 ROOM = 100
 # A few times what it gets: those that are due first, a share of each lane, and what it leases.
 MOST_ROWS_READ = 800
+PLANNED = sa.text("SELECT statement, custom_plans FROM pg_prepared_statements")
 
 
 async def queue_up(store: PostgresStore, records: Records, account_id: UUID, count: int) -> UUID:
@@ -70,6 +73,46 @@ async def test_results_are_not_looked_for_among_all_leases(
     steps = [step for (step,) in plan]
     assert any("queue_pkey" in step for step in steps)
     assert not any("queue_in_flight" in step for step in steps)
+
+
+async def test_what_is_announced_is_claimed_without_being_planned_anew(
+    postgres_store: PostgresStore, records: Records
+) -> None:
+    """Beside such a queue the server would make a plan for the values of each claim."""
+    account_id, worker = records.id(), records.id()
+    await queue_up(postgres_store, records, account_id, OVERDUE)
+    await run(postgres_store, sa.text("ANALYZE queue"))
+    before = await plans_made_for_claims(postgres_store)
+    for _ in range(2 * EXECUTIONS_BEFORE_A_SHARED_PLAN):
+        hints = [await queue_up(postgres_store, records, account_id, 1)]
+        wanted = Claim(worker, ROOM, ROOM, hints=hints, behind=None)
+        async with postgres_store.transaction(Manner.REPEATABLE) as transaction:
+            claimed = await transaction.queue.claim(wanted, records.clock.now())
+        assert [each.webhook_id for each in claimed.assignments] == hints
+
+    assert await plans_made_for_claims(postgres_store) == before
+
+
+async def plans_made_for_claims(store: PostgresStore) -> int:
+    """For the values of one of them each."""
+    texts = [each.on("postgresql").sql for each in (HOLD_AND_FIND_DUE, LEASE_WITH_FACTS)]
+    planned = await rows(store, PLANNED)
+    return sum(each.custom_plans for each in planned if each.statement in texts)
+
+
+async def test_a_plan_that_was_made_for_an_empty_store_reads_no_table_from_end_to_end(
+    postgres_store: PostgresStore, records: Records
+) -> None:
+    """It is kept while the store fills up, until the server has looked at the tables again."""
+    async with driver_in(postgres_store.transaction(Manner.REPEATABLE)) as driver:
+        for statement in (LEASE_WITH_FACTS, STILL_HELD_AND_HEALTH):
+            ready = statement.on("postgresql")
+            await driver.execute(f"PREPARE kept AS {ready.sql}")
+            nothing = ", ".join("NULL" for _ in ready.parameters)
+            plan = [step for (step,) in await driver.fetch(f"EXPLAIN EXECUTE kept({nothing})")]
+            await driver.execute("DEALLOCATE kept")
+            assert any("queue_pkey" in step for step in plan)
+            assert not any("Seq Scan" in step for step in plan)
 
 
 async def claim(store: PostgresStore, records: Records, hints: set[UUID]) -> tuple[Claimed, int]:

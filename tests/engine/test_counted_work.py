@@ -23,9 +23,8 @@ TO_ACCEPT = 15
 TO_ACCEPT_AND_DELIVER = 26
 # Whose project is it, begin, lock it, was it reported before, who subscribes, write, commit.
 TRIPS_TO_ACCEPT = 7
-# Begin, what is due, hold its lane, lease it, where to, commit; begin, is it still ours, write,
-# commit.
-TRIPS_TO_CLAIM_AND_DELIVER = 10
+# Begin, hold its lane, lease it, where to, commit; begin, is it still ours, write, commit.
+TRIPS_TO_CLAIM_AND_DELIVER = 9
 TO_DELIVER_A_BACKLOG = 38
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -180,9 +181,9 @@ def test_of_very_many_endpoints_with_more_few_are_asked_about_at_a_time(
     asked: list[int] = []
     wanted = Intake._wanted
 
-    def noted(self: Intake, room: int, hints: set[UUID], idle: set[UUID]) -> Claim:
+    def noted(self: Intake, room: int, hints: set[UUID], *others: Any) -> Claim:
         asked.append(len(hints))
-        return wanted(self, room, hints, idle)
+        return wanted(self, room, hints, *others)
 
     async def scenario(stage: Stage) -> None:
         monkeypatch.setattr(Intake, "_wanted", noted)

@@ -118,6 +118,7 @@ def test_what_waits_in_memory_behind_a_slow_one_is_not_sent_any_more(
         stage.transport.will(URL, HANGS)
         async with stage.delivering(stage.dispatcher(cap=1)):
             await stage.world.complete(await stage.world.project())
+            await stage.later()
             waiting = [await _exported_again(stage, project) for _ in range(5)]
             await stop(stage, webhook_id, project)
             await stage.later(HOUR)

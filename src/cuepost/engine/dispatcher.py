@@ -210,7 +210,7 @@ class Dispatcher:
                 # The same lane may be ready for more than one at a time.
                 self._start_runners()
                 if self._board.is_blocked(assignment.webhook_id):
-                    self._wake_by(self._clock.now() + LONGEST_IN_MEMORY)
+                    self._sleep_no_longer_than(self._clock.now() + LONGEST_IN_MEMORY)
                 try:
                     await self._attempt(assignment, since)
                 finally:
@@ -264,11 +264,14 @@ class Dispatcher:
     def _written(self, results: Sequence[Result]) -> None:
         self._lease.recorded(result.assignment for result in results)
         again = [each.verdict.due_at for each in results if each.verdict.due_at is not None]
-        if again:
-            self._wake_by(min(again))
+        if again and self._sleeps_until is None:
+            # What is being claimed may have been looked for before that was written.
+            self._wake.set()
+        elif again:
+            self._sleep_no_longer_than(min(again))
 
-    def _wake_by(self, instant: datetime) -> None:
-        if self._sleeps_until is None or instant < self._sleeps_until:
+    def _sleep_no_longer_than(self, instant: datetime) -> None:
+        if self._sleeps_until is not None and instant < self._sleeps_until:
             self._wake.set()
 
     async def _keep_alive(self) -> None:

@@ -6,8 +6,9 @@ from itertools import islice
 from uuid import UUID
 
 from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.look_around import LookAround
 from cuepost.engine.worker_lease import WorkerLease
-from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed
+from cuepost.ports.dispatch import Assignment, Claim, Claimed
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Manner, Store
 
@@ -36,12 +37,11 @@ class Intake:
         self._alone = alone
         # In the order in which they came; a set would forget that.
         self._hints: dict[UUID, None] = {}
-        self._behind = BEGINNING
+        self._look = LookAround()
         self._held: set[UUID] = set()
         self._idle: set[UUID] = set()
         self._left: set[UUID] = set()
         self._unfinished: set[UUID] = set()
-        self._next_due: datetime | None = None
         self.is_full = False
 
     def hint(self, webhook_ids: Iterable[UUID]) -> None:
@@ -74,7 +74,7 @@ class Intake:
         now = self._clock.now()
         until = now + longest
         if not self.is_full:
-            until = min(until, self._next_due or until)
+            until = min(until, self._look.by)
         oldest = self._board.oldest
         if oldest is not None:
             until = min(until, oldest + LONGEST_IN_MEMORY)
@@ -89,14 +89,17 @@ class Intake:
         self.is_full = room == 0
         if self.is_full and not self._lease.has_unwanted:
             return False
+        behind = self._look.behind if self._has_to_look_around(now) else None
         hints = self._next_hints()
         try:
-            claimed = await self._claimed(room, hints, manner)
+            claimed = await self._claimed(room, hints, behind, manner)
         except BaseException:
             self.hint(hints)
             raise
-        self._behind = claimed.behind
-        self._next_due = claimed.next_due
+        if claimed.around is None:
+            self._look.left_out(now)
+        else:
+            self._look.done(claimed.around)
         self._unfinished = (self._unfinished - claimed.looked_at) | claimed.more
         served = claimed.more & {each.webhook_id for each in claimed.assignments}
         self._board.claimed(served, claimed.looked_at - claimed.more, now)
@@ -104,7 +107,12 @@ class Intake:
         begin(claimed.assignments)
         # Some were full when they were asked for, and had nothing left by the time of the answer.
         self.hint(lane for lane in self._unfinished if self._room_of(lane) > 0)
-        return bool(self._hints) or self._behind != BEGINNING
+        return bool(self._hints) or self._look.is_halfway
+
+    def _has_to_look_around(self, now: datetime) -> bool:
+        is_lease_new = not self._lease.is_held
+        returns_some = self._lease.has_unwanted
+        return not self._hints or is_lease_new or returns_some or self._look.is_due(now)
 
     def _next_hints(self) -> set[UUID]:
         """Of many endpoints with more than there is room for, few are asked about at a time."""
@@ -113,7 +121,9 @@ class Intake:
             del self._hints[hint]
         return hints
 
-    async def _claimed(self, room: int, hints: set[UUID], manner: Manner) -> Claimed:
+    async def _claimed(
+        self, room: int, hints: set[UUID], behind: UUID | None, manner: Manner
+    ) -> Claimed:
         now = self._clock.now()
         old = None if self._lease.is_held else self._start_anew()
         self._put_idle_lanes_aside()
@@ -125,7 +135,7 @@ class Intake:
                 await queue.dismiss(old, now)
                 await queue.dismiss_dead(now)
             returned = await self._lease.return_unwanted(queue, now)
-            claimed = await queue.claim(self._wanted(room, hints, idle), now)
+            claimed = await queue.claim(self._wanted(room, hints, behind, idle), now)
         if old is not None:
             self._lease.begun(now)
         self._lease.returned(returned)
@@ -133,7 +143,7 @@ class Intake:
         self._held |= claimed.held
         return claimed
 
-    def _wanted(self, room: int, hints: set[UUID], idle: set[UUID]) -> Claim:
+    def _wanted(self, room: int, hints: set[UUID], behind: UUID | None, idle: set[UUID]) -> Claim:
         mine = {*self._held, *self._board.limited, *self._left}
         return Claim(
             worker=self._lease.worker,
@@ -141,7 +151,7 @@ class Intake:
             per_lane=self._board.at_first,
             room_of={lane: self._room_of(lane) for lane in mine},
             hints=hints,
-            behind=self._behind,
+            behind=behind,
             idle=() if self._alone else idle,
             alone=self._alone,
         )

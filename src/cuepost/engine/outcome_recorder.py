@@ -16,7 +16,7 @@ from cuepost.ports.telemetry import Telemetry
 log = logging.getLogger("cuepost.engine")
 
 GROUP = 100
-LONGEST_WAIT_SECONDS = 0.02
+LONGEST_WAIT_SECONDS = 0.05
 PAUSE_AFTER_FAILURE_SECONDS = 0.5
 PAUSE_AFTER_CONTENTION_SECONDS = 0.02
 

@@ -61,8 +61,9 @@ class Claim:
 
     `room_of` says how many more an endpoint may get that the worker is busy with already. `hints`
     are endpoints that are believed to have work; `behind` is where the look around among all
-    endpoints goes on. `idle` are lanes that the worker gives up, unless there is something for it
-    in them. `alone` says that there is no other worker, so that lanes need no holding.
+    endpoints goes on, and without it only the hints are looked at. `idle` are lanes that the worker
+    gives up, unless there is something for it in them. `alone` says that there is no other worker,
+    so that lanes need no holding.
     """
 
     worker: UUID
@@ -70,24 +71,28 @@ class Claim:
     per_lane: int
     room_of: Mapping[UUID, int] = field(default_factory=dict)
     hints: Collection[UUID] = ()
-    behind: UUID = BEGINNING
+    behind: UUID | None = BEGINNING
     idle: Collection[UUID] = ()
     alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
-    """`held` are lanes that are the worker's now; of those `looked_at`, `more` have work left.
+class Around:
+    """How far a look around among all endpoints got, and when the next delivery is due."""
 
-    `next_due` is when the next delivery is due that waits for its time.
-    """
+    reached: UUID
+    next_due: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """`held` are lanes that are the worker's now; of those `looked_at`, `more` have work left."""
 
     assignments: Sequence[Assignment]
     held: frozenset[UUID]
     looked_at: frozenset[UUID]
     more: frozenset[UUID]
-    behind: UUID
-    next_due: datetime | None
+    around: Around | None
 
 
 class DeliveryQueue(Protocol):

@@ -25,7 +25,25 @@ POOL_OVERFLOW = 10
 POOL_PATIENCE_SECONDS = 10
 ROLLBACK_PATIENCE_SECONDS = 5
 _CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-_IMPATIENT_CHANGE = f"{_CHANGE}; SET LOCAL lock_timeout = '50ms'"
+# What runs all the time finds its few rows by their keys, and has one plan for that. Left to itself
+# the server would plan it anew each time beside a long queue, which takes longer than doing it; or
+# keep a plan that reads a whole table, made while there was little in it.
+_BY_KEYS = "; ".join(
+    f"SET LOCAL {name} = {value}"
+    for name, value in {
+        "plan_cache_mode": "force_generic_plan",
+        "enable_seqscan": "off",
+        "enable_hashjoin": "off",
+        "enable_mergejoin": "off",
+        "jit": "off",
+    }.items()
+)
+_BEGIN = {
+    Manner.LASTING: _CHANGE,
+    Manner.REPEATABLE: f"{_CHANGE}; {_BY_KEYS}",
+    Manner.YIELDING: f"{_CHANGE}; {_BY_KEYS}",
+    Manner.IMPATIENT: f"{_CHANGE}; {_BY_KEYS}; SET LOCAL lock_timeout = '50ms'",
+}
 # People's questions are planned for the values they name: one plan for a status that nearly all
 # deliveries have and for one that hardly any has would be wrong for one of the two.
 _READ = (
@@ -64,8 +82,10 @@ class PostgresStore:
 
     @asynccontextmanager
     async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
-        how = _IMPATIENT_CHANGE if manner is Manner.IMPATIENT else _CHANGE
-        async with sending(self.handover, manner) as outbox, self._begin(how, outbox) as session:
+        async with (
+            sending(self.handover, manner) as outbox,
+            self._begin(_BEGIN[manner], outbox) as session,
+        ):
             yield RecordsTransaction(session, outbox)
 
     @asynccontextmanager

@@ -14,7 +14,7 @@ from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
-from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Target
+from cuepost.ports.dispatch import BEGINNING, Around, Assignment, Claim, Claimed, Target
 
 log = logging.getLogger("cuepost.store")
 
@@ -46,6 +46,15 @@ class _Fact(NamedTuple):
     deleted_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Of a look around: whose turn it is, where something is due, and when it will be next."""
+
+    in_turn: Sequence[UUID] = ()
+    due: Collection[UUID] = ()
+    next_due: datetime | None = None
+
+
 @dataclass(slots=True)
 class _Found:
     """What is due in the lanes that are held; of those that are `cut` there may be more."""
@@ -70,29 +79,35 @@ class Claims:
         self._session = session
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
-        earliest = await self._session.fetch(sql.EARLIEST, now=now)
-        due = {lane: count for lane, due_at, count in earliest if due_at <= now}
-        # With few that are due all their lanes are known; with many everyone has to get a turn.
-        is_crowded = sum(due.values()) == sql.EARLIEST_LOOKED_AT
-        around = await self._session.fetch(sql.LANES, behind=wanted.behind) if is_crowded else ()
-        in_turn = [lane for (lane,) in around]
-        chosen = {*wanted.hints, *in_turn, *due}
+        seen = _Seen() if wanted.behind is None else await self._seen(wanted.behind, now)
+        chosen = {*wanted.hints, *seen.in_turn, *seen.due}
         full = {lane for lane in chosen if wanted.room_of.get(lane, 1) <= 0}
-        found = await self._due(_in_order(chosen - full, in_turn), wanted, now)
-        picked, more = _shared_out(found, wanted, in_turn)
+        found = await self._due(_in_order(chosen - full, seen.in_turn), wanted, now)
+        picked, more = _shared_out(found, wanted, seen.in_turn)
         assignments = await self._assigned(wanted.worker, picked, now)
         busy = {each.webhook_id for each in assignments} | wanted.room_of.keys()
         if not wanted.alone:
             await self._let_go(wanted.worker, found.held - busy)
-        served = {row.webhook_id for row in picked}
+        around = None
+        if wanted.behind is not None:
+            left_out = more.difference(row.webhook_id for row in picked)
+            around = Around(_reached(wanted.behind, seen.in_turn, left_out), seen.next_due)
         return Claimed(
             assignments,
             held=frozenset(busy & found.held),
             looked_at=frozenset(chosen),
             more=frozenset(more | full),
-            behind=_reached(wanted.behind, in_turn, more - served),
-            next_due=next((due_at for _, due_at, _ in earliest if due_at > now), None),
+            around=around,
         )
+
+    async def _seen(self, behind: UUID, now: datetime) -> _Seen:
+        earliest = await self._session.fetch(sql.EARLIEST, now=now)
+        due = {lane: count for lane, due_at, count in earliest if due_at <= now}
+        # With few that are due all their lanes are known; with many everyone has to get a turn.
+        is_crowded = sum(due.values()) == sql.EARLIEST_LOOKED_AT
+        lanes = await self._session.fetch(sql.LANES, behind=behind) if is_crowded else ()
+        next_due = next((due_at for _, due_at, _ in earliest if due_at > now), None)
+        return _Seen([lane for (lane,) in lanes], due.keys(), next_due)
 
     async def _due(self, chosen: Sequence[UUID], wanted: Claim, now: datetime) -> _Found:
         """Of the lanes that could be held the longest due first attempts, and as many others.
