@@ -243,6 +243,24 @@ class AnsweredTogether:
         self._now = 0
 
 
+def test_on_a_shared_store_they_are_written_in_larger_groups(play_postgres: Play) -> None:
+    count, apart = 200, 0.0125
+
+    async def scenario(stage: Stage) -> None:
+        await backlog(stage, count)
+        answers = [Answer(seconds=0.05 + apart * (number % 4)) for number in range(count)]
+        stage.transport.will(BUSY_URL, *answers)
+        stage.store.watch.transactions = 0
+        async with stage.delivering(stage.dispatcher(cap=4), straight=False):
+            await stage.later(MINUTE)
+            transactions = stage.store.watch.transactions
+        assert len(stage.sent) == count
+        # Four come back within 50 ms, again and again.
+        assert transactions < count / 2
+
+    play_postgres(scenario)
+
+
 def test_attempts_of_a_backlog_begin_one_by_one_while_others_are_served(play: Play) -> None:
     """Many are answered at one instant; whatever else is ready then has its turn between them."""
 

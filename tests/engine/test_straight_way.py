@@ -101,7 +101,7 @@ def test_more_than_memory_holds_is_sent_without_a_pause(play_embedded: Play) -> 
             await world.report(*[world.milestone(each) for each in projects])
             await stage.later()
             assert len(stage.sent) == 300
-            # Results are written in groups, each at most 50 ms apart.
+            # Results are written in groups, each at most 20 ms apart.
             assert (stage.clock.now() - began).total_seconds() < 1
 
     play_embedded(scenario)

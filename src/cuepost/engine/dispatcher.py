@@ -76,6 +76,7 @@ class Dispatcher:
             self._clock,
             self._telemetry,
             most_unrecorded=4 * self._capacity.attempts,
+            alone=self._alone,
             is_busy=lambda: self._board.load >= BUSY or self._intake.has_backlog,
             way=self._way,
             written=self._written,

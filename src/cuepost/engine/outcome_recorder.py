@@ -17,18 +17,24 @@ log = logging.getLogger("cuepost.engine")
 
 GROUP = 100
 LONGEST_WAIT_SECONDS = 0.05
+# The embedded store has one turn to write: a small group is given up for what cannot wait.
+LONGEST_WAIT_ALONE_SECONDS = 0.02
 PAUSE_AFTER_FAILURE_SECONDS = 0.5
 PAUSE_AFTER_CONTENTION_SECONDS = 0.02
 
 
 @dataclass(slots=True)
 class OutcomeRecorder:
-    """`written` hears of results that are in the store, `unwritable` of one that never will be."""
+    """`written` hears of results that are in the store, `unwritable` of one that never will be.
+
+    `alone` says that the store is this worker's own.
+    """
 
     store: Store
     clock: Clock
     telemetry: Telemetry
     most_unrecorded: int
+    alone: bool
     is_busy: Callable[[], bool]
     way: RightOfWay
     written: Callable[[Sequence[Result]], None]
@@ -57,7 +63,8 @@ class OutcomeRecorder:
         while self._results or not self._closing:
             await self._work.wait()
             if self.is_busy() and not self._hurrying:
-                await self.clock.wait_for(self._crowd, LONGEST_WAIT_SECONDS)
+                longest = LONGEST_WAIT_ALONE_SECONDS if self.alone else LONGEST_WAIT_SECONDS
+                await self.clock.wait_for(self._crowd, longest)
             await self._flush()
             if not self._results and not self._closing:
                 self._work.clear()
