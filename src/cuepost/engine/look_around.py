@@ -4,12 +4,12 @@ Whoever was announced is served at once, since a look around as well would take 
 But not everything is announced: retries come due, workers die, and an announcement may be lost.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from cuepost.engine.lane_board import LATEST
 from cuepost.ports.dispatch import BEGINNING, Around
 
 LONGEST_LEFT_OUT = timedelta(milliseconds=250)
-LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class LookAround:
