@@ -10,10 +10,17 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from cuepost.domain.signing import SigningSecret
+from cuepost.doors.cli.forwarding import Forwarder
+from cuepost.doors.cli.listen_output import Display
+from cuepost.doors.cli.listening import Listening
+from cuepost.doors.cli.service_client import ServiceClient
 from cuepost_receiver import verify
 from tests.doors.cli.judging_receiver import judging_receiver
 from tests.e2e.story import Visitor, keys_in
@@ -102,6 +109,23 @@ def test_what_the_receiver_answers_badly_is_tried_three_times_and_passed_over(de
     assert [each["forwarded"] for each in listener.lines("ended")] == [1]
     [secret] = {each["secret"] for each in listener.lines("listening")}
     assert [verify(body, headers, [secret]).id for body, headers in desk.got] == [bad] * 3 + [good]
+
+
+def test_what_was_shown_as_forwarded_counts_though_it_is_ended_at_that_moment(desk: Desk) -> None:
+    def interrupted() -> datetime:
+        raise KeyboardInterrupt
+
+    client = ServiceClient(urlsplit(desk.visitor.base_url), desk.visitor.keys.api)
+    secret = SigningSecret(os.urandom(32))
+    forwarder = Forwarder(urlsplit(desk.receiver), secret, lambda: datetime.now(UTC))
+    work = Listening(client, "desk", (), forwarder, Display(as_json=True, now=interrupted))
+    began_at = work.register()["acknowledged"]
+    desk.cancelled()
+    with pytest.raises(KeyboardInterrupt):
+        work.run()
+    work.leave()
+    assert (work.forwarded, len(desk.got)) == (1, 1)
+    assert work.register()["acknowledged"] > began_at, "it would come again"
 
 
 def test_a_second_one_with_the_same_name_is_refused(desk: Desk) -> None:

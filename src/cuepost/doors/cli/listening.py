@@ -88,6 +88,8 @@ class Listening:
         attempt = self._delivered(event)
         self.forwarded += attempt.succeeded
         self._done = event["position"]
+        # Shown last: whoever saw it and ends this is told that it was forwarded.
+        self.display.attempted(event, attempt, given_up=not attempt.succeeded)
         if time.monotonic() - self._acknowledged_at >= ACKNOWLEDGED_EVERY_SECONDS:
             try:
                 self._acknowledge()
@@ -101,7 +103,6 @@ class Listening:
         while True:
             attempt = self.forwarder.send(event)
             if attempt.succeeded:
-                self.display.attempted(event, attempt)
                 return attempt
             if attempt.refused:
                 if absent == 0:
@@ -111,7 +112,6 @@ class Listening:
                 continue
             absent = 0
             if bad == len(RETRY_PAUSES):
-                self.display.attempted(event, attempt, given_up=True)
                 return attempt
             self.display.attempted(event, attempt, next_in=RETRY_PAUSES[bad])
             self._pause.wait(RETRY_PAUSES[bad])
