@@ -1,17 +1,24 @@
 """Claims and records beside a long backlog read no more than they need, whatever the planner
 believes."""
 
+import re
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
 import sqlalchemy as sa
 
+from cuepost.adapters.storage import postgres_pool
 from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.postgres_session import Driver
+from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
 from cuepost.adapters.storage.records.outcomes import STILL_HELD_AND_HEALTH
+from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.adapters.storage.transaction import RecordsTransaction
-from cuepost.ports.dispatch import Claim, Claimed
-from cuepost.ports.store import Manner
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.ports.dispatch import Claim, Claimed, Result, Verdict
+from cuepost.ports.store import Manner, Transaction
 from tests.history.costs import EXECUTIONS_BEFORE_A_SHARED_PLAN, driver_in
 from tests.support.records import Records
 from tests.support.store_rows import rows, run
@@ -21,6 +28,13 @@ HEALTHY = 30
 ROOM = 100
 # A few times what it gets: those that are due first, a share of each lane, and what it leases.
 MOST_ROWS_READ = 800
+READ = sa.text(
+    "SELECT seq_tup_read + idx_tup_fetch AS read "
+    "FROM pg_stat_xact_user_tables WHERE relname = 'queue'"
+)
+MADE_EMPTY = "TRUNCATE queue, deliveries, events, attempts; ANALYZE queue, deliveries, events"
+LARGE_TABLES = re.compile(r"Scan .*on (queue|deliveries_\w+)")
+LAST = UUID(int=2**128 - 1)
 PLANNED = sa.text("SELECT statement, custom_plans FROM pg_prepared_statements")
 
 
@@ -100,19 +114,77 @@ async def plans_made_for_claims(store: PostgresStore) -> int:
     return sum(each.custom_plans for each in planned if each.statement in texts)
 
 
-async def test_a_plan_that_was_made_for_an_empty_store_reads_no_table_from_end_to_end(
-    postgres_store: PostgresStore, records: Records
+async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_that_was_planned(
+    postgres_store: PostgresStore,
 ) -> None:
-    """It is kept while the store fills up, until the server has looked at the tables again."""
+    """The plan is kept while the store fills up."""
+    queue_key, delivery_key = ("account_id", "delivery_id"), ("account_id", "id")
+    statements = [
+        LEASE_WITH_FACTS.on("postgresql").sql,
+        written(Shape("delete", queue, queue_key, queue_key)),
+        written(Shape("update", queue, (*queue_key, "due_at"), queue_key)),
+        written(Shape("update", deliveries, (*delivery_key, "attempt_count"), delivery_key)),
+    ]
     async with driver_in(postgres_store.transaction(Manner.REPEATABLE)) as driver:
-        for statement in (LEASE_WITH_FACTS, STILL_HELD_AND_HEALTH):
-            ready = statement.on("postgresql")
-            await driver.execute(f"PREPARE kept AS {ready.sql}")
-            nothing = ", ".join("NULL" for _ in ready.parameters)
-            plan = [step for (step,) in await driver.fetch(f"EXPLAIN EXECUTE kept({nothing})")]
-            await driver.execute("DEALLOCATE kept")
-            assert any("queue_pkey" in step for step in plan)
-            assert not any("Seq Scan" in step for step in plan)
+        await driver.execute(MADE_EMPTY)
+        for statement in statements:
+            steps = await planned(driver, statement)
+            scans = [place for place, step in enumerate(steps) if LARGE_TABLES.search(step)]
+            assert scans
+            for place in scans:
+                assert "Index Scan using" in steps[place]
+                assert "Index Cond: ((account_id = ANY (ARRAY[" in steps[place + 1]
+
+
+async def test_what_was_planned_for_an_empty_queue_is_forgotten_while_it_fills_up(
+    postgres_store: PostgresStore, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server itself looks at the tables a minute later."""
+    account_id = records.id()
+    monkeypatch.setattr(postgres_pool, "PLANS_LAST_SECONDS", 3_600.0)
+    async with driver_in(postgres_store.transaction()) as driver:
+        await driver.execute(MADE_EMPTY)
+    for _ in range(2):
+        await rows_read_to_record_one(postgres_store, records, account_id)
+    await queue_up(postgres_store, records, account_id, OVERDUE)
+    monkeypatch.setattr(postgres_pool, "PLANS_LAST_SECONDS", 0.0)
+
+    read = await rows_read_to_record_one(postgres_store, records, account_id)
+    assert read < OVERDUE / 10
+
+
+async def rows_read_to_record_one(store: PostgresStore, records: Records, account_id: UUID) -> int:
+    """Of the queue."""
+    worker, now = records.id(), records.clock.now()
+    hints = [await queue_up(store, records, account_id, 1)]
+    async with store.transaction(Manner.REPEATABLE) as transaction:
+        wanted = Claim(worker, ROOM, ROOM, hints=hints, behind=None)
+        [assignment] = (await transaction.queue.claim(wanted, now)).assignments
+    delivery = records.delivery(
+        account_id, webhook_id=assignment.webhook_id, id=assignment.delivery_id
+    )
+    result = Result(assignment, records.attempt(delivery), Verdict(DeliveryStatus.DELIVERED))
+    async with store.transaction(Manner.REPEATABLE) as transaction:
+        assert await transaction.outcomes.record(worker, [result], now) == 0
+        return await rows_read(transaction)
+
+
+def written(shape: Shape) -> str:
+    writes = Writes()
+    writes.add(shape, [dict.fromkeys(shape.columns, 0)])
+    return writes.take()[0]
+
+
+async def planned(driver: Driver, statement: str) -> list[str]:
+    """For values that it does not know; the bounds leave out no partition."""
+    count = max(int(place) for place in re.findall(r"\$(\d+)", statement))
+    values = ["NULL"] * count
+    for first, last in re.findall(r"BETWEEN \$(\d+)\S* AND \$(\d+)", statement):
+        values[int(first) - 1], values[int(last) - 1] = f"'{UUID(int=0)}'", f"'{LAST}'"
+    await driver.execute(f"PREPARE kept AS {statement}")
+    plan = await driver.fetch(f"EXPLAIN EXECUTE kept({', '.join(values)})")
+    await driver.execute("DEALLOCATE kept")
+    return [step for (step,) in plan]
 
 
 async def claim(store: PostgresStore, records: Records, hints: set[UUID]) -> tuple[Claimed, int]:
@@ -124,10 +196,11 @@ async def claim(store: PostgresStore, records: Records, hints: set[UUID]) -> tup
             await transaction._session.run(sa.text(f"SET LOCAL enable_{way} = off"))
         await transaction.queue.enlist(worker, now + timedelta(minutes=1))
         claimed = await transaction.queue.claim(Claim(worker, ROOM, ROOM, hints=hints), now)
-        [row] = await transaction._session.all(
-            sa.text(
-                "SELECT seq_tup_read + idx_tup_fetch AS read "
-                "FROM pg_stat_xact_user_tables WHERE relname = 'queue'"
-            )
-        )
-    return claimed, row.read
+        return claimed, await rows_read(transaction)
+
+
+async def rows_read(transaction: Transaction) -> int:
+    """Of the queue, in this transaction."""
+    assert isinstance(transaction, RecordsTransaction)
+    [row] = await transaction._session.all(READ)
+    return int(row.read)

@@ -25,24 +25,18 @@ POOL_OVERFLOW = 10
 POOL_PATIENCE_SECONDS = 10
 ROLLBACK_PATIENCE_SECONDS = 5
 _CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-# What runs all the time finds its few rows by their keys, and has one plan for that. Left to itself
-# the server would plan it anew each time beside a long queue, which takes longer than doing it; or
-# keep a plan that reads a whole table, made while there was little in it.
-_BY_KEYS = "; ".join(
-    f"SET LOCAL {name} = {value}"
-    for name, value in {
-        "plan_cache_mode": "force_generic_plan",
-        "enable_seqscan": "off",
-        "enable_hashjoin": "off",
-        "enable_mergejoin": "off",
-        "jit": "off",
-    }.items()
+# What runs all the time has one plan for all values, and that finds its few rows through indexes.
+# Left to itself the server would plan it anew each time beside a long queue, which takes longer
+# than doing it.
+_SHARED = (
+    "SET LOCAL plan_cache_mode = force_generic_plan; "
+    "SET LOCAL enable_seqscan = off; SET LOCAL jit = off"
 )
 _BEGIN = {
     Manner.LASTING: _CHANGE,
-    Manner.REPEATABLE: f"{_CHANGE}; {_BY_KEYS}",
-    Manner.YIELDING: f"{_CHANGE}; {_BY_KEYS}",
-    Manner.IMPATIENT: f"{_CHANGE}; {_BY_KEYS}; SET LOCAL lock_timeout = '50ms'",
+    Manner.REPEATABLE: f"{_CHANGE}; {_SHARED}",
+    Manner.YIELDING: f"{_CHANGE}; {_SHARED}",
+    Manner.IMPATIENT: f"{_CHANGE}; {_SHARED}; SET LOCAL lock_timeout = '50ms'",
 }
 # People's questions are planned for the values they name: one plan for a status that nearly all
 # deliveries have and for one that hardly any has would be wrong for one of the two.
@@ -149,7 +143,7 @@ class PostgresStore:
             link = await self._pool.take()
             try:
                 with translated():
-                    await link.driver.execute(how)
+                    await link.driver.execute(link.with_recent_plans(how))
             except BaseException as error:
                 # Whether it has begun there nobody knows.
                 link.driver.terminate()

@@ -108,9 +108,14 @@ def _names(shape: Shape) -> str:
 
 
 def _match(shape: Shape, first: int) -> str:
-    conditions = [f'{shape.table.name}."{name}" = given."{name}"' for name in shape.key]
+    """Written so that each row can only be looked up by its key, however few the planner expects.
+
+    To it a list of one is no equality that it could join by, and the bounds are nothing to look for
+    in an index: they leave out partitions.
+    """
+    table, lowest = shape.table.name, f"${first + len(shape.columns)}::uuid"
+    conditions = [f'{table}."{name}" = ANY (ARRAY[given."{name}"])' for name in shape.key]
     if shape.bounded:
-        lowest = first + len(shape.columns)
-        column = f'{shape.table.name}."{shape.bounded}"'
-        conditions.append(f"{column} BETWEEN ${lowest}::uuid AND ${lowest + 1}::uuid")
+        column, highest = f'{table}."{shape.bounded}"', f"${first + len(shape.columns) + 1}::uuid"
+        conditions.append(f"({column} BETWEEN {lowest} AND {highest} OR {column} = {lowest})")
     return " AND ".join(conditions)

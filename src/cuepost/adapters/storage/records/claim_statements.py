@@ -149,7 +149,7 @@ FACTS = Prepared(
 )
 
 # On PostgreSQL the same facts, of deliveries that are leased by the way. The bounds tell it in
-# which partitions to look.
+# which partitions to look, and nothing else; a list of one can only be looked up.
 LEASE_WITH_FACTS = Prepared(
     sa.text(
         f"""
@@ -157,10 +157,11 @@ LEASE_WITH_FACTS = Prepared(
         FROM unnest(:accounts, :deliveries, :events) AS picked (account_id, delivery_id, event_id)
         LEFT JOIN events
             ON events.account_id = picked.account_id AND events.id = picked.event_id
-            AND events.id BETWEEN :first_event AND :last_event
+            AND (events.id BETWEEN :first_event AND :last_event OR events.id = :first_event)
         LEFT JOIN projects
             ON projects.account_id = events.account_id AND projects.id = events.project_id
-        WHERE queue.account_id = picked.account_id AND queue.delivery_id = picked.delivery_id
+        WHERE queue.account_id = ANY (ARRAY[picked.account_id])
+            AND queue.delivery_id = ANY (ARRAY[picked.delivery_id])
         RETURNING events.id, events.body, projects.access_expires_at, projects.deleted_at
         """
     ).bindparams(
