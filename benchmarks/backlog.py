@@ -1,5 +1,6 @@
 """Deliveries of the past, put into a store that nobody sends from: waiting ones, and ended ones."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -15,6 +16,7 @@ AGE = timedelta(minutes=10)
 HISTORY = timedelta(days=28)
 TYPE = "project.completed"
 Made = tuple[Event, Delivery]
+Group = Sequence[Made]
 
 
 async def put_off(
@@ -28,12 +30,16 @@ async def put_off(
     async with running(settings_of(settings)) as parts:
         now = parts.ambient.clock.now()
         due, then = now + due_in, min(now, now + due_in)
-        for path, count in counts.items():
-            for first in range(0, count, AT_ONCE):
-                times = [then] * min(AT_ONCE, count - first)
-                made = list(_made(parts, furnished, path, times, due))
-                await _add(parts, made)
-                events |= {str(event.id) for event, _ in made}
+
+        def groups() -> Iterator[Group]:
+            for path, count in counts.items():
+                for first in range(0, count, AT_ONCE):
+                    times = [then] * min(AT_ONCE, count - first)
+                    made = list(_made(parts, furnished, path, times, due))
+                    events.update(str(event.id) for event, _ in made)
+                    yield made
+
+        await _add_all(parts, groups())
     return events
 
 
@@ -46,11 +52,14 @@ async def look_back(
         for day in range(0, HISTORY.days + 1, 7):
             await parts.store.prepare_days(begin + timedelta(days=day))
         step = (HISTORY - AGE) / count
-        for number, first in enumerate(range(0, count, AT_ONCE)):
-            places = range(first, min(first + AT_ONCE, count))
-            times = [begin + place * step for place in places]
-            path = paths[number % len(paths)]
-            await _add(parts, list(_made(parts, furnished, path, times)))
+
+        def groups() -> Iterator[Group]:
+            for number, first in enumerate(range(0, count, AT_ONCE)):
+                places = range(first, min(first + AT_ONCE, count))
+                times = [begin + place * step for place in places]
+                yield list(_made(parts, furnished, paths[number % len(paths)], times))
+
+        await _add_all(parts, groups())
 
 
 def _made(
@@ -88,7 +97,19 @@ def _made(
         )
 
 
-async def _add(parts: Parts, made: Sequence[Made]) -> None:
+async def _add_all(parts: Parts, groups: Iterator[Group]) -> None:
+    """One is made while another one is written."""
+
+    async def in_turn() -> None:
+        for made in groups:
+            await _add(parts, made)
+
+    async with asyncio.TaskGroup() as adding:
+        for _ in range(2):
+            adding.create_task(in_turn())
+
+
+async def _add(parts: Parts, made: Group) -> None:
     ended = [delivery for _, delivery in made if delivery.finished_at is not None]
     async with parts.store.transaction() as transaction:
         await transaction.events.add([event for event, _ in made])

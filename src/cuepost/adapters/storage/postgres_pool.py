@@ -24,7 +24,7 @@ CONNECT_PATIENCE_SECONDS = 5
 COMMAND_PATIENCE_SECONDS = 60
 # The server plans for tables of the size that they have, and keeps its plans until it has looked at
 # the tables again, which takes it a minute or more. An empty queue may be a long one by then.
-PLANS_LAST_SECONDS = 5.0
+PLANS_LAST_SECONDS = 30.0
 # None waits for ever for a lock. A process that hangs must not keep its own for much longer than a
 # worker's lease lasts, or nobody could take over from it.
 _SERVER_SETTINGS = {

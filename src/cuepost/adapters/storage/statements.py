@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
@@ -99,6 +100,20 @@ def _(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
         f"SELECT substr({firsts}, n + 1, {ID_BYTES}), substr({seconds}, n + 1, {ID_BYTES}) "
         "FROM place)"
     )
+
+
+def looked_up(
+    columns: tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]], *parameters: str
+) -> sa.ColumnElement[bool]:
+    """As `Pairs` of ids, on PostgreSQL alone: the planner can do nothing but look up each of them.
+
+    To it a list of one is no equality that it could join by, so that it never begins with the whole
+    table, however few rows it expects in there.
+    """
+    lists = [sa.bindparam(name, type_=Ids()) for name in parameters]
+    given = sa.func.unnest(*lists).table_valued("first", "second").render_derived()
+    pairs = zip(columns, (given.c.first, given.c.second), strict=True)
+    return sa.and_(*(column == sa.any_(postgresql.array([value])) for column, value in pairs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, Pairs
+from cuepost.adapters.storage.statements import Among, Pairs, looked_up
 from cuepost.adapters.storage.tables import endpoints
 from cuepost.adapters.storage.types import Instant
 from cuepost.domain.delivery import DeliveryStatus
@@ -23,21 +23,29 @@ _IS_STALE = sa.or_(
     endpoints.c.last_delivered_at.is_(None),
     endpoints.c.last_delivered_at <= sa.bindparam("stale", type_=Instant),
 )
-# The endpoints whose health may change, and they alone, locked. In the order of ids, as for a
-# fan-out: nobody deadlocks.
-CHANGING = (
-    sa.select(endpoints.c.id, endpoints.c.last_delivered_at, endpoints.c.failing_since)
-    .where(
-        Pairs((endpoints.c.account_id, endpoints.c.id), "health_accounts", "health_webhooks"),
-        sa.or_(_IS_STALE, Among(endpoints.c.id, "failed")),
+_KEY = (endpoints.c.account_id, endpoints.c.id)
+_CHOSEN = ("health_accounts", "health_webhooks")
+
+
+def _changing(are_chosen: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """The endpoints whose health may change, and they alone, locked.
+
+    In the order of ids, as for a fan-out: nobody deadlocks.
+    """
+    return (
+        sa.select(endpoints.c.id, endpoints.c.last_delivered_at, endpoints.c.failing_since)
+        .where(are_chosen, sa.or_(_IS_STALE, Among(endpoints.c.id, "failed")))
+        .order_by(endpoints.c.id)
+        .with_for_update(key_share=True, of=endpoints)
     )
-    .order_by(endpoints.c.id)
-    .with_for_update(key_share=True)
-)
+
+
+CHANGING = _changing(Pairs(_KEY, *_CHOSEN))
+CHANGING_ON_POSTGRESQL = _changing(looked_up(_KEY, *_CHOSEN))
 
 
 def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
-    """The parameters of `CHANGING`."""
+    """The parameters of both."""
     delivered = _endpoints(results, DeliveryStatus.DELIVERED)
     failed = _endpoints(results, DeliveryStatus.FAILED)
     accounts = delivered | failed
