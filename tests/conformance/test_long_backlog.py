@@ -5,10 +5,8 @@ import re
 from datetime import timedelta
 from uuid import UUID
 
-import pytest
 import sqlalchemy as sa
 
-from cuepost.adapters.storage import postgres_pool
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_session import Driver
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
@@ -33,11 +31,6 @@ READ = sa.text(
 )
 MADE_EMPTY = "TRUNCATE queue, deliveries, events, attempts; ANALYZE queue, deliveries, events"
 LARGE_TABLES = re.compile(r"Scan .*on (queue|deliveries_\w+)")
-SOME_OF_THE_QUEUE = (
-    "SELECT due_at FROM queue "
-    "WHERE (account_id, delivery_id) IN (SELECT * FROM unnest($1::uuid[], $2::uuid[]))"
-)
-EXPLAINED = "EXPLAIN EXECUTE chosen(NULL, NULL)"
 LAST = UUID(int=2**128 - 1)
 PLANNED = sa.text("SELECT statement, custom_plans FROM pg_prepared_statements")
 
@@ -121,7 +114,7 @@ async def plans_made_for_claims(store: PostgresStore) -> int:
 async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_that_was_planned(
     postgres_store: PostgresStore,
 ) -> None:
-    """The plan is kept while the store fills up."""
+    """The plan is kept while the store fills up, until the server has looked at it again."""
     queue_key, delivery_key = ("account_id", "delivery_id"), ("account_id", "id")
     statements = [
         LEASE_WITH_FACTS.on("postgresql").sql,
@@ -139,26 +132,6 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
             for place in scans:
                 assert "Index Scan using" in steps[place]
                 assert "Index Cond: ((account_id = ANY (ARRAY[" in steps[place + 1]
-
-
-async def test_what_was_planned_for_an_empty_queue_is_forgotten_while_it_fills_up(
-    postgres_store: PostgresStore, records: Records, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server itself looks at the tables a minute later."""
-    monkeypatch.setattr(postgres_pool, "PLANS_LAST_SECONDS", 3_600.0)
-    async with driver_in(postgres_store.transaction()) as driver:
-        await driver.execute(MADE_EMPTY)
-    async with driver_in(postgres_store.transaction(Manner.REPEATABLE)) as driver:
-        await driver.execute(f"PREPARE chosen AS {SOME_OF_THE_QUEUE}")
-        for_an_empty_one = await driver.fetch(EXPLAINED)
-    await queue_up(postgres_store, records, records.id(), OVERDUE)
-    monkeypatch.setattr(postgres_pool, "PLANS_LAST_SECONDS", 0.0)
-    async with driver_in(postgres_store.transaction(Manner.REPEATABLE)) as driver:
-        for_a_long_one = await driver.fetch(EXPLAINED)
-        await driver.execute("DEALLOCATE chosen")
-
-    assert not any("Index Cond" in step for (step,) in for_an_empty_one)
-    assert any("Index Cond" in step for (step,) in for_a_long_one)
 
 
 def written(shape: Shape) -> str:

@@ -25,12 +25,18 @@ POOL_OVERFLOW = 10
 POOL_PATIENCE_SECONDS = 10
 ROLLBACK_PATIENCE_SECONDS = 5
 _CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-# What runs all the time has one plan for all values, and that finds its few rows through indexes.
-# Left to itself the server would plan it anew each time beside a long queue, which takes longer
-# than doing it.
-_SHARED = (
-    "SET LOCAL plan_cache_mode = force_generic_plan; "
-    "SET LOCAL enable_seqscan = off; SET LOCAL jit = off"
+# What runs all the time has one plan for all values, which looks up its few rows in indexes. Left
+# to itself the server would plan it anew each time beside a long queue, and that takes longer than
+# doing it.
+_SHARED = "; ".join(
+    f"SET LOCAL {name} = {value}"
+    for name, value in {
+        "plan_cache_mode": "force_generic_plan",
+        "enable_seqscan": "off",
+        "enable_hashjoin": "off",
+        "enable_mergejoin": "off",
+        "jit": "off",
+    }.items()
 )
 _BEGIN = {
     Manner.LASTING: _CHANGE,
@@ -143,7 +149,7 @@ class PostgresStore:
             link = await self._pool.take()
             try:
                 with translated():
-                    await link.driver.execute(link.with_recent_plans(how))
+                    await link.driver.execute(how)
             except BaseException as error:
                 # Whether it has begun there nobody knows.
                 link.driver.terminate()

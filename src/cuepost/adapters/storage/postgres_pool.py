@@ -5,8 +5,7 @@ Here a connection stays with SQLAlchemy and with its driver for as long as it li
 """
 
 import asyncio
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -22,9 +21,6 @@ from cuepost.ports.store import StoreUnavailable
 
 CONNECT_PATIENCE_SECONDS = 5
 COMMAND_PATIENCE_SECONDS = 60
-# The server plans for tables of the size that they have, and keeps its plans until it has looked at
-# the tables again, which takes it a minute or more. An empty queue may be a long one by then.
-PLANS_LAST_SECONDS = 30.0
 # None waits for ever for a lock. A process that hangs must not keep its own for much longer than a
 # worker's lease lasts, or nobody could take over from it.
 _SERVER_SETTINGS = {
@@ -35,11 +31,10 @@ _SERVER_SETTINGS = {
 }
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Link:
     connection: AsyncConnection
     driver: Driver
-    _planned_at: float = field(default_factory=time.monotonic)
 
     @property
     def is_usable(self) -> bool:
@@ -48,14 +43,6 @@ class Link:
             or self.driver.is_in_transaction()
             or self.connection.invalidated
         )
-
-    def with_recent_plans(self, beginning: str) -> str:
-        """The beginning of a transaction, and whatever was planned long ago is forgotten."""
-        now = time.monotonic()
-        if now - self._planned_at < PLANS_LAST_SECONDS:
-            return beginning
-        self._planned_at = now
-        return f"{beginning}; DISCARD PLANS"
 
 
 class PostgresPool:

@@ -55,7 +55,7 @@ def _(element: Among, compiler: SQLCompiler, **options: Any) -> str:
 
 
 class Pairs(sa.ColumnElement[bool]):
-    """Two columns are one of the pairs that are given as two lists, of one length.
+    """Two columns are one of the pairs that are given as two lists, of one length; on SQLite.
 
     The first column holds ids, the second ids or texts.
     """
@@ -71,14 +71,6 @@ class Pairs(sa.ColumnElement[bool]):
         self.holds_texts = not isinstance(columns[1].type, Id)
         self.firsts = sa.bindparam(first, type_=Ids())
         self.seconds = sa.bindparam(second, type_=Texts() if self.holds_texts else Ids())
-
-
-@compiles(Pairs, "postgresql")
-def _(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
-    first, second = (compiler.process(column, **options) for column in element.columns)
-    firsts = compiler.process(element.firsts, **options)
-    seconds = compiler.process(element.seconds, **options)
-    return f"({first}, {second}) IN (SELECT * FROM unnest({firsts}, {seconds}))"
 
 
 @compiles(Pairs, "sqlite")
@@ -105,12 +97,13 @@ def _(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
 def looked_up(
     columns: tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]], *parameters: str
 ) -> sa.ColumnElement[bool]:
-    """As `Pairs` of ids, on PostgreSQL alone: the planner can do nothing but look up each of them.
+    """As `Pairs`, on PostgreSQL: its planner can do nothing but look up each of them.
 
     To it a list of one is no equality that it could join by, so that it never begins with the whole
-    table, however few rows it expects in there.
+    table, however few rows it expects in there. A pair that is given twice is found twice.
     """
-    lists = [sa.bindparam(name, type_=Ids()) for name in parameters]
+    kinds = (Ids() if isinstance(column.type, Id) else Texts() for column in columns)
+    lists = (sa.bindparam(name, type_=kind) for name, kind in zip(parameters, kinds, strict=True))
     given = sa.func.unnest(*lists).table_valued("first", "second").render_derived()
     pairs = zip(columns, (given.c.first, given.c.second), strict=True)
     return sa.and_(*(column == sa.any_(postgresql.array([value])) for column, value in pairs))
@@ -137,16 +130,22 @@ class Ready:
 
 
 Statement = sa.SelectBase | sa.Insert | sa.Update | sa.Delete | sa.TextClause
+AmongPairs = Callable[..., sa.ColumnElement[bool]]
+_AMONG_PAIRS: dict[str, AmongPairs] = {"sqlite": Pairs, "postgresql": looked_up}
 
 
 class Prepared:
-    def __init__(self, statement: Statement) -> None:
+    """Of a statement, or of what makes it from an engine's way to ask for pairs."""
+
+    def __init__(self, statement: Statement | Callable[[AmongPairs], Statement]) -> None:
         self._statement = statement
         self._ready: dict[str, Ready] = {}
 
     def on(self, dialect: str) -> Ready:
         if dialect not in self._ready:
-            self._ready[dialect] = _compiled(self._statement, _dialect(_DIALECTS[dialect]))
+            made = self._statement
+            statement = made(_AMONG_PAIRS[dialect]) if callable(made) else made
+            self._ready[dialect] = _compiled(statement, _dialect(_DIALECTS[dialect]))
         return self._ready[dialect]
 
 

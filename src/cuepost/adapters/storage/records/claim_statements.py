@@ -135,6 +135,7 @@ HOLD_AND_FIND_DUE = Prepared(
     )
 )
 
+# On SQLite alone.
 FACTS = Prepared(
     sa.select(events.c.id, events.c.body, projects.c.access_expires_at, projects.c.deleted_at)
     .select_from(

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Pairs, Prepared
+from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import audit_entries, idempotency_keys, reports
 from cuepost.adapters.storage.types import Id, Instant
 from cuepost.domain.audit import Action, AuditEntry
@@ -18,13 +18,13 @@ from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer, ReportKe
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
 _FOUND = Prepared(
-    sa.select(
+    lambda among: sa.select(
         reports.c.account_id,
         reports.c.report_id,
         reports.c.event_id,
         reports.c.notified,
         reports.c.reason,
-    ).where(Pairs((reports.c.account_id, reports.c.report_id), "accounts", "report_ids"))
+    ).where(among((reports.c.account_id, reports.c.report_id), "accounts", "report_ids"))
 )
 _OF_KEY = sa.and_(
     idempotency_keys.c.account_id == sa.bindparam("account"),

@@ -8,7 +8,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, Pairs, looked_up
+from cuepost.adapters.storage.statements import Among, AmongPairs
 from cuepost.adapters.storage.tables import endpoints
 from cuepost.adapters.storage.types import Instant
 from cuepost.domain.delivery import DeliveryStatus
@@ -23,15 +23,15 @@ _IS_STALE = sa.or_(
     endpoints.c.last_delivered_at.is_(None),
     endpoints.c.last_delivered_at <= sa.bindparam("stale", type_=Instant),
 )
-_KEY = (endpoints.c.account_id, endpoints.c.id)
-_CHOSEN = ("health_accounts", "health_webhooks")
 
 
-def _changing(are_chosen: sa.ColumnElement[bool]) -> sa.Select[Any]:
+def changing(among: AmongPairs) -> sa.Select[Any]:
     """The endpoints whose health may change, and they alone, locked.
 
     In the order of ids, as for a fan-out: nobody deadlocks.
     """
+    key = (endpoints.c.account_id, endpoints.c.id)
+    are_chosen = among(key, "health_accounts", "health_webhooks")
     return (
         sa.select(endpoints.c.id, endpoints.c.last_delivered_at, endpoints.c.failing_since)
         .where(are_chosen, sa.or_(_IS_STALE, Among(endpoints.c.id, "failed")))
@@ -40,12 +40,8 @@ def _changing(are_chosen: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
-CHANGING = _changing(Pairs(_KEY, *_CHOSEN))
-CHANGING_ON_POSTGRESQL = _changing(looked_up(_KEY, *_CHOSEN))
-
-
 def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
-    """The parameters of both."""
+    """The parameters of `changing`."""
     delivered = _endpoints(results, DeliveryStatus.DELIVERED)
     failed = _endpoints(results, DeliveryStatus.FAILED)
     accounts = delivered | failed

@@ -11,37 +11,38 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.records import health
 from cuepost.adapters.storage.records.attempts import AttemptRecords
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Pairs, Prepared, looked_up
+from cuepost.adapters.storage.statements import AmongPairs, Prepared
 from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Result, Verdict
 
-_KEY = (queue.c.account_id, queue.c.delivery_id)
-_GIVEN = ("accounts", "deliveries")
 
-
-def _held(are_given: sa.ColumnElement[bool]) -> sa.Select[Any]:
+def _held(among: AmongPairs) -> sa.Select[Any]:
     """By their keys: the index of leases has an entry for whatever was in flight since the last
     vacuum, and the longer the queue, the rarer that is."""
+    are_given = among((queue.c.account_id, queue.c.delivery_id), "accounts", "deliveries")
     is_held = (queue.c.lease_token == sa.bindparam("worker")).is_(sa.true())
     found = sa.select(queue.c.delivery_id, queue.c.stop_reason).where(are_given, is_held)
     # In the order in which whoever stops them locks them.
     return found.order_by(queue.c.delivery_id).with_for_update(of=queue)
 
 
-_STILL_HELD = Prepared(_held(Pairs(_KEY, *_GIVEN)))
-_HEALTH = Prepared(health.CHANGING)
-_CHANGING = health.CHANGING_ON_POSTGRESQL.cte("changing")
-# Both in one trip. Endpoints before the queue: who disables an endpoint locks in this order too.
-STILL_HELD_AND_HEALTH = Prepared(
-    _held(looked_up(_KEY, *_GIVEN))
-    .add_columns(*_CHANGING.c)
-    .select_from(queue.outerjoin(_CHANGING, _CHANGING.c.id == queue.c.webhook_id))
-    .where(
-        sa.select(sa.func.count()).select_from(_CHANGING).scalar_subquery()
-        >= sa.literal_column("0")
+def _held_and_health(among: AmongPairs) -> sa.Select[Any]:
+    """Endpoints before the queue: who disables an endpoint locks in this order too."""
+    changing = health.changing(among).cte("changing")
+    locked = sa.select(sa.func.count()).select_from(changing).scalar_subquery()
+    return (
+        _held(among)
+        .add_columns(*changing.c)
+        .select_from(queue.outerjoin(changing, changing.c.id == queue.c.webhook_id))
+        .where(locked >= sa.literal_column("0"))
     )
-)
+
+
+_STILL_HELD = Prepared(_held)
+_HEALTH = Prepared(health.changing)
+# On PostgreSQL both in one trip.
+STILL_HELD_AND_HEALTH = Prepared(_held_and_health)
 _QUEUE_KEY = ("account_id", "delivery_id")
 _DELIVERY_KEY = ("account_id", "id")
 

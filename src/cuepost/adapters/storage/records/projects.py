@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, Pairs, Prepared
+from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import artifacts, projects
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.project import (
@@ -42,10 +42,12 @@ _OWNERS = Prepared(
 )
 # In the order of ids, so that two batches cannot wait for one another in a circle.
 _LOCKED = Prepared(
-    sa.select(*_COLUMNS)
-    .where(Pairs((projects.c.account_id, projects.c.id), "accounts", "projects"))
-    .order_by(projects.c.id)
-    .with_for_update()
+    lambda among: (
+        sa.select(*_COLUMNS)
+        .where(among((projects.c.account_id, projects.c.id), "accounts", "projects"))
+        .order_by(projects.c.id)
+        .with_for_update(of=projects)
+    )
 )
 _EXPIRED = Prepared(
     sa.select(*_COLUMNS)

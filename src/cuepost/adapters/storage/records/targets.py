@@ -8,35 +8,36 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Pairs, Prepared
+from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import endpoints, signing_secrets
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.ports.dispatch import Target
 
+_WITH_SECRETS = endpoints.outerjoin(
+    signing_secrets,
+    sa.and_(
+        signing_secrets.c.account_id == endpoints.c.account_id,
+        signing_secrets.c.webhook_id == endpoints.c.id,
+    ),
+)
 _TARGETS = Prepared(
-    sa.select(
-        endpoints.c.id,
-        endpoints.c.url,
-        signing_secrets.c.version,
-        signing_secrets.c.sealed,
-        signing_secrets.c.hint,
-        signing_secrets.c.created_at,
-        signing_secrets.c.expires_at,
-    )
-    .select_from(
-        endpoints.outerjoin(
-            signing_secrets,
-            sa.and_(
-                signing_secrets.c.account_id == endpoints.c.account_id,
-                signing_secrets.c.webhook_id == endpoints.c.id,
-            ),
+    lambda among: (
+        sa.select(
+            endpoints.c.id,
+            endpoints.c.url,
+            signing_secrets.c.version,
+            signing_secrets.c.sealed,
+            signing_secrets.c.hint,
+            signing_secrets.c.created_at,
+            signing_secrets.c.expires_at,
         )
+        .select_from(_WITH_SECRETS)
+        .where(
+            among((endpoints.c.account_id, endpoints.c.id), "accounts", "webhooks"),
+            endpoints.c.deleted_at.is_(None),
+        )
+        .order_by(signing_secrets.c.version.desc())
     )
-    .where(
-        Pairs((endpoints.c.account_id, endpoints.c.id), "accounts", "webhooks"),
-        endpoints.c.deleted_at.is_(None),
-    )
-    .order_by(signing_secrets.c.version.desc())
 )
 
 
