@@ -67,7 +67,9 @@ class Visitor:
 
 
 def health(base_url: str) -> list[tuple[int, str]]:
-    answers = [httpx2.get(base_url + path, trust_env=False) for path in ("/healthz", "/readyz")]
+    answers = [
+        httpx2.get(base_url + path, timeout=20, trust_env=False) for path in ("/healthz", "/readyz")
+    ]
     return [(answer.status_code, answer.json()["status"]) for answer in answers]
 
 

@@ -164,7 +164,9 @@ def ended(visitor: Visitor, delivery_id: str, budget: int = 1) -> Any:
 
 
 def posted(url: str, headers: Mapping[str, str], body: bytes) -> int:
-    return httpx2.post(url, content=body, headers=dict(headers), trust_env=False).status_code
+    return httpx2.post(
+        url, content=body, headers=dict(headers), trust_env=False, timeout=PATIENCE_SECONDS
+    ).status_code
 
 
 def test_each_event_is_handled_once(example: Example, visitor: Visitor) -> None:

@@ -186,7 +186,9 @@ def test_host_key_and_origin_are_judged_over_http(settings: dict[str, str], half
     pipeline = {"Authorization": f"Bearer {made['serviceKey']}"}
     with ServiceProcess(settings, half):
         statuses = [
-            httpx2.post(address, json={}, headers=headers, trust_env=False).status_code
+            httpx2.post(
+                address, json={}, headers=headers, trust_env=False, timeout=PATIENCE_SECONDS
+            ).status_code
             for headers in (
                 {},
                 pipeline,

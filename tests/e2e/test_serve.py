@@ -116,7 +116,8 @@ def test_the_greeting_names_the_addresses_and_a_request_to_paste(settings: dict[
         assert f"  Pages  {base_url(settings)}/sign-in/" in service.greeting
         assert f"  API    {base_url(settings)}\n" in service.greeting
         assert f"  Docs   {base_url(settings)}/docs\n" in service.greeting
-        assert httpx2.get(f"{base_url(settings)}/docs", trust_env=False).status_code == 200
+        docs = httpx2.get(f"{base_url(settings)}/docs", trust_env=False, timeout=PATIENCE_SECONDS)
+        assert docs.status_code == 200
         assert (
             f"curl {base_url(settings)}/v1/webhooks \\\n"
             f"  -H 'Authorization: Bearer {visitor.keys.api}' \\\n"
@@ -128,7 +129,9 @@ def test_the_greeting_names_the_addresses_and_a_request_to_paste(settings: dict[
 
 def test_answers_do_not_say_which_server_gives_them(settings: dict[str, str]) -> None:
     with ServiceProcess(settings):
-        headers = httpx2.get(f"{base_url(settings)}/healthz", trust_env=False).headers
+        headers = httpx2.get(
+            f"{base_url(settings)}/healthz", trust_env=False, timeout=PATIENCE_SECONDS
+        ).headers
 
     assert "server" not in headers
     assert "date" in headers
@@ -151,7 +154,10 @@ def test_after_a_kill_all_that_was_acknowledged_is_there(
 def test_ctrl_c_ends_it_in_order_although_a_client_keeps_its_connection(
     settings: dict[str, str],
 ) -> None:
-    with ServiceProcess(settings) as service, httpx2.Client(trust_env=False) as client:
+    with (
+        ServiceProcess(settings) as service,
+        httpx2.Client(trust_env=False, timeout=PATIENCE_SECONDS) as client,
+    ):
         assert client.get(f"{base_url(settings)}/healthz").status_code == 200
         service.send_signal(signal.SIGINT)
         assert service.wait() == Ended(0, "")

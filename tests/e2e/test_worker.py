@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.story import Visitor, keys_in
 from tests.support.postgres import fresh_database_sync
 from tests.support.recording_receiver import RecordingReceiver
-from tests.support.service_process import Ended, ServiceProcess, free_port, run
+from tests.support.service_process import PATIENCE_SECONDS, Ended, ServiceProcess, free_port, run
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def readiness(settings: dict[str, str], port: str = "PORT") -> Any:
 
 
 def look(port: str, path: str) -> httpx2.Response:
-    return httpx2.get(f"http://127.0.0.1:{port}{path}", trust_env=False)
+    return httpx2.get(f"http://127.0.0.1:{port}{path}", trust_env=False, timeout=PATIENCE_SECONDS)
 
 
 def test_the_halves_together_deliver(settings: dict[str, str], receiver: RecordingReceiver) -> None:

@@ -193,6 +193,7 @@ def what_was_answered_is_answered_again(visitor: Visitor, store: OldStore) -> No
         json={"name": "Trailer"},
         headers=headers,
         trust_env=False,
+        timeout=PATIENCE_SECONDS,
     )
     assert (again.status_code, again.headers["idempotency-replayed"]) == (201, "true")
     assert again.json() == {"id": str(old.PROJECT), "name": "Trailer"}
@@ -218,6 +219,7 @@ def people_go_on(settings: dict[str, str]) -> None:
         base_url=f"http://127.0.0.1:{settings['PORT']}",
         cookies={"cuepost": old.SESSION_COOKIE},
         trust_env=False,
+        timeout=PATIENCE_SECONDS,
     ) as browser:
         for path, words in (
             ("/settings/webhooks", "The editing suite"),

@@ -20,7 +20,7 @@ from cuepost.domain.errors import MediaUnavailable
 from cuepost.testing import START, Factory, SequentialIds, VirtualClock
 from tests.support.checking_s3 import REGION, SECRET_KEY
 from tests.support.s3_process import BUCKET, S3Process, running_s3
-from tests.support.service_process import free_port
+from tests.support.service_process import PATIENCE_SECONDS, free_port
 
 PROJECT = Factory(SequentialIds(), VirtualClock()).project(SequentialIds()(START))
 VIDEO = Artifact("video", "Größe.mp4", "a/1/Größe.mp4", "video/mp4", 7)
@@ -52,7 +52,7 @@ async def put(media: S3Media, content: bytes, artifact: Artifact = VIDEO) -> lis
 
 
 async def fetched(url: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(trust_env=False) as client:
+    async with httpx2.AsyncClient(trust_env=False, timeout=PATIENCE_SECONDS) as client:
         return await client.get(url)
 
 
