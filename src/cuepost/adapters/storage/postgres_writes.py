@@ -113,9 +113,10 @@ def _match(shape: Shape, first: int) -> str:
     To it a list of one is no equality that it could join by, and the bounds are nothing to look for
     in an index: they leave out partitions.
     """
-    table, lowest = shape.table.name, f"${first + len(shape.columns)}::uuid"
+    table = shape.table.name
     conditions = [f'{table}."{name}" = ANY (ARRAY[given."{name}"])' for name in shape.key]
     if shape.bounded:
-        column, highest = f'{table}."{shape.bounded}"', f"${first + len(shape.columns) + 1}::uuid"
+        place, column = first + len(shape.columns), f'{table}."{shape.bounded}"'
+        lowest, highest = f"${place}::uuid", f"${place + 1}::uuid"
         conditions.append(f"({column} BETWEEN {lowest} AND {highest} OR {column} = {lowest})")
     return " AND ".join(conditions)
