@@ -1,12 +1,15 @@
 """What is being accepted goes first; what can wait does, though not for long."""
 
+import asyncio
 from datetime import timedelta
 
+import anyio.lowlevel
 import pytest
 
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.right_of_way import LONGEST_SECONDS, RightOfWay
+from cuepost.engine.single_file import COMPANY, SingleFile
 from cuepost.ports.store import GaveWay, Manner
 from tests.support.stage import Play, Stage
 
@@ -123,3 +126,45 @@ def test_a_claim_and_a_record_that_were_given_up_are_made_again(
 
     play_embedded(scenario)
     assert len(given_up) >= 2
+
+
+def test_in_company_an_attempt_of_a_backlog_waits_for_what_is_being_accepted_but_not_for_long(
+    play_embedded: Play,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        way, began = RightOfWay(stage.clock), stage.clock.now()
+        backlog = SingleFile(stage.clock, way)
+        way.expect()
+        await backlog.enter()
+        assert stage.clock.now() == began
+        backlog.in_company()
+        await backlog.enter()
+        assert stage.clock.now() == began + LONGEST
+        way.passed()
+        await backlog.enter()
+        assert stage.clock.now() == began + LONGEST
+
+    play_embedded(scenario)
+
+
+def test_in_company_attempts_of_a_backlog_begin_in_different_turns_of_the_event_loop(
+    play_embedded: Play,
+) -> None:
+    async def turns_taken(backlog: SingleFile) -> list[int]:
+        """In how many turns one, two and so on of them have begun."""
+        begun: list[int] = []
+        entering = [asyncio.ensure_future(backlog.enter()) for _ in range(3)]
+        while len(begun) < 20 and not all(each.done() for each in entering):
+            await anyio.lowlevel.checkpoint()
+            begun.append(sum(each.done() for each in entering))
+        return sorted(set(begun) - {0})
+
+    async def scenario(stage: Stage) -> None:
+        backlog = SingleFile(stage.clock, RightOfWay(stage.clock))
+        assert await turns_taken(backlog) == [3]
+        backlog.in_company()
+        assert await turns_taken(backlog) == [1, 2, 3]
+        await stage.later(COMPANY)
+        assert await turns_taken(backlog) == [3]
+
+    play_embedded(scenario)

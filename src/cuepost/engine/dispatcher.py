@@ -57,7 +57,7 @@ class Dispatcher:
         self._alone = alone
         self._lease = WorkerLease(clock, ids, lease)
         self._way = RightOfWay(clock)
-        self._backlog_file = SingleFile(clock)
+        self._backlog_file = SingleFile(clock, self._way)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
         self._intake = Intake(
             store, clock, self._lease, self._board, most_held=capacity.held, alone=alone

@@ -2,6 +2,7 @@
 
 A claim or a record that began while a report waits for the disk would hold up the attempt that
 follows it, because all of them run on one event loop. One that has begun already may be given up.
+An attempt of a backlog would do the same, and the thread that syncs the log waits for it as well.
 """
 
 import asyncio
@@ -39,13 +40,13 @@ class RightOfWay:
 
     async def behind(self, work: Callable[[Manner], Awaitable[T]]) -> T:
         """Do this once they have passed; if more of them come meanwhile, anew, and to the end."""
-        if await self._give():
+        if await self.give():
             try:
                 return await work(Manner.YIELDING)
             except GaveWay:
-                await self._give()
+                await self.give()
         return await work(Manner.REPEATABLE)
 
-    async def _give(self) -> bool:
+    async def give(self) -> bool:
         """Let them pass, but do not wait for long: there may be no end of them."""
         return not self._coming or await self._clock.wait_for(self._is_clear, LONGEST_SECONDS)

@@ -1,12 +1,13 @@
 """Attempts of a backlog begin one by one, so that whatever else is ready gets in between.
 
 Those that were sent together are answered together, and would hold up others if the next ones began
-together. Where there are no others, that would only cost time.
+together, or while a report is being accepted. Where there are no others, that would only cost time.
 """
 
 import asyncio
 from datetime import timedelta
 
+from cuepost.engine.right_of_way import RightOfWay
 from cuepost.ports.runtime import Clock
 
 # For so long after somebody else was served, the next may come any moment.
@@ -14,8 +15,9 @@ COMPANY = timedelta(seconds=1)
 
 
 class SingleFile:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, way: RightOfWay) -> None:
         self._clock = clock
+        self._way = way
         self._company_at = clock.now() - COMPANY
         self._turn = asyncio.Lock()
 
@@ -24,8 +26,9 @@ class SingleFile:
         self._company_at = self._clock.now()
 
     async def enter(self) -> None:
-        """One in each turn of the event loop; who comes alone does not wait."""
+        """Behind what is being accepted, one in each turn of the event loop, or alone at once."""
         if self._has_company():
+            await self._way.give()
             await self._turn.acquire()
             asyncio.get_running_loop().call_soon(self._turn.release)
 
