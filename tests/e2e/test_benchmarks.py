@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from benchmarks.__main__ import SCENARIOS, main
 from benchmarks.aims import judge
 from benchmarks.delivery import Case, cases, delivered
-from benchmarks.fairness import Calls, undisturbed
+from benchmarks.fairness import Calls, compared, undisturbed
 from benchmarks.figures import Figure, NotRun, middle, percentile
 from benchmarks.report import BEGIN, END, Report, markdown
 from benchmarks.sizes import SMALL
@@ -96,14 +96,21 @@ def test_calls_during_which_a_core_was_taken_away_are_left_out() -> None:
     calls = [(9.0, 9.5), (9.9, 20.5), (29.9, 30.0), (29.0, 29.9), (31.0, 32.0)]
     assert undisturbed(calls, stolen).undisturbed == pytest.approx([500.0, 900.0, 1_000.0])
     assert undisturbed(calls, stolen).share == pytest.approx(0.6)
-    assert undisturbed(calls, stolen).tell
-    assert not undisturbed([(9.9, 10.1)] * 4 + [(1.0, 2.0)], stolen).tell
+    assert not undisturbed(calls, stolen).tell
+    assert undisturbed([(9.9, 10.1)] + [(1.0, 2.0)] * 3, stolen).tell
 
 
-def test_calls_of_several_rounds_are_looked_at_together() -> None:
-    rounds = [Calls([1.0] * 80, 100), Calls([2.0] * 19 + [3.0], 100)]
-    together = Calls.of_all(rounds)
-    assert (together.share, together.p99) == (0.5, 2.0)
+def test_of_a_round_both_sides_and_their_ratio_are_told() -> None:
+    good, bad = Calls([1.0] * 80, 100), Calls([2.0] * 89 + [3.0], 100)
+    assert compared(good, bad) == pytest.approx(
+        {
+            "beside them": 3.0,
+            "without them": 1.0,
+            "ratio": 3.0,
+            "calls left out, %": 10.0,
+            "calls left out without them, %": 20.0,
+        }
+    )
 
 
 def test_figures_survive_their_file_and_stand_in_the_place_of_earlier_ones(tmp_path: Path) -> None:
