@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.tables import events, lanes, queue
+from cuepost.adapters.storage.tables import events, queue
 from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, DeliveryQueue, Result, Target
@@ -39,7 +39,7 @@ def test_a_result_that_comes_after_the_lease_is_refused(play_postgres: Play) -> 
     async def scenario(stage: Stage) -> None:
         stage.telemetry = told = Told()
         await stage.world.endpoint()
-        stage.transport.will(URL, Answer(seconds=12))
+        stage.transport.will(URL, Answer(seconds=13))
         slow, quick = stage.dispatcher(lease=LEASE), stage.dispatcher(lease=LEASE)
         async with stage.delivering(slow):
             await stage.world.complete()
@@ -118,36 +118,6 @@ def test_two_workers_together_keep_to_the_cap_of_an_endpoint(play_postgres: Play
         assert statuses == {DeliveryStatus.DELIVERED}
 
     play_postgres(scenario)
-
-
-def test_a_worker_that_is_added_gets_its_share_of_busy_endpoints(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        for number in range(4):
-            url = f"https://hooks{number}.example.com/cue"
-            await world.endpoint(url=url)
-            stage.transport.will(url, *[Answer(seconds=1)] * 60)
-        for _ in range(60):
-            await world.report(world.milestone(await world.project()))
-        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=SECOND) for _ in range(2))
-        async with stage.delivering(one):
-            await stage.later(SECOND)
-            assert await lanes_held(stage) == [4]
-            async with stage.delivering(other):
-                await stage.later(LEASE)
-                assert await lanes_held(stage) == [2, 2]
-                await stage.later(MINUTE)
-        assert len(stage.sent) == 240
-        assert set(stage.transport.most_in_flight.values()) == {1}
-
-    play_postgres(scenario)
-
-
-async def lanes_held(stage: Stage) -> list[int]:
-    """By each worker."""
-    count = sa.func.count().label("total")
-    found = await stage.rows(sa.select(count).select_from(lanes).group_by(lanes.c.worker_id))
-    return [row.total for row in found]
 
 
 def test_a_commit_whose_answer_is_lost_is_found_again(play_embedded: Play) -> None:
@@ -291,3 +261,31 @@ def test_what_becomes_unwanted_while_others_are_returned_is_returned_next(play: 
         assert not lease.has_unwanted
 
     play(scenario)
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherQueue:
+    """It has leased one delivery to a worker that has not heard of that yet."""
+
+    delivery: UUID
+
+    async def stay(self, worker: UUID, until: datetime) -> bool:
+        return True
+
+    async def leased(self, worker: UUID) -> Collection[UUID]:
+        return [self.delivery]
+
+
+def test_an_answer_that_is_late_has_a_heartbeat_to_arrive(play_embedded: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        lease = WorkerLease(stage.clock, stage.world.ids, LEASE)
+        queue = cast(DeliveryQueue, FurtherQueue(stage.world.ids(stage.clock.now())))
+        assert await lease.renew(queue, stage.clock.now())
+        stage.clock.advance(lease.heartbeat_seconds / 10)
+        assert await lease.renew(queue, stage.clock.now())
+        assert not lease.has_unwanted
+        stage.clock.advance(lease.heartbeat_seconds)
+        assert await lease.renew(queue, stage.clock.now())
+        assert lease.has_unwanted
+
+    play_embedded(scenario)

@@ -63,6 +63,7 @@ def listen(parts: Parts, dispatcher: Dispatcher, group: asyncio.TaskGroup) -> "a
     """This process sends, what it has itself and what others tell it of."""
     store, wakeup = _connected(parts)
     store.handover = Everywhere(dispatcher, wakeup)
+    dispatcher.offer_to(wakeup.announce)
     return group.create_task(wakeup.run(dispatcher.work_for))
 
 

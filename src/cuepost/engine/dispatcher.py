@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.capacity import Capacity
+from cuepost.engine.heartbeat import Heartbeat
 from cuepost.engine.intake import LONGEST_IN_MEMORY, Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import (
@@ -59,11 +60,12 @@ class Dispatcher:
         self._way = RightOfWay(clock)
         self._backlog_file = SingleFile(clock, self._way)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
+        self._wake = asyncio.Event()
         self._intake = Intake(
             store, clock, self._lease, self._board, most_held=capacity.held, alone=alone
         )
+        self._heartbeat = Heartbeat(store, clock, self._lease, self._intake, self._wake)
         self._recorder = self._new_recorder()
-        self._wake = asyncio.Event()
         self._quiet = asyncio.Event()
         self._sleeps_until: datetime | None = None
         self._stopping = False
@@ -112,6 +114,10 @@ class Dispatcher:
         self._intake.hint(webhook_ids)
         self._wake.set()
 
+    def offer_to(self, others: Callable[[Collection[UUID]], None]) -> None:
+        """They are to hear of endpoints that this worker leaves to them."""
+        self._intake.offer = others
+
     @property
     def in_flight(self) -> int:
         return self._runners
@@ -131,7 +137,7 @@ class Dispatcher:
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             recording = tasks.create_task(self._recorder.run())
-            heart = tasks.create_task(self._keep_alive())
+            heart = tasks.create_task(self._heartbeat.run())
             self.running = True
             try:
                 await self._claim_until_stopped()
@@ -158,7 +164,10 @@ class Dispatcher:
         while not self._stopping:
             self._wake.clear()
             try:
-                if not await self._way.behind(partial(self._intake.claim, self._start)):
+                asks_again = await self._way.behind(partial(self._intake.claim, self._start))
+                if self._intake.outgrew_its_share:
+                    self._heartbeat.hasten()
+                if not asks_again:
                     await self._sleep(self._intake.seconds_to_sleep(self._longest_sleep))
             except StoreUnavailable as error:
                 log.warning("event=claim_failed error=%s", error)
@@ -274,26 +283,3 @@ class Dispatcher:
     def _sleep_no_longer_than(self, instant: datetime) -> None:
         if self._sleeps_until is not None and instant < self._sleeps_until:
             self._wake.set()
-
-    async def _keep_alive(self) -> None:
-        """Says that this worker lives, and takes over from those that do not."""
-        while True:
-            await self._clock.wait(self._lease.heartbeat_seconds)
-            try:
-                gone = await self._beat()
-            except (StoreUnavailable, Contention) as error:
-                log.warning("event=heartbeat_failed error=%s", error)
-                continue
-            if gone or self._lease.has_unwanted or not self._lease.is_held:
-                self._wake.set()
-
-    async def _beat(self) -> int:
-        now, worker, had_lease = self._clock.now(), self._lease.worker, self._lease.is_held
-        async with self._store.transaction() as transaction:
-            is_mine = had_lease and await self._lease.renew(transaction.queue, now)
-            gone = await transaction.queue.dismiss_dead(now)
-            share = await transaction.queue.fair_share(now)
-        self._intake.keep_to(share)
-        if had_lease:
-            self._lease.renewed(worker, now, is_mine)
-        return gone

@@ -1,6 +1,6 @@
 """What this worker asks the queue for: which endpoints are its own, and which have more."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from uuid import UUID
@@ -16,6 +16,8 @@ from cuepost.ports.store import Manner, Store
 LONGEST_IN_MEMORY = timedelta(seconds=1)
 # A larger claim would hold up everything else in this process.
 CLAIMED_AT_ONCE = 100
+# So many are not worth a word with other workers.
+FEW_LANES = 4
 
 
 class Intake:
@@ -41,8 +43,11 @@ class Intake:
         self._held: set[UUID] = set()
         self._idle: set[UUID] = set()
         self._left: set[UUID] = set()
+        self._share: int | None = None
         self._unfinished: set[UUID] = set()
         self.is_full = False
+        # Lanes that others may have from now on.
+        self.offer: Callable[[Collection[UUID]], None] = lambda _: None
 
     def hint(self, webhook_ids: Iterable[UUID]) -> None:
         self._hints.update(dict.fromkeys(webhook_ids))
@@ -50,15 +55,21 @@ class Intake:
     def holds(self, webhook_id: UUID) -> bool:
         return webhook_id in self._held and webhook_id not in self._left
 
-    def keep_to(self, share: int) -> None:
+    def keep_to(self, share: int | None) -> None:
         """Lanes beyond that are left to other workers, until this is looked at again.
 
         Those go that are empty first; what is in them is still sent from here.
         """
-        if self._alone:
-            return
+        self._share = share
         busiest_first = sorted(self._held, key=self._board.load_of, reverse=True)
-        self._left = set(busiest_first[share:])
+        self._left = set() if share is None else set(busiest_first[share:])
+
+    @property
+    def outgrew_its_share(self) -> bool:
+        """There are others, and perhaps they have much less to do by now."""
+        if self._share is None:
+            return False
+        return len(self._held - self._left) > max(FEW_LANES, 2 * self._share)
 
     def has_more(self, webhook_id: UUID) -> bool:
         """Something for this endpoint is left in the store."""
@@ -141,6 +152,8 @@ class Intake:
         self._lease.returned(returned)
         self._idle -= idle
         self._held |= claimed.held
+        if free := idle & self._left:
+            self.offer(free)
         return claimed
 
     def _wanted(self, room: int, hints: set[UUID], behind: UUID | None, idle: set[UUID]) -> Claim:

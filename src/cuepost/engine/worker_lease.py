@@ -19,6 +19,7 @@ class WorkerLease:
         self._until = LONG_AGO
         self._known: dict[UUID, Assignment] = {}
         self._strange: set[UUID] = set()
+        self._looked_for_strays = LONG_AGO
         self._unwanted: dict[UUID, datetime | None] = {}
         self.worker = ids(clock.now())
 
@@ -69,7 +70,9 @@ class WorkerLease:
         """True when it still is this process's, and what is leased is known here as well."""
         if not await queue.stay(self.worker, now + self._length):
             return False
-        self._look_for_strays(await queue.leased(self.worker))
+        if now - self._looked_for_strays >= self._length / HEARTBEATS_PER_LEASE:
+            self._looked_for_strays = now
+            self._look_for_strays(await queue.leased(self.worker))
         return True
 
     def renewed(self, worker: UUID, now: datetime, is_mine: bool) -> None:
@@ -92,7 +95,10 @@ class WorkerLease:
             self._unwanted.pop(delivery_id, None)
 
     def _look_for_strays(self, leased: Collection[UUID]) -> None:
-        """Leased twice in a row, yet unknown here: a commit whose answer never came back."""
+        """Leased twice in a row, yet unknown here: a commit whose answer never came back.
+
+        Between two looks there is time for an answer that is only late.
+        """
         strange = {each for each in leased if each not in self._known}
         for stray in strange & self._strange:
             self._unwanted[stray] = None

@@ -130,10 +130,10 @@ class DeliveryQueue(Protocol):
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed: ...
 
-    async def fair_share(self, now: datetime) -> int:
+    async def fair_share(self, now: datetime) -> int | None:
         """How many of the lanes that are held now each living worker would have, if all had alike.
 
-        It is rounded up.
+        It is rounded up; None where there is at most one.
         """
         ...
 

@@ -120,10 +120,9 @@ class QueueRecords:
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         return await Claims(self._session).claim(wanted, now)
 
-    async def fair_share(self, now: datetime) -> int:
+    async def fair_share(self, now: datetime) -> int | None:
         [(held, alive)] = await self._session.fetch(_SHARES, now=now)
-        share: int = math.ceil(held / max(1, alive))
-        return share
+        return math.ceil(held / alive) if alive > 1 else None
 
     async def _dismiss(self, gone: Sequence[UUID], now: datetime) -> None:
         if not gone:

@@ -1,0 +1,54 @@
+"""Says that this worker lives, takes over from those that do not, and shares with those that do."""
+
+import asyncio
+import logging
+
+from cuepost.engine.intake import Intake
+from cuepost.engine.worker_lease import WorkerLease
+from cuepost.ports.runtime import Clock
+from cuepost.ports.store import Contention, Store, StoreUnavailable
+
+log = logging.getLogger("cuepost.engine")
+
+# Much may become due at one instant; after this time it is known who got how much of it.
+HASTE_SECONDS = 0.25
+
+
+class Heartbeat:
+    def __init__(
+        self, store: Store, clock: Clock, lease: WorkerLease, intake: Intake, wake: asyncio.Event
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._lease = lease
+        self._intake = intake
+        self._wake = wake
+        self._haste = asyncio.Event()
+
+    def hasten(self) -> None:
+        """The next one is not to be waited for as long as usual."""
+        self._haste.set()
+
+    async def run(self) -> None:
+        while True:
+            if await self._clock.wait_for(self._haste, self._lease.heartbeat_seconds):
+                await self._clock.wait(HASTE_SECONDS)
+            self._haste.clear()
+            try:
+                gone = await self._beat()
+            except (StoreUnavailable, Contention) as error:
+                log.warning("event=heartbeat_failed error=%s", error)
+                continue
+            if gone or self._lease.has_unwanted or not self._lease.is_held:
+                self._wake.set()
+
+    async def _beat(self) -> int:
+        now, worker, had_lease = self._clock.now(), self._lease.worker, self._lease.is_held
+        async with self._store.transaction() as transaction:
+            is_mine = had_lease and await self._lease.renew(transaction.queue, now)
+            gone = await transaction.queue.dismiss_dead(now)
+            share = await transaction.queue.fair_share(now)
+        self._intake.keep_to(share)
+        if had_lease:
+            self._lease.renewed(worker, now, is_mine)
+        return gone

@@ -1,0 +1,136 @@
+"""Workers at one store share the endpoints that have something to send."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import pytest
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.records.queue import QueueRecords
+from cuepost.adapters.storage.tables import lanes
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.engine.dispatcher import Dispatcher
+from cuepost.engine.worker_lease import HEARTBEATS_PER_LEASE
+from cuepost.testing import Answer
+from tests.support.stage import HOUR, MINUTE, Play, Stage
+
+LEASE = timedelta(seconds=10)
+SECOND = timedelta(seconds=1)
+ENDPOINTS, EACH = 12, 30
+
+
+def test_a_worker_that_is_added_gets_its_share_of_busy_endpoints(play_postgres: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        await furnish(stage, endpoints=4, each=60, seconds=1)
+        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=SECOND) for _ in range(2))
+        async with stage.delivering(one):
+            await stage.later(SECOND)
+            assert await lanes_held(stage) == [4]
+            async with stage.delivering(other):
+                await stage.later(LEASE)
+                assert await lanes_held(stage) == [2, 2]
+                await stage.later(MINUTE)
+        assert len(stage.sent) == 240
+        assert set(stage.transport.most_in_flight.values()) == {1}
+
+    play_postgres(scenario)
+
+
+def test_what_becomes_due_at_one_instant_is_shared_soon(play_postgres: Play) -> None:
+    """Neither the next heartbeat nor the next poll has to be waited for."""
+
+    async def scenario(stage: Stage) -> None:
+        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR) for _ in range(2))
+        one.offer_to(other.work_for)
+        other.offer_to(one.work_for)
+        async with stage.delivering(one, straight=False), stage.delivering(other, straight=False):
+            await stage.later(LEASE)
+            await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
+            one.work_for(())
+            await stage.later(SECOND)
+            assert await lanes_held(stage) == [ENDPOINTS // 2] * 2
+            await stage.later(MINUTE)
+        assert len(stage.sent) == ENDPOINTS * EACH
+        assert set(stage.transport.most_in_flight.values()) == {1}
+        assert {each.status for each in await stage.world.deliveries()} == {
+            DeliveryStatus.DELIVERED
+        }
+
+    play_postgres(scenario)
+
+
+def test_endpoints_are_offered_once_nothing_of_them_is_held_any_more(play_postgres: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR) for _ in range(2))
+        offered = Offered(one)
+        async with stage.delivering(one, straight=False), stage.delivering(other, straight=False):
+            await stage.later(LEASE)
+            await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
+            one.work_for(())
+            await stage.later(SECOND)
+            assert len(offered.lanes) == ENDPOINTS // 2
+            assert await lanes_held(stage) == [ENDPOINTS // 2]
+            other.work_for(offered.lanes)
+            await stage.later(timedelta(seconds=0.1))
+            assert await lanes_held(stage) == [ENDPOINTS // 2] * 2
+
+    play_postgres(scenario)
+
+
+def test_a_worker_that_is_alone_keeps_everything_and_its_pace(
+    play_postgres: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int | None] = []
+    fair_share = QueueRecords.fair_share
+
+    async def noted(self: QueueRecords, now: datetime) -> int | None:
+        asked.append(await fair_share(self, now))
+        return asked[-1]
+
+    monkeypatch.setattr(QueueRecords, "fair_share", noted)
+
+    async def scenario(stage: Stage) -> None:
+        one = stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR)
+        offered = Offered(one)
+        async with stage.delivering(one, straight=False):
+            await stage.later(LEASE)
+            await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
+            one.work_for(())
+            await stage.later(SECOND)
+            assert await lanes_held(stage) == [ENDPOINTS]
+            assert asked == [None] * HEARTBEATS_PER_LEASE
+            await stage.later(MINUTE)
+        assert len(stage.sent) == ENDPOINTS * EACH
+        assert not offered.lanes
+
+    play_postgres(scenario)
+
+
+class Offered:
+    """What a worker offers to others."""
+
+    def __init__(self, worker: Dispatcher) -> None:
+        self.lanes: set[UUID] = set()
+        worker.offer_to(self._note)
+
+    def _note(self, webhook_ids: Collection[UUID]) -> None:
+        self.lanes |= set(webhook_ids)
+
+
+async def furnish(stage: Stage, endpoints: int, each: int, *, seconds: float) -> None:
+    """So many deliveries to each of them, whose receivers take that long."""
+    world = stage.world
+    for number in range(endpoints):
+        url = f"https://hooks{number}.example.com/cue"
+        await world.endpoint(url=url)
+        stage.transport.will(url, *[Answer(seconds=seconds)] * each)
+    for _ in range(each):
+        await world.report(world.milestone(await world.project()))
+
+
+async def lanes_held(stage: Stage) -> list[int]:
+    """By each worker."""
+    count = sa.func.count().label("total")
+    found = await stage.rows(sa.select(count).select_from(lanes).group_by(lanes.c.worker_id))
+    return [row.total for row in found]
