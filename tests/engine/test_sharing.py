@@ -78,6 +78,27 @@ def test_endpoints_are_offered_once_nothing_of_them_is_held_any_more(play_postgr
     play_postgres(scenario)
 
 
+def test_what_nobody_comes_for_is_sent_by_who_has_offered_it(play_postgres: Play) -> None:
+    """The next heartbeat is two seconds away, and the other worker does not hear of anything."""
+
+    async def scenario(stage: Stage) -> None:
+        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR) for _ in range(2))
+        offered = Offered(one)
+        async with stage.delivering(one, straight=False), stage.delivering(other, straight=False):
+            await stage.later(LEASE)
+            await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
+            one.work_for(())
+            await stage.later(SECOND)
+            assert await lanes_held(stage) == [ENDPOINTS // 2]
+            await stage.later(SECOND)
+            assert await lanes_held(stage) == [ENDPOINTS]
+            await stage.later(MINUTE)
+        assert offered.lanes
+        assert len(stage.sent) == ENDPOINTS * EACH
+
+    play_postgres(scenario)
+
+
 def test_a_worker_that_is_alone_keeps_everything_and_its_pace(
     play_postgres: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:

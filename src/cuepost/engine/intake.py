@@ -18,6 +18,8 @@ LONGEST_IN_MEMORY = timedelta(seconds=1)
 CLAIMED_AT_ONCE = 100
 # So many are not worth a word with other workers.
 FEW_LANES = 4
+# As long as a worker sleeps that did not hear of it. Who does not come for a lane does not want it.
+OFFERED_FOR = timedelta(seconds=1)
 
 
 class Intake:
@@ -43,6 +45,7 @@ class Intake:
         self._held: set[UUID] = set()
         self._idle: set[UUID] = set()
         self._left: set[UUID] = set()
+        self._offered_until: dict[UUID, datetime] = {}
         self._share: int | None = None
         self._unfinished: set[UUID] = set()
         self.is_full = False
@@ -56,7 +59,7 @@ class Intake:
         return webhook_id in self._held and webhook_id not in self._left
 
     def keep_to(self, share: int | None) -> None:
-        """Lanes beyond that are left to other workers, until this is looked at again.
+        """Lanes beyond that are left to other workers.
 
         Those go that are empty first; what is in them is still sent from here.
         """
@@ -86,6 +89,7 @@ class Intake:
         until = now + longest
         if not self.is_full:
             until = min(until, self._look.by)
+        until = min((until, *self._offered_until.values()))
         oldest = self._board.oldest
         if oldest is not None:
             until = min(until, oldest + LONGEST_IN_MEMORY)
@@ -94,6 +98,7 @@ class Intake:
     async def claim(self, begin: Callable[[Sequence[Assignment]], None], manner: Manner) -> bool:
         """Let them begin that there is room for; True when it is worth asking again at once."""
         now = self._clock.now()
+        self._take_back_offers(now)
         stale = self._board.drop_older(now - LONGEST_IN_MEMORY, now)
         self._lease.give_back(stale)
         room = min(CLAIMED_AT_ONCE, max(0, self._most_held - self._board.load))
@@ -152,12 +157,11 @@ class Intake:
         self._lease.returned(returned)
         self._idle -= idle
         self._held |= claimed.held
-        if free := idle & self._left:
-            self.offer(free)
+        self._offer_to_others(idle & self._left, now)
         return claimed
 
     def _wanted(self, room: int, hints: set[UUID], behind: UUID | None, idle: set[UUID]) -> Claim:
-        mine = {*self._held, *self._board.limited, *self._left}
+        mine = {*self._held, *self._board.limited, *self._left, *self._offered_until}
         return Claim(
             worker=self._lease.worker,
             room=room,
@@ -170,7 +174,19 @@ class Intake:
         )
 
     def _room_of(self, lane: UUID) -> int:
-        return 0 if lane in self._left else self._board.claimable_of(lane)
+        is_for_others = lane in self._left or lane in self._offered_until
+        return 0 if is_for_others else self._board.claimable_of(lane)
+
+    def _offer_to_others(self, free: Collection[UUID], now: datetime) -> None:
+        if free:
+            self._left.difference_update(free)
+            self._offered_until.update(dict.fromkeys(free, now + OFFERED_FOR))
+            self.offer(free)
+
+    def _take_back_offers(self, now: datetime) -> None:
+        """Others may be busy themselves, or gone; whoever took one has it."""
+        for lane in [lane for lane, until in self._offered_until.items() if until <= now]:
+            del self._offered_until[lane]
 
     def _put_idle_lanes_aside(self) -> None:
         """From here on nothing can be reserved in them, so that they can be given up."""
@@ -184,5 +200,6 @@ class Intake:
         self._held.clear()
         self._idle.clear()
         self._left.clear()
+        self._offered_until.clear()
         self._unfinished.clear()
         return self._lease.start_anew()
