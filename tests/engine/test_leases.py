@@ -289,3 +289,14 @@ def test_an_answer_that_is_late_has_a_heartbeat_to_arrive(play_embedded: Play) -
         assert lease.has_unwanted
 
     play_embedded(scenario)
+
+
+def test_a_clock_that_is_set_back_hides_no_lease_that_is_unknown(play_embedded: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        lease = WorkerLease(stage.clock, stage.world.ids, LEASE)
+        queue = cast(DeliveryQueue, FurtherQueue(stage.world.ids(stage.clock.now())))
+        assert await lease.renew(queue, stage.clock.now())
+        assert await lease.renew(queue, stage.clock.now() - HOUR)
+        assert lease.has_unwanted
+
+    play_embedded(scenario)

@@ -1,6 +1,7 @@
 """Workers at one store share the endpoints that have something to send."""
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -41,14 +42,10 @@ def test_what_becomes_due_at_one_instant_is_shared_soon(play_postgres: Play) -> 
     """Neither the next heartbeat nor the next poll has to be waited for."""
 
     async def scenario(stage: Stage) -> None:
-        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR) for _ in range(2))
+        one, other = worker(stage), worker(stage)
         one.offer_to(other.work_for)
         other.offer_to(one.work_for)
-        async with stage.delivering(one, straight=False), stage.delivering(other, straight=False):
-            await stage.later(LEASE)
-            await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
-            one.work_for(())
-            await stage.later(SECOND)
+        async with much_due_at_once(stage, one, other):
             assert await lanes_held(stage) == [ENDPOINTS // 2] * 2
             await stage.later(MINUTE)
         assert len(stage.sent) == ENDPOINTS * EACH
@@ -62,13 +59,9 @@ def test_what_becomes_due_at_one_instant_is_shared_soon(play_postgres: Play) -> 
 
 def test_endpoints_are_offered_once_nothing_of_them_is_held_any_more(play_postgres: Play) -> None:
     async def scenario(stage: Stage) -> None:
-        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR) for _ in range(2))
+        one, other = worker(stage), worker(stage)
         offered = Offered(one)
-        async with stage.delivering(one, straight=False), stage.delivering(other, straight=False):
-            await stage.later(LEASE)
-            await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
-            one.work_for(())
-            await stage.later(SECOND)
+        async with much_due_at_once(stage, one, other):
             assert len(offered.lanes) == ENDPOINTS // 2
             assert await lanes_held(stage) == [ENDPOINTS // 2]
             other.work_for(offered.lanes)
@@ -82,19 +75,29 @@ def test_what_nobody_comes_for_is_sent_by_who_has_offered_it(play_postgres: Play
     """The next heartbeat is two seconds away, and the other worker does not hear of anything."""
 
     async def scenario(stage: Stage) -> None:
-        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR) for _ in range(2))
+        one, other = worker(stage), worker(stage)
         offered = Offered(one)
-        async with stage.delivering(one, straight=False), stage.delivering(other, straight=False):
-            await stage.later(LEASE)
-            await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
-            one.work_for(())
-            await stage.later(SECOND)
+        async with much_due_at_once(stage, one, other):
             assert await lanes_held(stage) == [ENDPOINTS // 2]
             await stage.later(SECOND)
             assert await lanes_held(stage) == [ENDPOINTS]
             await stage.later(MINUTE)
         assert offered.lanes
         assert len(stage.sent) == ENDPOINTS * EACH
+
+    play_postgres(scenario)
+
+
+def test_an_offer_does_not_last_longer_when_the_clock_is_set_back(play_postgres: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        one, other = worker(stage), worker(stage)
+        offered = Offered(one)
+        async with much_due_at_once(stage, one, other):
+            assert await lanes_held(stage) == [ENDPOINTS // 2]
+            stage.clock.advance(-HOUR.total_seconds())
+            one.work_for(offered.lanes)
+            await stage.later(SECOND)
+            assert await lanes_held(stage) == [ENDPOINTS]
 
     play_postgres(scenario)
 
@@ -112,13 +115,9 @@ def test_a_worker_that_is_alone_keeps_everything_and_its_pace(
     monkeypatch.setattr(QueueRecords, "fair_share", noted)
 
     async def scenario(stage: Stage) -> None:
-        one = stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR)
+        one = worker(stage)
         offered = Offered(one)
-        async with stage.delivering(one, straight=False):
-            await stage.later(LEASE)
-            await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
-            one.work_for(())
-            await stage.later(SECOND)
+        async with much_due_at_once(stage, one):
             assert await lanes_held(stage) == [ENDPOINTS]
             assert asked == [None] * HEARTBEATS_PER_LEASE
             await stage.later(MINUTE)
@@ -137,6 +136,24 @@ class Offered:
 
     def _note(self, webhook_ids: Collection[UUID]) -> None:
         self.lanes |= set(webhook_ids)
+
+
+def worker(stage: Stage) -> Dispatcher:
+    """One that never looks for work unless it is told."""
+    return stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR)
+
+
+@asynccontextmanager
+async def much_due_at_once(stage: Stage, *workers: Dispatcher) -> AsyncIterator[None]:
+    """They know of one another by then, the first one is told of it, and a second has passed."""
+    async with AsyncExitStack() as running:
+        for each in workers:
+            await running.enter_async_context(stage.delivering(each, straight=False))
+        await stage.later(LEASE)
+        await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
+        workers[0].work_for(())
+        await stage.later(SECOND)
+        yield
 
 
 async def furnish(stage: Stage, endpoints: int, each: int, *, seconds: float) -> None:

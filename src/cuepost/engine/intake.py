@@ -63,9 +63,10 @@ class Intake:
 
         Those go that are empty first; what is in them is still sent from here.
         """
-        self._share = share
-        busiest_first = sorted(self._held, key=self._board.load_of, reverse=True)
-        self._left = set() if share is None else set(busiest_first[share:])
+        self._share, self._left = share, set()
+        if share is not None:
+            busiest_first = sorted(self._held, key=self._board.load_of, reverse=True)
+            self._left.update(busiest_first[share:])
 
     @property
     def outgrew_its_share(self) -> bool:
@@ -184,9 +185,15 @@ class Intake:
             self.offer(free)
 
     def _take_back_offers(self, now: datetime) -> None:
-        """Others may be busy themselves, or gone; whoever took one has it."""
-        for lane in [lane for lane, until in self._offered_until.items() if until <= now]:
-            del self._offered_until[lane]
+        """Others may be busy themselves, or gone; whoever took one has it.
+
+        Where the clock was set back, nobody knows for how long they have been offered.
+        """
+        self._offered_until = {
+            lane: until
+            for lane, until in self._offered_until.items()
+            if now < until <= now + OFFERED_FOR
+        }
 
     def _put_idle_lanes_aside(self) -> None:
         """From here on nothing can be reserved in them, so that they can be given up."""

@@ -70,7 +70,9 @@ class WorkerLease:
         """True when it still is this process's, and what is leased is known here as well."""
         if not await queue.stay(self.worker, now + self._length):
             return False
-        if now - self._looked_for_strays >= self._length / HEARTBEATS_PER_LEASE:
+        since, heartbeat = self._looked_for_strays, self._length / HEARTBEATS_PER_LEASE
+        # Where the clock was set back, nobody knows for how long they were not looked for.
+        if not since <= now < since + heartbeat:
             self._looked_for_strays = now
             self._look_for_strays(await queue.leased(self.worker))
         return True
