@@ -52,10 +52,13 @@ class OldStore:
         return compose(to_millis(self.happened_at), number)
 
     def fill(self, connection: sa.Connection) -> None:
-        known = sa.inspect(connection).get_table_names()
+        inspector = sa.inspect(connection)
+        known = inspector.get_table_names()
+        columns = {each["name"] for each in inspector.get_columns("idempotency_keys")}
+        whose = {"key_id": old.fixed(0x21)} if "key_id" in columns else {}
         for table, row in (*self._records(), *self._history(), *self._people()):
             if table in known:
-                insert(connection, table, row)
+                insert(connection, table, row | (whose if table == "idempotency_keys" else {}))
 
     def _records(self) -> Iterator[tuple[str, Row]]:
         before = self.now - timedelta(days=3)

@@ -76,5 +76,17 @@ def _of_sqlite(connection: sa.Connection) -> Schema:
 def _constraints(create_table: str) -> list[str]:
     """One line each, as SQLAlchemy writes them; that of an added column stands behind it."""
     broken = create_table.replace(" CONSTRAINT ", "\nCONSTRAINT ")
-    lines = (line.strip().rstrip(",") for line in broken.splitlines())
-    return sorted(re.sub(r"\s+", " ", line) for line in lines if line.startswith("CONSTRAINT"))
+    lines = (line.strip() for line in broken.splitlines())
+    return sorted(
+        re.sub(r"\s+", " ", _first_clause(line)) for line in lines if line.startswith("CONSTRAINT")
+    )
+
+
+def _first_clause(line: str) -> str:
+    """Up to the parenthesis that closes it: columns that were added later stand behind it."""
+    depth = 0
+    for place, sign in enumerate(line):
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if sign == ")" and not depth:
+            return line[: place + 1]
+    return line

@@ -24,7 +24,7 @@ from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import PATIENCE_SECONDS, Ended, ServiceProcess, free_port, run
 
 # The first has no deliveries yet; every later one has to be here.
-REVISIONS = ["0002", "0003", "0004", "0005"]
+REVISIONS = ["0002", "0003", "0004", "0005", "0006"]
 LIVE = {"pending", "retrying", "delivering"}
 
 

@@ -78,7 +78,7 @@ async def test_an_older_file_is_migrated_by_itself_and_keeps_its_rows(
 async def test_attempts_from_before_tls_faults_were_kept_have_none(database: Database) -> None:
     records = Records()
     row = _row_of(records.attempt(records.delivery(records.id())))
-    del row["tls_fault"]
+    del row["tls_fault"], row["url"]
 
     def fill(connection: sa.Connection) -> None:
         upgrade_to("0004", connection)

@@ -20,6 +20,8 @@ class Outcome(StrEnum):
     TLS_ERROR = "tls_error"
     BLOCKED_DESTINATION = "blocked_destination"
     PROTOCOL_ERROR = "protocol_error"
+    INTERRUPTED = "interrupted"
+    SUPERSEDED = "superseded"
 
 
 class TlsFault(StrEnum):
@@ -84,6 +86,14 @@ EXPLANATIONS: Mapping[Outcome, Explanation] = {
         "The receiver's answer was not valid HTTP.",
         "Check what listens on that port, and any proxy in front of it.",
     ),
+    Outcome.INTERRUPTED: Explanation(
+        "The process that held this attempt ended; the request may have been sent.",
+        "Nothing has to be done: the event is sent again, and receivers deduplicate by its id.",
+    ),
+    Outcome.SUPERSEDED: Explanation(
+        "The result of this attempt came after another process had taken over the delivery.",
+        "Nothing has to be done: it counts for no budget, and receivers deduplicate by event id.",
+    ),
 }
 
 TLS_EXPLANATIONS: Mapping[TlsFault, Explanation] = {
@@ -141,6 +151,7 @@ class Attempt:
     response_truncated: bool
     outcome: Outcome
     tls_fault: TlsFault | None = None
+    url: str | None = None
 
     @property
     def explanation(self) -> Explanation:

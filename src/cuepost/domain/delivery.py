@@ -33,6 +33,7 @@ class CancelReason(StrEnum):
     ENDPOINT_DISABLED = "endpoint_disabled"
     PROJECT_DELETED = "project_deleted"
     PROJECT_ACCESS_EXPIRED = "project_access_expired"
+    ACCESS_CLOSED = "access_closed"
 
 
 class Trigger(StrEnum):

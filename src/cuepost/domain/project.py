@@ -85,6 +85,7 @@ class Project:
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None = None
+    exported_at: datetime | None = None
 
     def moved(self, to: ProjectStatus, now: datetime, stage: Stage | None = None) -> "Project":
         """The project after a legal move; a stage is only heard where the status leaves it open."""
@@ -105,6 +106,7 @@ class Project:
             self.created_at,
             now,
             self.deleted_at,
+            self.exported_at,
         )
 
     def deleted(self, now: datetime) -> "Project":

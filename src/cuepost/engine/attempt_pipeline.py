@@ -121,4 +121,5 @@ def _attempt(
         response_truncated=exchange.truncated,
         outcome=outcome,
         tls_fault=exchange.tls_fault,
+        url=assignment.target.url,
     )

@@ -98,12 +98,14 @@ def _row_of(attempt: Attempt) -> dict[str, Any]:
         "response_truncated": attempt.response_truncated,
         "outcome": attempt.outcome,
         "tls_fault": attempt.tls_fault,
+        "url": attempt.url,
     }
 
 
 def _attempt(row: Sequence[Any]) -> Attempt:
     (account_id, delivery_id, budget, number, trigger, started_at, duration_ms, *others) = row
-    (*timings, signed_with, sent, status, answered, body, truncated, outcome, tls_fault) = others
+    dns_ms, connect_ms, tls_ms, first_byte_ms, signed_with, sent, *others = others
+    status, answered, body, truncated, outcome, tls_fault, url, _held_by = others
     return Attempt(
         account_id=account_id,
         delivery_id=delivery_id,
@@ -112,7 +114,7 @@ def _attempt(row: Sequence[Any]) -> Attempt:
         trigger=Trigger(trigger),
         started_at=started_at,
         duration_ms=duration_ms,
-        timings=Timings(*timings),
+        timings=Timings(dns_ms, connect_ms, tls_ms, first_byte_ms),
         signed_with=tuple(signed_with.split()),
         request_headers=_headers(sent),
         response_status=status,
@@ -121,6 +123,7 @@ def _attempt(row: Sequence[Any]) -> Attempt:
         response_truncated=truncated,
         outcome=Outcome(outcome),
         tls_fault=None if tls_fault is None else TlsFault(tls_fault),
+        url=url,
     )
 
 

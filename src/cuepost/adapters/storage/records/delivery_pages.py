@@ -31,6 +31,7 @@ class Row(NamedTuple):
     attempt_count: int
     budget: int
     finished_at: datetime | None
+    delivered_at: datetime | None
 
 
 class Queued(NamedTuple):

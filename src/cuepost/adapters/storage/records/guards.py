@@ -17,6 +17,7 @@ from cuepost.domain.ids import instant_of
 from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer, ReportKey
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
+NO_KEY = UUID(int=0)
 _FOUND = Prepared(
     lambda among: sa.select(
         reports.c.account_id,
@@ -28,15 +29,17 @@ _FOUND = Prepared(
 )
 _OF_KEY = sa.and_(
     idempotency_keys.c.account_id == sa.bindparam("account"),
+    idempotency_keys.c.key_id == sa.bindparam("key_id"),
     idempotency_keys.c.key == sa.bindparam("its_key"),
 )
 # Both engines spell it alike.
 _CLAIM = Prepared(
     sa.text(
         """
-        INSERT INTO idempotency_keys (account_id, "key", fingerprint, sealed_answer, created_at)
-        VALUES (:account, :its_key, :its_fingerprint, NULL, :now)
-        ON CONFLICT (account_id, "key") DO UPDATE
+        INSERT INTO idempotency_keys
+            (account_id, key_id, "key", fingerprint, sealed_answer, created_at)
+        VALUES (:account, :key_id, :its_key, :its_fingerprint, NULL, :now)
+        ON CONFLICT (account_id, key_id, "key") DO UPDATE
         SET fingerprint = excluded.fingerprint, sealed_answer = NULL,
             created_at = excluded.created_at
         WHERE idempotency_keys.created_at <= :expired
@@ -45,6 +48,7 @@ _CLAIM = Prepared(
     )
     .bindparams(
         sa.bindparam("account", type_=Id()),
+        sa.bindparam("key_id", type_=Id()),
         sa.bindparam("its_key", type_=sa.Text()),
         sa.bindparam("its_fingerprint", type_=sa.LargeBinary()),
         sa.bindparam("now", type_=Instant()),
@@ -104,7 +108,7 @@ class IdempotencyRecords:
     async def claim(
         self, account_id: UUID, key: str, fingerprint: bytes, now: datetime
     ) -> RememberedAnswer | None:
-        same = {"account": account_id, "its_key": key}
+        same = {"account": account_id, "key_id": NO_KEY, "its_key": key}
         expired = now - IDEMPOTENCY_LIFE
         if await self._session.fetch(
             _CLAIM, **same, its_fingerprint=fingerprint, now=now, expired=expired
@@ -114,7 +118,9 @@ class IdempotencyRecords:
         return RememberedAnswer(*rows[0]) if rows else None
 
     async def remember(self, account_id: UUID, key: str, sealed_answer: bytes) -> None:
-        await self._session.fetch(_REMEMBER, account=account_id, its_key=key, answer=sealed_answer)
+        await self._session.fetch(
+            _REMEMBER, account=account_id, key_id=NO_KEY, its_key=key, answer=sealed_answer
+        )
 
 
 class AuditRecords:

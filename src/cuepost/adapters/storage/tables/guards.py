@@ -14,6 +14,8 @@ reports = sa.Table(
     sa.Column("notified", sa.Boolean, nullable=False),
     sa.Column("reason", sa.Text),
     sa.Column("created_at", Instant, nullable=False),
+    # Of what was reported; reports from before it was kept have none.
+    sa.Column("digest", sa.LargeBinary),
     sa.Index(None, "created_at", postgresql_using="brin"),
 )
 
@@ -21,6 +23,7 @@ idempotency_keys = sa.Table(
     "idempotency_keys",
     metadata,
     sa.Column("account_id", Id, primary_key=True),
+    sa.Column("key_id", Id, primary_key=True),
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("fingerprint", sa.LargeBinary, nullable=False),
     sa.Column("sealed_answer", sa.LargeBinary),

@@ -38,6 +38,8 @@ deliveries = sa.Table(
     sa.Column("attempt_count", sa.Integer, nullable=False),
     sa.Column("budget", sa.Integer, nullable=False),
     sa.Column("finished_at", Instant),
+    # Of a delivery that was sent again: when an earlier budget was acknowledged.
+    sa.Column("delivered_at", Instant),
     one_of("final_status", FINAL),
     one_of("reason", CancelReason),
     one_of("trigger", Trigger),
@@ -144,6 +146,10 @@ attempts = sa.Table(
     sa.Column("response_truncated", sa.Boolean, nullable=False),
     sa.Column("outcome", sa.Text, nullable=False),
     sa.Column("tls_fault", sa.Text),
+    # Attempts from before it was kept have none.
+    sa.Column("url", sa.Text),
+    # Of an interrupted attempt: the worker that held it, so that its late result finds this row.
+    sa.Column("held_by", Id),
     one_of("trigger", Trigger),
     one_of("outcome", Outcome),
     one_of("tls_fault", TlsFault),

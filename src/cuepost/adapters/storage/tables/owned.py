@@ -45,6 +45,8 @@ projects = sa.Table(
     sa.Column("deleted_at", Instant),
     # When the end of the access window was acted on; a change of the project clears it.
     sa.Column("access_ended_at", Instant),
+    # When the export was completed whose files there are.
+    sa.Column("exported_at", Instant),
     one_of("kind", ProjectKind),
     one_of("origin", Origin),
     one_of("status", ProjectStatus),
