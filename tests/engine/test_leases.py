@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import cast
 from uuid import UUID
@@ -229,6 +229,14 @@ def test_rows_that_nobody_holds_are_not_left_in_the_queue_of_leases(play: Play) 
     play(scenario)
 
 
+def assignment(stage: Stage) -> Assignment:
+    now, ids = stage.clock.now(), stage.world.ids
+    account, delivery, webhook, event = (ids(now) for _ in range(4))
+    return Assignment(
+        account, delivery, webhook, event, Trigger.AUTOMATIC, 1, 1, 0, b"{}", Target(URL, ())
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class BusyQueue:
     """While it takes one assignment back, the worker finds that it does not want another."""
@@ -244,14 +252,9 @@ class BusyQueue:
 
 def test_what_becomes_unwanted_while_others_are_returned_is_returned_next(play: Play) -> None:
     async def scenario(stage: Stage) -> None:
-        now, ids = stage.clock.now(), stage.world.ids
-        account, webhook, event = ids(now), ids(now), ids(now)
-        target = Target(URL, ())
-        first, second = (
-            Assignment(account, ids(now), webhook, event, Trigger.AUTOMATIC, 1, 1, 0, b"{}", target)
-            for _ in range(2)
-        )
-        lease = WorkerLease(stage.clock, ids, LEASE)
+        now = stage.clock.now()
+        first, second = assignment(stage), assignment(stage)
+        lease = WorkerLease(stage.clock, stage.world.ids, LEASE)
         lease.took([first, second])
         lease.give_back([first])
         queue = cast(DeliveryQueue, BusyQueue(lease, second))
@@ -268,6 +271,8 @@ class FurtherQueue:
     """It has leased one delivery to a worker that has not heard of that yet."""
 
     delivery: UUID
+
+    async def put_back(self, *_: object) -> None: ...
 
     async def stay(self, worker: UUID, until: datetime) -> bool:
         return True
@@ -298,5 +303,66 @@ def test_a_clock_that_is_set_back_hides_no_lease_that_is_unknown(play_embedded: 
         assert await lease.renew(queue, stage.clock.now())
         assert await lease.renew(queue, stage.clock.now() - HOUR)
         assert lease.has_unwanted
+
+    play_embedded(scenario)
+
+
+async def look(lease: WorkerLease, queue: DeliveryQueue, stage: Stage) -> None:
+    """One heartbeat later the worker compares what is leased to it with what it knows."""
+    stage.clock.advance(lease.heartbeat_seconds)
+    assert await lease.renew(queue, stage.clock.now())
+
+
+def test_two_leases_of_one_delivery_are_not_taken_for_one_that_is_orphaned(
+    play_embedded: Play,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        lease, held = WorkerLease(stage.clock, stage.world.ids, LEASE), assignment(stage)
+        queue = cast(DeliveryQueue, FurtherQueue(held.delivery_id))
+        await look(lease, queue, stage)
+        # The answer of that booking arrives; the delivery waits for too long and is returned.
+        assert lease.took_over([held]) == [held]
+        lease.give_back([held])
+        lease.returned(await lease.return_unwanted(queue, stage.clock.now()))
+        # It has been claimed once more, and the answer of that is on its way.
+        await look(lease, queue, stage)
+        assert not lease.has_unwanted
+        assert lease.took([held]) == [held]
+        await look(lease, queue, stage)
+        assert not lease.has_unwanted
+
+    play_embedded(scenario)
+
+
+def test_what_is_returned_as_orphaned_is_not_sent_when_its_answer_comes_at_last(
+    play_embedded: Play,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        lease, held = WorkerLease(stage.clock, stage.world.ids, LEASE), assignment(stage)
+        queue = cast(DeliveryQueue, FurtherQueue(held.delivery_id))
+        await look(lease, queue, stage)
+        await look(lease, queue, stage)
+        assert lease.has_unwanted
+        assert lease.took_over([held]) == []
+        lease.returned(await lease.return_unwanted(queue, stage.clock.now()))
+        assert lease.took_over([held]) == []
+        # Whoever claims it from the queue sends it.
+        assert lease.took([held]) == [held]
+
+    play_embedded(scenario)
+
+
+def test_a_delivery_is_held_once_however_often_it_is_assigned(
+    play_embedded: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        lease, held = WorkerLease(stage.clock, stage.world.ids, LEASE), assignment(stage)
+        assert lease.took([held]) == [held]
+        assert lease.took([replace(held)]) == []
+        following = replace(held, number=2)
+        assert lease.took([following]) == [following]
+        assert [r.getMessage() for r in caplog.records] == [
+            f"event=assignment_held_twice delivery={held.delivery_id}"
+        ]
 
     play_embedded(scenario)

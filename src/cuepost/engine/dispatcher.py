@@ -95,7 +95,7 @@ class Dispatcher:
         self.give_back([each.webhook_id for each in assignments])
         # Reserved under a lease that is gone, they are released with the rest of it.
         if self.running and worker == self._lease.worker:
-            self._start(assignments)
+            self._start(self._lease.took_over(assignments))
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
         self._board.give_back(webhook_ids)
@@ -164,7 +164,7 @@ class Dispatcher:
         while not self._stopping:
             self._wake.clear()
             try:
-                asks_again = await self._way.behind(partial(self._intake.claim, self._start))
+                asks_again = await self._way.behind(partial(self._intake.claim, self._claimed))
                 if self._intake.outgrew_its_share:
                     self._heartbeat.hasten()
                 if not asks_again:
@@ -193,11 +193,13 @@ class Dispatcher:
             and self._board.room_of(webhook_id) > 0
         )
 
+    def _claimed(self, assignments: Sequence[Assignment]) -> None:
+        self._start(self._lease.took(assignments))
+
     def _start(self, assignments: Sequence[Assignment]) -> None:
         has_more = self._intake.has_more
         if self._intake.has_backlog and not all(has_more(each.webhook_id) for each in assignments):
             self._backlog_file.in_company()
-        self._lease.took(assignments)
         self._board.add(assignments, self._clock.now())
         self._start_runners()
 

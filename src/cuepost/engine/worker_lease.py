@@ -1,11 +1,18 @@
-"""The name under which this process holds work, and everything that it holds."""
+"""The name under which this process holds work, and everything that it holds.
 
+A delivery is held once: `took` lets through only what this process does not hold already and is not
+about to return.
+"""
+
+import logging
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from cuepost.ports.dispatch import Assignment, DeliveryQueue
 from cuepost.ports.runtime import Clock, IdSource
+
+log = logging.getLogger("cuepost.engine")
 
 HEARTBEATS_PER_LEASE = 3
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -21,6 +28,7 @@ class WorkerLease:
         self._strange: set[UUID] = set()
         self._looked_for_strays = LONG_AGO
         self._unwanted: dict[UUID, datetime | None] = {}
+        self._disowned: set[UUID] = set()
         self.worker = ids(clock.now())
 
     @property
@@ -38,8 +46,31 @@ class WorkerLease:
     def has_unwanted(self) -> bool:
         return bool(self._unwanted)
 
-    def took(self, assignments: Iterable[Assignment]) -> None:
-        self._known.update((each.delivery_id, each) for each in assignments)
+    def took_over(self, committed: Iterable[Assignment]) -> list[Assignment]:
+        """Those of a booking that are to be sent from here.
+
+        An answer that comes very late may be about a delivery that was given up as orphaned and is
+        back in the queue.
+        """
+        return self.took(each for each in committed if each.delivery_id not in self._disowned)
+
+    def took(self, assignments: Iterable[Assignment]) -> list[Assignment]:
+        """Those of them that are to be sent from here."""
+        accepted = [each for each in assignments if self._may_hold(each)]
+        for each in accepted:
+            self._known[each.delivery_id] = each
+            self._strange.discard(each.delivery_id)
+            self._disowned.discard(each.delivery_id)
+        return accepted
+
+    def _may_hold(self, assignment: Assignment) -> bool:
+        if assignment.delivery_id in self._unwanted:
+            return False
+        known = self._known.get(assignment.delivery_id)
+        if known is None or (known.budget, known.number) != (assignment.budget, assignment.number):
+            return True
+        log.error("event=assignment_held_twice delivery=%s", assignment.delivery_id)
+        return False
 
     def recorded(self, assignments: Iterable[Assignment]) -> None:
         for each in assignments:
@@ -58,6 +89,7 @@ class WorkerLease:
         self._known.clear()
         self._strange.clear()
         self._unwanted.clear()
+        self._disowned.clear()
         return old
 
     async def begin(self, queue: DeliveryQueue, now: datetime) -> None:
@@ -93,13 +125,15 @@ class WorkerLease:
 
     def returned(self, delivery_ids: Iterable[UUID]) -> None:
         for delivery_id in delivery_ids:
-            self._known.pop(delivery_id, None)
+            if self._known.pop(delivery_id, None) is None:
+                self._disowned.add(delivery_id)
             self._unwanted.pop(delivery_id, None)
 
     def _look_for_strays(self, leased: Collection[UUID]) -> None:
-        """Leased twice in a row, yet unknown here: a commit whose answer never came back.
+        """Leased at two looks and unknown here ever since: a commit whose answer was lost.
 
-        Between two looks there is time for an answer that is only late.
+        Between two looks there is time for an answer that is only late. What was held here in the
+        meantime starts over, because the second look may see another lease than the first.
         """
         strange = {each for each in leased if each not in self._known}
         for stray in strange & self._strange:
