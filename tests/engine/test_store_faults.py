@@ -5,14 +5,20 @@
 
 import os
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import pytest
 
 from cuepost.adapters.storage.records.attempts import AttemptRecords
 from cuepost.application.milestone_book import Milestone
+from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.ports.store import StoreUnavailable
+from cuepost.engine.outcome_recorder import OutcomeRecorder
+from cuepost.ports.dispatch import Result
+from cuepost.ports.store import Contention, KeyTaken, StoreUnavailable
+from cuepost.testing import Answer
 from tests.support.stage import HOUR, MINUTE, Play, Scenario, Stage
 from tests.support.watched_store import Fault, never
 
@@ -23,7 +29,12 @@ MOST = os.environ.get("CUEPOST_TEST_STORE_ERRORS", "50")
 
 
 async def eventful(
-    stage: Stage, *, fails: Fault = never, refuses: Fault = never, loses: Fault = never
+    stage: Stage,
+    *,
+    fails: Fault = never,
+    refuses: Fault = never,
+    loses: Fault = never,
+    alone: bool | None = None,
 ) -> tuple[int, int]:
     """Two endpoints, one of which fails at first; a caller that repeats what was not answered.
 
@@ -34,7 +45,7 @@ async def eventful(
         await world.endpoint(url=url)
     milestones = [world.milestone(await world.project()) for _ in range(3)]
     stage.transport.will(URLS[0], 500, 500)
-    async with stage.delivering(stage.dispatcher(lease=LEASE)):
+    async with stage.delivering(stage.dispatcher(lease=LEASE, alone=alone)):
         await stage.later()
         watch.operations = watch.commits = 0
         watch.fails, watch.refuses, watch.loses = fails, refuses, loses
@@ -90,7 +101,8 @@ def away_from(place: int) -> Scenario:
 
 def losing_the_answer(place: int) -> Scenario:
     async def scenario(stage: Stage) -> None:
-        await eventful(stage, loses=lambda number: number == place)
+        # Between a process and its own file no answer is lost; here it stands for a database.
+        await eventful(stage, loses=lambda number: number == place, alone=False)
         assert len(stage.sent) <= 8 + 2
 
     return scenario
@@ -147,8 +159,20 @@ def test_so_it_is_on_postgresql(play_postgres: Play, kind: object) -> None:
     play_postgres(*[kind(place) for place in range(3, 51, 12)])
 
 
-def test_one_result_that_cannot_be_written_holds_up_no_other(
-    play_embedded: Play, monkeypatch: pytest.MonkeyPatch
+REFUSALS = [
+    ZeroDivisionError("a bug"),
+    KeyTaken("UNIQUE constraint failed"),
+    Contention("a deadlock"),
+    StoreUnavailable("an I/O error in one page"),
+]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: type(error).__name__)
+def test_one_result_that_the_store_refuses_holds_up_no_other(
+    play_embedded: Play,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
 ) -> None:
     add, poison = AttemptRecords.add, set[object]()
 
@@ -157,7 +181,7 @@ def test_one_result_that_cannot_be_written_holds_up_no_other(
         if not poison:
             poison.add(attempts[0].delivery_id)
         if any(each.delivery_id in poison for each in attempts):
-            raise ZeroDivisionError
+            raise error
         await add(self, attempts)
 
     monkeypatch.setattr(AttemptRecords, "add", refusing)
@@ -168,12 +192,70 @@ def test_one_result_that_cannot_be_written_holds_up_no_other(
         async with stage.delivering():
             for _ in range(5):
                 await world.complete()
-            await stage.later(MINUTE / 2)
+            for _ in range(15):
+                await stage.later(timedelta(seconds=1))
+                await world.complete()
+            await stage.later(timedelta(seconds=1))
             statuses = Counter(each.status for each in await world.deliveries())
-            assert statuses == {DeliveryStatus.DELIVERED: 4, DeliveryStatus.PENDING: 1}
+            assert statuses == {DeliveryStatus.DELIVERED: 19, DeliveryStatus.PENDING: 1}
             monkeypatch.undo()
             await stage.later(HOUR)
             statuses = Counter(each.status for each in await world.deliveries())
-            assert statuses == {DeliveryStatus.DELIVERED: 5}
+            assert statuses == {DeliveryStatus.DELIVERED: 20}
+            [refused] = [each for each in await world.deliveries() if each.id in poison]
+            outcomes = [each.outcome for each in await stage.attempts(refused.id)]
+            assert outcomes == [Outcome.INTERRUPTED, Outcome.DELIVERED]
 
     play_embedded(scenario)
+    [line] = [each for each in caplog.messages if "event=outcome_set_aside" in each]
+    assert f"delivery={next(iter(poison))} budget=1 attempt=1 outcome=delivered" in line
+
+
+def test_a_store_that_is_away_for_long_has_no_result_set_aside(
+    play_embedded: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        await stage.world.endpoint(url=URLS[0])
+        stage.transport.will(URLS[0], *[Answer(seconds=1)] * 5)
+        async with stage.delivering():
+            for _ in range(5):
+                await stage.world.complete()
+            stage.store.watch.fails = lambda _: True
+            await stage.later(HOUR)
+            stage.store.watch.fails = never
+            await stage.later(MINUTE)
+        statuses = Counter(each.status for each in await stage.world.deliveries())
+        assert (statuses, len(stage.sent)) == ({DeliveryStatus.DELIVERED: 5}, 5)
+
+    play_embedded(scenario)
+    assert not [each for each in caplog.messages if "event=outcome_set_aside" in each]
+
+
+def test_two_results_of_one_attempt_in_one_group_are_both_on_record(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However they came about: neither is written twice, and nothing waits for them."""
+
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        await world.endpoint(url=URLS[0])
+        dispatcher = stage.dispatcher()
+        put = dispatcher._recorder.put
+
+        async def twice(worker: UUID, result: Result) -> None:
+            later = replace(result.attempt, started_at=result.attempt.started_at + AWAY)
+            await put(worker, result)
+            await put(worker, replace(result, attempt=later))
+
+        monkeypatch.setattr(OutcomeRecorder, "put", lambda _, *what: twice(*what))
+        async with stage.delivering(dispatcher):
+            await world.complete()
+            await stage.later(MINUTE)
+            await world.complete()
+            await stage.later(MINUTE)
+        for delivery in await world.deliveries():
+            assert delivery.status is DeliveryStatus.DELIVERED
+            outcomes = [each.outcome for each in await stage.attempts(delivery.id)]
+            assert sorted(outcomes) == [Outcome.DELIVERED, Outcome.SUPERSEDED]
+
+    play(scenario)

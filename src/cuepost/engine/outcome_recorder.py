@@ -1,4 +1,8 @@
-"""Writes results down: at once while little goes on, in groups while much does."""
+"""Writes results down: at once while little goes on, in groups while much does.
+
+A result that the store refuses holds up no other: a group that fails again and again is taken
+apart, its results are tried one by one, and one that still fails is set aside.
+"""
 
 import asyncio
 import logging
@@ -10,7 +14,7 @@ from uuid import UUID
 from cuepost.engine.right_of_way import RightOfWay
 from cuepost.ports.dispatch import Result
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Contention, Manner, Store, StoreUnavailable
+from cuepost.ports.store import Contention, KeyTaken, Manner, Store, StoreUnavailable
 from cuepost.ports.telemetry import Telemetry
 
 log = logging.getLogger("cuepost.engine")
@@ -21,6 +25,18 @@ LONGEST_WAIT_SECONDS = 0.05
 LONGEST_WAIT_ALONE_SECONDS = 0.02
 PAUSE_AFTER_FAILURE_SECONDS = 0.5
 PAUSE_AFTER_CONTENTION_SECONDS = 0.02
+TRIES_TOGETHER = 5
+TRIES_APART = 10
+
+
+@dataclass(slots=True)
+class _Single:
+    """A result of a group that was taken apart, and how often it has been refused by itself."""
+
+    worker: UUID
+    result: Result
+    writes_before: int
+    refusals: int = 0
 
 
 @dataclass(slots=True)
@@ -40,35 +56,51 @@ class OutcomeRecorder:
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
     _results: list[tuple[UUID, Result]] = field(default_factory=list)
-    _group: int = GROUP
+    _singles: list[_Single] = field(default_factory=list)
+    _failures: int = 0
+    _writes: int = 0
     _work: asyncio.Event = field(default_factory=asyncio.Event)
+    _single_work: asyncio.Event = field(default_factory=asyncio.Event)
     _crowd: asyncio.Event = field(default_factory=asyncio.Event)
     _room: asyncio.Event = field(default_factory=asyncio.Event)
-    _finished: asyncio.Event = field(default_factory=asyncio.Event)
+    _empty: asyncio.Event = field(default_factory=asyncio.Event)
     _hurrying: bool = False
-    _closing: bool = False
+
+    @property
+    def unrecorded(self) -> int:
+        return len(self._results) + len(self._singles)
 
     async def put(self, worker: UUID, result: Result) -> None:
         """Waits while the store is so far behind that memory would fill."""
-        while len(self._results) >= self.most_unrecorded and not self._hurrying:
+        while self.unrecorded >= self.most_unrecorded and not self._hurrying:
             self._room.clear()
             await self._room.wait()
         self._results.append((worker, result))
+        self._empty.clear()
         self._work.set()
         if self._are_many:
             self._crowd.set()
 
     async def run(self) -> None:
-        """Until closed, and everything is written."""
-        while self._results or not self._closing:
+        while True:
             await self._work.wait()
             if self.is_busy() and not self._hurrying:
                 longest = LONGEST_WAIT_ALONE_SECONDS if self.alone else LONGEST_WAIT_SECONDS
                 await self.clock.wait_for(self._crowd, longest)
             await self._flush()
-            if not self._results and not self._closing:
+            if not self._results:
                 self._work.clear()
-        self._finished.set()
+
+    async def run_singles(self) -> None:
+        """Beside `run`, so that what is tried by itself delays nothing else."""
+        while True:
+            await self._single_work.wait()
+            for single in list(self._singles):
+                await self._try_apart(single)
+            if self._singles:
+                await self.clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
+            else:
+                self._single_work.clear()
 
     def hurry(self) -> None:
         """Nothing more waits for company, nor for the store to catch up."""
@@ -77,47 +109,83 @@ class OutcomeRecorder:
         self._room.set()
 
     async def finish(self, seconds: float) -> None:
-        """Write what is left, but no longer than that; whoever takes over sends the rest again."""
-        self._closing = True
-        self._work.set()
-        if not await self.clock.wait_for(self._finished, seconds):
-            log.error("event=outcomes_given_up count=%d", len(self._results))
+        """Write what is left, but no longer than that; the rest counts as interrupted."""
+        if self.unrecorded and not await self.clock.wait_for(self._empty, seconds):
+            log.error("event=outcomes_given_up count=%d", self.unrecorded)
 
     async def _flush(self) -> None:
-        group = self._results[: self._group]
+        group = self._results[:GROUP]
         try:
             await self.way.behind(partial(self._write, group))
         except (StoreUnavailable, Contention) as error:
             log.warning("event=outcomes_not_recorded waiting=%d error=%s", len(group), error)
+            self._failures += 1
+            if self._is_time_to_take_apart(error):
+                self._take_apart(group)
             contended = isinstance(error, Contention)
             await self.clock.wait(
                 PAUSE_AFTER_CONTENTION_SECONDS if contended else PAUSE_AFTER_FAILURE_SECONDS
             )
-            return
         except Exception:
             log.exception("event=outcomes_refused count=%d", len(group))
-            if not self._is_alone(group):
-                return
-            self.unwritable(group[0][1])
+            self._take_apart(group)
         else:
+            self._failures = 0
             self.written([result for _, result in group])
-        self._forget(len(group))
+            del self._results[: len(group)]
+            self._made_room()
+
+    def _is_time_to_take_apart(self, error: Exception) -> bool:
+        """A store that is away refuses every group: one of them is tried apart at a time."""
+        if isinstance(error, StoreUnavailable):
+            return self._failures >= TRIES_TOGETHER and not self._singles
+        return self._failures >= TRIES_TOGETHER or isinstance(error, KeyTaken)
+
+    def _take_apart(self, group: Sequence[tuple[UUID, Result]]) -> None:
+        self._failures = 0
+        self._singles += [_Single(worker, result, self._writes) for worker, result in group]
+        del self._results[: len(group)]
+        self._single_work.set()
+
+    async def _try_apart(self, single: _Single) -> None:
+        try:
+            await self._write([(single.worker, single.result)], Manner.REPEATABLE)
+        except Exception as error:
+            delivery_id = single.result.assignment.delivery_id
+            log.warning("event=outcome_not_recorded delivery=%s", delivery_id, exc_info=True)
+            # A store that takes nothing else either is away, and says nothing about this one.
+            is_away = isinstance(error, StoreUnavailable) and self._writes == single.writes_before
+            single.writes_before = self._writes
+            single.refusals += not is_away
+            if single.refusals < TRIES_APART:
+                return
+            self._set_aside(single.result)
+        else:
+            self.written([single.result])
+        self._singles.remove(single)
+        self._made_room()
+
+    def _set_aside(self, result: Result) -> None:
+        assignment = result.assignment
+        log.error(
+            "event=outcome_set_aside delivery=%s budget=%d attempt=%d outcome=%s",
+            assignment.delivery_id,
+            assignment.budget,
+            assignment.number,
+            result.attempt.outcome,
+        )
+        self.unwritable(result)
 
     @property
     def _are_many(self) -> bool:
         return len(self._results) >= min(GROUP, self.most_unrecorded)
 
-    def _is_alone(self, group: Sequence[tuple[UUID, Result]]) -> bool:
-        """One that the store does not take must not hold up the others: they go one by one."""
-        self._group = 1
-        return len(group) == 1
-
-    def _forget(self, count: int) -> None:
-        del self._results[:count]
-        self._group = min(GROUP, 2 * self._group)
+    def _made_room(self) -> None:
         if not self._are_many and not self._hurrying:
             self._crowd.clear()
         self._room.set()
+        if not self.unrecorded:
+            self._empty.set()
 
     async def _write(self, group: Sequence[tuple[UUID, Result]], manner: Manner) -> None:
         if not group:
@@ -130,6 +198,7 @@ class OutcomeRecorder:
                 late = await transaction.outcomes.record(worker, results, now)
                 told.append((len(results), late))
                 if late:
-                    log.warning("event=late_results_refused worker=%s count=%d", worker, late)
-        for results_written, refused in told:
-            self.telemetry.recorded(results_written, refused, now)
+                    log.warning("event=late_results worker=%s count=%d", worker, late)
+        self._writes += 1
+        for results_written, superseded in told:
+            self.telemetry.recorded(results_written, superseded, now)

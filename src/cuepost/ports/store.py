@@ -35,6 +35,14 @@ class Contention(Exception):
     """Another transaction was in the way; nothing was kept, and the same work may be done again."""
 
 
+class KeyTaken(Contention):
+    """A row with the same key is there already.
+
+    Another transaction may have added it, so a change that looks first may be done again; the very
+    same rows are refused again.
+    """
+
+
 class GaveWay(Contention):
     """What is being accepted went first, as the manner of this change allowed."""
 

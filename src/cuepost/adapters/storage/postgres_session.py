@@ -12,7 +12,7 @@ from cuepost.adapters.completion import cancelled_once
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.session import Rows
 from cuepost.adapters.storage.statements import Prepared
-from cuepost.ports.store import Contention, StoreUnavailable
+from cuepost.ports.store import Contention, KeyTaken, StoreUnavailable
 
 # The driver calls it its own mistake when it is asked for something on a connection that the
 # server is just ending.
@@ -20,8 +20,9 @@ CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSErro
 DRIVER_ERRORS = (asyncpg.PostgresError, *CONNECTION_ERRORS)
 Driver: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
-# Serialisation failure, deadlock, unique violation, lock not available.
-_CONTENTION = ("40001", "40P01", "23505", "55P03")
+# Serialisation failure, deadlock, lock not available.
+_CONTENTION = ("40001", "40P01", "55P03")
+_UNIQUE_VIOLATION = "23505"
 # Connection, idle in transaction too long, authorization, no such database, resources, operator.
 _UNAVAILABLE = ("08", "25P03", "28", "3D", "53", "57")
 
@@ -103,6 +104,8 @@ def _raise_as_port_error(error: Exception) -> None:
     sqlstate = getattr(cause, "sqlstate", None)
     # What follows the first line may show the rows themselves.
     words = str(cause).partition("\n")[0]
+    if sqlstate == _UNIQUE_VIOLATION:
+        raise KeyTaken(words) from error
     if sqlstate in _CONTENTION:
         raise Contention(words) from error
     if sqlstate is None or sqlstate.startswith(_UNAVAILABLE):

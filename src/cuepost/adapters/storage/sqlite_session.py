@@ -17,7 +17,7 @@ from cuepost.adapters.storage.session import Rows
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.types import Id, Instant
 from cuepost.domain.instants import from_millis, to_millis
-from cuepost.ports.store import Contention, GaveWay, StoreUnavailable
+from cuepost.ports.store import GaveWay, KeyTaken, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -169,7 +169,7 @@ def translated() -> Iterator[None]:
 def _raise_as_port_error(error: Exception) -> None:
     cause = getattr(error, "orig", error)
     if getattr(cause, "sqlite_errorname", None) in _TAKEN:
-        raise Contention(str(cause)) from error
+        raise KeyTaken(str(cause)) from error
     # The lower byte is the kind of the error, the rest says more.
     if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _UNAVAILABLE:
         raise StoreUnavailable(f"the embedded store is not available: {cause}") from error
