@@ -29,14 +29,22 @@ class _Group:
     """It counts as failed until it is written."""
 
     has_to_last: bool = False
+    committed: list[Callable[[], None]] = field(default_factory=list)
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     error: Exception | None = field(
         default_factory=lambda: Contention("a change that failed took others with it; try again")
     )
 
     async def wait(self) -> None:
-        """Until everything in it is on the disk, or none of it."""
-        await self.is_over.wait()
+        """Until everything in it is on the disk, or none of it, whoever is cancelled meanwhile."""
+        cancelled: asyncio.CancelledError | None = None
+        while not self.is_over.is_set():
+            try:
+                await self.is_over.wait()
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
         if self.error is not None:
             raise self.error
 
@@ -60,9 +68,14 @@ class GroupCommit:
 
     @asynccontextmanager
     async def change(
-        self, driver: sqlite3.Connection, manner: Manner = Manner.LASTING
+        self,
+        driver: sqlite3.Connection,
+        manner: Manner = Manner.LASTING,
+        committed: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[None]:
         """When the block is left, the change is on the disk; after an exception it never was.
+
+        Only whoever is cancelled at the end learns it from `committed` alone.
 
         A repeatable one causes no wait for the disk, but is not over before earlier ones are.
         """
@@ -80,6 +93,7 @@ class GroupCommit:
             if not is_first:
                 driver.execute(f"RELEASE {SAVEPOINT}")
             group.has_to_last |= manner.has_to_last
+            group.committed.append(committed)
         except BaseException:
             self._undo(group, driver, whole=is_first)
             raise
@@ -126,6 +140,8 @@ class GroupCommit:
             if await self._committed(group, driver):
                 await (self._log.lasts() if group.has_to_last else self._log.caught_up())
                 group.error = None
+                for tell in group.committed:
+                    tell()
         except (Contention, StoreUnavailable, sqlite3.Error) as error:
             group.error = error
         finally:

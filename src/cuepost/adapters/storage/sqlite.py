@@ -87,8 +87,11 @@ class SqliteStore:
     async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
         connection = self._require_open()
         self._log.require_intact()
-        change = self._changes.change(driver_of(connection), manner)
-        async with sending(self.handover, manner) as outbox, change:
+        driver = driver_of(connection)
+        async with (
+            sending(self.handover, manner) as outbox,
+            self._changes.change(driver, manner, outbox.committed),
+        ):
             yield RecordsTransaction(self._session(connection, manner), outbox)
 
     @asynccontextmanager
