@@ -43,7 +43,9 @@ class Receiver:
             await transaction.deliveries.add(made)
         await run(
             self.store,
-            sa.update(tables.queue).values(state=DeliveryStatus.DELIVERING, lease_token=worker),
+            sa.update(tables.queue).values(
+                state=DeliveryStatus.DELIVERING, lease_token=worker, attempts_made=2
+            ),
         )
         results = [
             Result(
@@ -178,7 +180,7 @@ async def test_whoever_disables_and_whoever_records_lock_in_one_order(
         await transaction.accounts.add(account)
         await transaction.endpoints.add(endpoint, records.secret())
         await transaction.deliveries.add([delivery])
-    leased = {"state": DeliveryStatus.DELIVERING, "lease_token": worker}
+    leased = {"state": DeliveryStatus.DELIVERING, "lease_token": worker, "attempts_made": 2}
     await run(store, sa.update(tables.queue).values(leased))
     result = Result(
         assignment_of(endpoint, delivery.id), records.attempt(delivery), Verdict(FAILED)

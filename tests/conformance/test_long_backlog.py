@@ -11,7 +11,7 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_session import Driver
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
-from cuepost.adapters.storage.records.outcomes import STILL_HELD_AND_HEALTH
+from cuepost.adapters.storage.records.outcomes import OPEN_AND_HEALTH
 from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Claim, Claimed
@@ -76,7 +76,7 @@ async def test_results_are_not_looked_for_among_all_leases(
     async with driver_in(postgres_store.snapshot()) as driver:
         await driver.execute("SET LOCAL enable_seqscan = off")
         await driver.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        held = STILL_HELD_AND_HEALTH.on("postgresql")
+        held = OPEN_AND_HEALTH.on("postgresql")
         await driver.execute(f"PREPARE held AS {held.sql}")
         nothing = ", ".join("NULL" for _ in held.parameters)
         plan = await driver.fetch(f"EXPLAIN EXECUTE held({nothing})")
@@ -119,7 +119,7 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
     queue_key, delivery_key = ("account_id", "delivery_id"), ("account_id", "id")
     statements = [
         LEASE_WITH_FACTS.on("postgresql").sql,
-        STILL_HELD_AND_HEALTH.on("postgresql").sql,
+        OPEN_AND_HEALTH.on("postgresql").sql,
         written(Shape("delete", queue, queue_key, queue_key)),
         written(Shape("update", queue, (*queue_key, "due_at"), queue_key)),
         written(Shape("update", deliveries, (*delivery_key, "attempt_count"), delivery_key)),

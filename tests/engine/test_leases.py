@@ -11,11 +11,12 @@ import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import events, queue
-from cuepost.domain.delivery import DeliveryStatus, Trigger
+from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, DeliveryQueue, Result, Target
 from cuepost.ports.store import StoreUnavailable
 from cuepost.testing import HANGS, Answer
+from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
 URL = "https://hooks.example.com/cue"
@@ -35,27 +36,91 @@ class Told:
         self.recorded_groups.append((results, refused))
 
 
-def test_a_result_that_comes_after_the_lease_is_refused(play_postgres: Play) -> None:
+def test_a_result_that_comes_after_another_worker_took_over_is_kept_as_superseded(
+    play_postgres: Play,
+) -> None:
     async def scenario(stage: Stage) -> None:
         stage.telemetry = told = Told()
         await stage.world.endpoint()
         stage.transport.will(URL, Answer(seconds=13))
-        slow, quick = stage.dispatcher(lease=LEASE), stage.dispatcher(lease=LEASE)
-        async with stage.delivering(slow):
+        frost, quick = Frost(), stage.dispatcher(lease=LEASE)
+        stopped = stage.dispatcher(
+            FrostyStore(stage.store, frost),
+            lease=LEASE,
+            clock=FrostyClock(stage.clock, frost),
+            transport=FrostyTransport(stage.transport, frost),
+        )
+        async with stage.delivering(stopped):
             await stage.world.complete()
-            await stage.later(MINUTE / 60)
-            async with stage.delivering(quick):
-                # Both wake up late; whoever is first takes over what the other one had.
-                stage.clock.advance(11)
+            await stage.later(SECOND)
+            frost.freeze()
+            async with stage.delivering(quick, straight=False):
+                await stage.later(MINUTE)
+                frost.thaw()
                 await stage.later(MINUTE)
         [delivery] = await stage.world.deliveries()
         assert (delivery.status, delivery.attempt_count) == (DeliveryStatus.DELIVERED, 1)
         assert len(stage.sent) == 2
         assert (1, 1) in told.recorded_groups
-        [attempt] = await stage.attempts(delivery.id)
-        assert attempt.started_at == stage.sent[1].at
+        assert await on_record(stage, delivery) == [
+            (stage.sent[0].at, "superseded", 0, 1),
+            (stage.sent[1].at, "delivered", 1, 1),
+        ]
 
     play_postgres(scenario)
+
+
+async def on_record(stage: Stage, delivery: Delivery) -> list[tuple[datetime, str, int, int]]:
+    """When each attempt began, its outcome, budget and number; in the order of time."""
+    made = await stage.attempts(delivery.id)
+    return sorted((each.started_at, each.outcome, each.budget, each.number) for each in made)
+
+
+def test_a_result_that_comes_late_counts_if_nobody_took_over(play_postgres: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        await world.endpoint()
+        stage.transport.will(URL, Answer(seconds=13))
+        async with stage.delivering(stage.dispatcher(lease=LEASE)):
+            await world.complete()
+            await stage.later(SECOND)
+            # Another process has noticed that this one was gone, and ended itself then.
+            later = stage.clock.now() + HOUR
+            await world.do(lambda transaction: transaction.queue.dismiss_dead(later))
+            [delivery] = await world.deliveries()
+            assert [each[1] for each in await on_record(stage, delivery)] == ["interrupted"]
+            # Disabled for a moment, so that this one does not send it again meanwhile.
+            await stage.sql(sa.update(queue).values(due_at=later))
+            await stage.later(MINUTE)
+        [delivery] = await world.deliveries()
+        assert delivery.status is DeliveryStatus.DELIVERED
+        assert await on_record(stage, delivery) == [(stage.sent[0].at, "delivered", 1, 1)]
+        assert len(stage.sent) == 1
+
+    play_postgres(scenario)
+
+
+def test_a_stall_past_every_limit_leads_to_no_second_copy(play: Play) -> None:
+    """As after SIGSTOP: time passes at once, in the middle of an attempt."""
+
+    async def scenario(stage: Stage) -> None:
+        await stage.world.endpoint()
+        stage.transport.will(URL, HANGS, HANGS, HANGS)
+        async with stage.delivering(stage.dispatcher(lease=LEASE)):
+            await stage.world.complete()
+            await stage.later(SECOND)
+            stage.clock.advance(13)
+            await stage.later(HOUR)
+        [delivery] = await stage.world.deliveries()
+        assert delivery.status is DeliveryStatus.FAILED
+        assert [each[1:] for each in await on_record(stage, delivery)] == [
+            ("timeout", 1, 1),
+            ("timeout", 1, 2),
+            ("timeout", 1, 3),
+        ]
+        assert len(stage.sent) == 3
+
+    play(scenario)
 
 
 def test_what_a_dead_worker_held_is_sent_by_another_one_once_its_lease_has_ended(
@@ -73,6 +138,8 @@ def test_what_a_dead_worker_held_is_sent_by_another_one_once_its_lease_has_ended
         assert LEASE <= second.at - first.at <= LEASE * 1.5
         [delivery] = await stage.world.deliveries()
         assert delivery.status is DeliveryStatus.DELIVERED
+        outcomes = {each[1:] for each in await on_record(stage, delivery)}
+        assert outcomes == {("interrupted", 0, 1), ("delivered", 1, 1)}
 
     play_postgres(scenario)
 
@@ -86,13 +153,17 @@ def test_the_only_worker_takes_over_at_once(play_embedded: Play) -> None:
             await world.complete()
             await stage.later(MINUTE)
             assert len(stage.sent) == 2
-        await world.do(lambda transaction: transaction.queue.dismiss_all())
+        await stage.take_over()
         async with stage.delivering():
             await stage.later()
         assert len(stage.sent) == 3
         [delivery] = await world.deliveries()
-        numbers = [each.number for each in await stage.attempts(delivery.id)]
-        assert (delivery.status, numbers) == (DeliveryStatus.DELIVERED, [1, 2])
+        assert delivery.status is DeliveryStatus.DELIVERED
+        assert {each[1:] for each in await on_record(stage, delivery)} == {
+            ("http_error", 1, 1),
+            ("interrupted", 0, 1),
+            ("delivered", 1, 2),
+        }
 
     play_embedded(scenario)
 
@@ -121,11 +192,15 @@ def test_two_workers_together_keep_to_the_cap_of_an_endpoint(play_postgres: Play
 
 
 def test_a_commit_whose_answer_is_lost_is_found_again(play_embedded: Play) -> None:
+    """As it may be lost between a worker and its database; here the store stands for that."""
+
     async def scenario(stage: Stage) -> None:
         world = stage.world
         await world.endpoint()
+        stage.transport.will(URL, Answer(seconds=5))
         project, watch = await world.project(), stage.store.watch
-        async with stage.delivering(stage.dispatcher(lease=LEASE)):
+        async with stage.delivering(stage.dispatcher(lease=LEASE, alone=False)):
+            await world.complete()
             await stage.later()
             lost = watch.commits + 1
             watch.loses = lambda number: number == lost
@@ -133,8 +208,8 @@ def test_a_commit_whose_answer_is_lost_is_found_again(play_embedded: Play) -> No
                 await world.report(world.milestone(project))
             assert {row.state for row in (await world.dump())["queue"]} == {"delivering"}
             await stage.later(MINUTE)
-        [delivery] = await world.deliveries()
-        assert (delivery.status, len(stage.sent)) == (DeliveryStatus.DELIVERED, 1)
+        statuses = [each.status for each in await world.deliveries()]
+        assert (statuses, len(stage.sent)) == ([DeliveryStatus.DELIVERED] * 2, 2)
 
     play_embedded(scenario)
 
@@ -229,6 +304,12 @@ def test_rows_that_nobody_holds_are_not_left_in_the_queue_of_leases(play: Play) 
     play(scenario)
 
 
+def begun_lease(stage: Stage) -> WorkerLease:
+    lease = WorkerLease(stage.clock, stage.world.ids, LEASE)
+    lease.begun(stage.clock.now())
+    return lease
+
+
 def assignment(stage: Stage) -> Assignment:
     now, ids = stage.clock.now(), stage.world.ids
     account, delivery, webhook, event = (ids(now) for _ in range(4))
@@ -244,9 +325,7 @@ class BusyQueue:
     lease: WorkerLease
     another: Assignment
 
-    async def put_back(
-        self, worker: UUID, delivery_ids: Collection[UUID], now: datetime, due_at: datetime | None
-    ) -> None:
+    async def put_back(self, *_: object, may_be_sent: bool) -> None:
         self.lease.give_back([self.another])
 
 
@@ -272,7 +351,7 @@ class FurtherQueue:
 
     delivery: UUID
 
-    async def put_back(self, *_: object) -> None: ...
+    async def put_back(self, *_: object, may_be_sent: bool) -> None: ...
 
     async def stay(self, worker: UUID, until: datetime) -> bool:
         return True
@@ -283,7 +362,7 @@ class FurtherQueue:
 
 def test_an_answer_that_is_late_has_a_heartbeat_to_arrive(play_embedded: Play) -> None:
     async def scenario(stage: Stage) -> None:
-        lease = WorkerLease(stage.clock, stage.world.ids, LEASE)
+        lease = begun_lease(stage)
         queue = cast(DeliveryQueue, FurtherQueue(stage.world.ids(stage.clock.now())))
         assert await lease.renew(queue, stage.clock.now())
         stage.clock.advance(lease.heartbeat_seconds / 10)
@@ -298,7 +377,7 @@ def test_an_answer_that_is_late_has_a_heartbeat_to_arrive(play_embedded: Play) -
 
 def test_a_clock_that_is_set_back_hides_no_lease_that_is_unknown(play_embedded: Play) -> None:
     async def scenario(stage: Stage) -> None:
-        lease = WorkerLease(stage.clock, stage.world.ids, LEASE)
+        lease = begun_lease(stage)
         queue = cast(DeliveryQueue, FurtherQueue(stage.world.ids(stage.clock.now())))
         assert await lease.renew(queue, stage.clock.now())
         assert await lease.renew(queue, stage.clock.now() - HOUR)
@@ -317,7 +396,7 @@ def test_two_leases_of_one_delivery_are_not_taken_for_one_that_is_orphaned(
     play_embedded: Play,
 ) -> None:
     async def scenario(stage: Stage) -> None:
-        lease, held = WorkerLease(stage.clock, stage.world.ids, LEASE), assignment(stage)
+        lease, held = begun_lease(stage), assignment(stage)
         queue = cast(DeliveryQueue, FurtherQueue(held.delivery_id))
         await look(lease, queue, stage)
         # The answer of that booking arrives; the delivery waits for too long and is returned.
@@ -338,7 +417,7 @@ def test_what_is_returned_as_orphaned_is_not_sent_when_its_answer_comes_at_last(
     play_embedded: Play,
 ) -> None:
     async def scenario(stage: Stage) -> None:
-        lease, held = WorkerLease(stage.clock, stage.world.ids, LEASE), assignment(stage)
+        lease, held = begun_lease(stage), assignment(stage)
         queue = cast(DeliveryQueue, FurtherQueue(held.delivery_id))
         await look(lease, queue, stage)
         await look(lease, queue, stage)
@@ -356,7 +435,7 @@ def test_a_delivery_is_held_once_however_often_it_is_assigned(
     play_embedded: Play, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(stage: Stage) -> None:
-        lease, held = WorkerLease(stage.clock, stage.world.ids, LEASE), assignment(stage)
+        lease, held = begun_lease(stage), assignment(stage)
         assert lease.took([held]) == [held]
         assert lease.took([replace(held)]) == []
         following = replace(held, number=2)

@@ -68,6 +68,7 @@ def test_it_goes_within_seconds_although_the_store_is_away_and_nothing_is_lost(
         assert (stage.clock.now() - began).total_seconds() <= 3 + 5 + 1
         watch.fails = lambda _: False
         await stage.later(2 * HOUR)
+        await stage.take_over()
         async with stage.delivering():
             await stage.later(HOUR)
         statuses = [each.status for each in await world.deliveries()]

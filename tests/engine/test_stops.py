@@ -145,6 +145,7 @@ def test_a_worker_that_dies_with_a_stopped_one_in_hand_leaves_it_cancelled(
             await stage.later(MINUTE / 30)
             await stop(stage, webhook_id, project)
         await stage.later(2 * HOUR)
+        await stage.take_over()
         async with stage.delivering():
             await stage.later(HOUR)
             ended = await only(stage)

@@ -18,7 +18,7 @@ from cuepost.domain.signing import SigningSecret
 from cuepost.engine import attempt_pipeline
 from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.lane_board import LaneBoard
-from cuepost.engine.outcome_recorder import OutcomeRecorder
+from cuepost.engine.outcome_recorder import GROUP, OutcomeRecorder
 from cuepost.ports.dispatch import Assignment, Result, Verdict
 from cuepost.ports.store import Manner, StoreUnavailable
 from tests.simulation.deliberate_faults import Patch, breaks
@@ -68,11 +68,12 @@ def every_attempt_with_the_timestamp_of_the_event(patch: Patch) -> None:
 @breaks("I1", seed=22)
 def outcomes_lost_when_the_store_fails(patch: Patch) -> None:
     async def careless(self: OutcomeRecorder) -> None:
-        group = self._results[: self._group]
+        group = self._results[:GROUP]
         with suppress(StoreUnavailable):
             await self._write(group, Manner.REPEATABLE)
             self.written([result for _, result in group])
-        self._forget(len(group))
+        del self._results[: len(group)]
+        self._made_room()
 
     patch.setattr(OutcomeRecorder, "_flush", careless)
 

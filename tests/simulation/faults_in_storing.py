@@ -10,18 +10,24 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.outbox import Outbox
-from cuepost.adapters.storage.records import claim_statements, claims, delivery_pages, retention
+from cuepost.adapters.storage.records import (
+    claim_statements,
+    claims,
+    delivery_pages,
+    late_results,
+    outcomes,
+    retention,
+)
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.deliveries import DeliveryRecords
 from cuepost.adapters.storage.records.endpoints import EndpointRecords
-from cuepost.adapters.storage.records.outcomes import OutcomeRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.application import milestone_book
 from cuepost.application.perform import Action, Perform
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.fanout import deliveries_of
 from cuepost.domain.ids import lowest_at
-from cuepost.ports.dispatch import Claim, Claimed, Result, Target
+from cuepost.ports.dispatch import Claim, Claimed, Target
 from cuepost.ports.store import Manner, StoreUnavailable, Transaction
 from tests.simulation.deliberate_faults import Patch, breaks
 
@@ -33,10 +39,21 @@ async def nothing(*_: object) -> None: ...
 
 @breaks("I1", "I4", seed=2)
 def lease_not_checked_when_recording(patch: Patch) -> None:
-    async def all_of_them(_: object, worker: UUID, results: Sequence[Result]) -> dict[UUID, None]:
-        return {each.assignment.delivery_id: None for each in results}
+    patch.setattr(outcomes._Open, "awaits", lambda *_: True)
 
-    patch.setattr(OutcomeRecords, "_still_held", all_of_them)
+
+@breaks("I10", seed=2)
+def attempts_of_the_dead_forgotten(patch: Patch) -> None:
+    patch.setattr(QueueRecords, "_interrupt", nothing)
+
+
+@breaks("I10", seed=2)
+def late_results_forgotten(patch: Patch) -> None:
+    async def nobody_asked(*_: object) -> int:
+        return 0
+
+    patch.setattr(QueueRecords, "_interrupt", nothing)
+    patch.setattr(late_results, "keep", nobody_asked)
 
 
 @breaks("I1")
@@ -99,7 +116,7 @@ def sent_before_the_commit(patch: Patch) -> None:
     patch.setattr(Outbox, "assign", hasty)
 
 
-@breaks("I4", seed=3)
+@breaks("I4", "I10", seed=3)
 def claimed_again_while_in_flight(patch: Patch) -> None:
     async def whatever_is_due(
         self: Claims, held: Sequence[UUID], wanted: Claim, now: datetime

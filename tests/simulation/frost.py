@@ -1,7 +1,7 @@
 """A worker that stands still while the world goes on, as a suspended process does."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,6 +9,9 @@ from datetime import datetime
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Manner, Store, Transaction
 from cuepost.ports.transport import Exchange, Request, Transport
+
+
+async def _at_once() -> None: ...
 
 
 def _warm() -> asyncio.Event:
@@ -19,8 +22,14 @@ def _warm() -> asyncio.Event:
 
 @dataclass(slots=True)
 class Frost:
-    """Whoever waits for the outside world waits on while it holds."""
+    """Whoever waits for the outside world waits on while it holds.
 
+    `moment` comes before each return from the outside, as when others use the core, and `lag`
+    before each answer of the store, as when its thread is suspended.
+    """
+
+    moment: Callable[[], Awaitable[None]] = _at_once
+    lag: Callable[[], Awaitable[None]] = _at_once
     _thawed: asyncio.Event = field(default_factory=_warm)
 
     @property
@@ -34,7 +43,12 @@ class Frost:
         self._thawed.set()
 
     async def pass_by(self) -> None:
+        await self.moment()
         await self._thawed.wait()
+
+    async def answer(self) -> None:
+        await self.lag()
+        await self.pass_by()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +92,21 @@ class FrostyStore:
         await self.frost.pass_by()
         async with self.inner.transaction(manner) as transaction:
             yield transaction
-        await self.frost.pass_by()
+        await self.frost.answer()
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
         await self.frost.pass_by()
         async with self.inner.snapshot() as transaction:
             yield transaction
-        await self.frost.pass_by()
+        await self.frost.answer()
 
     @asynccontextmanager
     async def glance(self) -> AsyncIterator[Transaction]:
         await self.frost.pass_by()
         async with self.inner.glance() as transaction:
             yield transaction
-        await self.frost.pass_by()
+        await self.frost.answer()
 
     async def check(self) -> None:
         await self.inner.check()

@@ -1,19 +1,24 @@
 """Workers, and all that can happen to them: crashes, suspension, clocks that are set."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.engine.dispatcher import Dispatcher
+from cuepost.engine.intake import LATEST_ANSWER
 from cuepost.ports.dispatch import Assignment
 from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
 from tests.simulation.onlookers import Onlookers
 from tests.support.stage import HOUR
 
 # Less than a second would only make the second longer for which a worker may know old things.
+LONGEST_MOMENT = 0.25
+# Whoever waits for an answer asks every second whether it may go on.
+LATEST_LAG = HOUR / 4
 STEPS_OF_CLOCKS = (timedelta(seconds=7), timedelta(minutes=3), HOUR)
 
 
@@ -26,16 +31,22 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Bell:
-    """What is committed goes straight to one of them, and everybody hears of what waits."""
+    """What is committed goes straight to one of them, and everybody hears of what waits.
+
+    `late` has the answer of a commit come later, if it is to.
+    """
 
     straight: Dispatcher
     awake: Sequence[Dispatcher]
+    late: Callable[[Callable[[], None]], bool]
 
     def reserve(self, webhook_id: UUID) -> UUID | None:
         return self.straight.reserve(webhook_id)
 
-    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
-        self.straight.take(worker, assignments)
+    def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
+        take = partial(self.straight.take, worker, assignments, as_of)
+        if not self.late(take):
+            take()
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
         self.straight.give_back(webhook_ids)
@@ -56,8 +67,9 @@ class Bell:
 
 @dataclass(slots=True)
 class Mishaps(Onlookers):
-    workers: int = 1
     _working: list[Worker] = field(default_factory=list)
+    _late_answers: int = 0
+    _stolen_moments: int = 0
     _tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
 
     @property
@@ -68,10 +80,6 @@ class Mishaps(Onlookers):
     def patience(self) -> timedelta:
         """For so long several may be late together, and none is taken for dead by another one."""
         return self.lease / 4
-
-    @property
-    def alone(self) -> bool:
-        return self.workers == 1 and self.stage.is_embedded
 
     async def crash(self) -> None:
         """A worker is gone from one moment to the next; another one comes a little later."""
@@ -101,7 +109,56 @@ class Mishaps(Onlookers):
     async def suspend(self) -> None:
         """The machine sleeps for a while: everybody is late when it wakes up."""
         longest = 2 * self.lease if self.workers == 1 else self.patience
-        self.stage.clock.advance(longest.total_seconds() * self.chance.random())
+        self.stage.clock.advance(round(longest.total_seconds() * self.chance.random(), 3))
+
+    async def stall_at_work(self) -> None:
+        """As SIGSTOP and SIGCONT do: in the middle of whatever is under way much time passes."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.report_many())
+            await self.some_awaits()
+            await self.suspend()
+
+    async def slow_threads(self) -> None:
+        """Threads are suspended with the answers that they have: some of the next come late."""
+        self._late_answers = self.chance.randrange(1, 4)
+        await self.report_many()
+
+    async def contend(self) -> None:
+        """Others have the core: between any two steps time passes, and other steps are first."""
+        self._stolen_moments = self.chance.randrange(5, 60)
+        await self.report_many()
+
+    async def _moment(self) -> None:
+        if self._stolen_moments:
+            self._stolen_moments -= 1
+            self.stage.clock.advance(round(self.chance.random() * LONGEST_MOMENT, 3))
+            await self.some_awaits()
+
+    async def _lag(self) -> None:
+        if self._is_answer_late():
+            await self.stage.clock.wait(self._some_heartbeats())
+
+    def _late(self, tell: Callable[[], None]) -> bool:
+        if not self._is_answer_late():
+            return False
+
+        async def tell_later() -> None:
+            await self.stage.clock.wait(self._some_heartbeats())
+            tell()
+
+        self._tasks.create_task(tell_later())
+        return True
+
+    def _is_answer_late(self) -> bool:
+        if not self._late_answers or self.chance.random() < 0.5:
+            return False
+        self._late_answers -= 1
+        return True
+
+    def _some_heartbeats(self) -> float:
+        """Longer than an answer may take if what it says is to be believed."""
+        longest = min(self.lease, LATEST_LAG).total_seconds()
+        return round(LATEST_ANSWER.total_seconds() + longest * self.chance.random(), 3)
 
     async def freeze_or_thaw(self) -> None:
         """One worker stands still, perhaps for longer than its lease; others go on."""
@@ -119,7 +176,7 @@ class Mishaps(Onlookers):
         self.stage.clock.step(by if self.chance.random() < 0.5 else -by)
 
     async def start_worker(self) -> None:
-        world, frost = self.stage.world, Frost()
+        world, frost = self.stage.world, Frost(self._moment, self._lag)
         if self.alone:
             await self.surely(lambda: world.do(lambda transaction: transaction.queue.dismiss_all()))
         dispatcher = self.stage.dispatcher(
@@ -156,7 +213,7 @@ class Mishaps(Onlookers):
     def _hand_over(self) -> None:
         """What the service commits goes straight to the one that came last."""
         awake = [each.dispatcher for each in self._working if not each.frost.holds]
-        self.stage.store.handover = Bell(awake[-1], awake) if awake else NoHandover()
+        self.stage.store.handover = Bell(awake[-1], awake, self._late) if awake else NoHandover()
 
     async def _pause(self) -> None:
         await self.stage.later(timedelta(milliseconds=self.chance.choice((0, 700, 90_000))))

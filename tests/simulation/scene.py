@@ -33,6 +33,7 @@ class Scene:
 
     seed: int
     stage: Stage
+    workers: int = 1
     ledger: Ledger = field(default_factory=Ledger)
     trace: list[str] = field(default_factory=list)
     manners: dict[str, str] = field(default_factory=dict)
@@ -54,6 +55,10 @@ class Scene:
         self.attempts = self.chance.choice((2, 5, 64))
         self.stage.transport = ScriptedTransport(self.stage.clock.steady, self._answer)
         self.stage.jitter = self.fate.random
+
+    @property
+    def alone(self) -> bool:
+        return self.workers == 1 and self.stage.is_embedded
 
     @property
     def now(self) -> datetime:
@@ -117,7 +122,9 @@ class Scene:
         watch, chance = self.stage.store.watch, self.chance
         possible = ["some", "all"]
         if self.stage.is_embedded:
-            possible += ["commits", "answers"]
+            possible.append("commits")
+            # Between a process and its own file no answer gets lost.
+            possible += [] if self.alone else ["answers"]
         kind = chance.choice(possible)
         commits = {watch.commits + chance.randrange(1, 8) for _ in range(2)}
         first = watch.operations + chance.randrange(1, 40)

@@ -1,7 +1,7 @@
 """A month in the life of the service, by chance but repeatable: one number decides everything."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,17 +19,20 @@ STEPS = 24
 LONGEST_DRAIN = 200
 WORKERS = (1, 2, 1, 3)
 # Hardly any month takes a quarter of it.
-MOST_OPERATIONS = 25_000
+MOST_OPERATIONS = 100_000
 
 Action = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True)
 class Simulation(Mishaps):
-    """`calm` ones are without mishaps, so that nothing excuses a second request."""
+    """`calm` ones are without mishaps.
+
+    One stays `undisturbed` while nothing happens for which anything may be sent again.
+    """
 
     calm: bool = field(init=False)
-    excuses: int = 0
+    undisturbed: bool = True
 
     async def run(self) -> list[str]:
         """Everything that was promised and not kept."""
@@ -46,7 +49,9 @@ class Simulation(Mishaps):
         async with self.looking_in() as (_, found):
             sent = zip(self.stage.sent, self.clocks, strict=True)
             seen = [self.ledger.seen(each, clock) for each, clock in sent]
-        history = self.ledger.history(seen, found, cap=self.cap, excuses=self.excuses)
+        history = self.ledger.history(
+            seen, found, cap=self.cap, sees_all=True, undisturbed=self.undisturbed
+        )
         return history.broken_promises()
 
     async def _live(self) -> None:
@@ -69,10 +74,16 @@ class Simulation(Mishaps):
         await self.stage.later(timedelta(milliseconds=int(pause * 1000)))
         await self.stage.store.prepare_days(self.now)
         action = self._chosen()
-        self.excuses += not self.calm and action in self._mishaps()
+        self.undisturbed &= action not in self._excuses()
         self.note(action.__name__)
         with suppress(Refused):
             await action()
+
+    def _excuses(self) -> Collection[Action]:
+        """Nobody can take over what the only worker holds, however long it stalls."""
+        if not self.alone:
+            return self._mishaps()
+        return (self.crash, self.crash_at_work, self.break_store, self.report_amid_trouble)
 
     def _chosen(self) -> Action:
         actions = self._doings() | ({} if self.calm else self._mishaps())
@@ -113,6 +124,9 @@ class Simulation(Mishaps):
             self.set_clock: 3,
             self.break_store: 3,
             self.report_amid_trouble: 6,
+            self.stall_at_work: 4,
+            self.slow_threads: 4,
+            self.contend: 4,
         }
 
     async def two_at_once(self) -> None:
@@ -128,7 +142,7 @@ class Simulation(Mishaps):
         if not self.calm:
             others.append(self.crash)
         other = self.chance.choice(others)
-        self.excuses += other == self.crash
+        self.undisturbed &= other != self.crash
         self.note(other.__name__)
         await asyncio.gather(self.report_many(), _unrefused(other))
 

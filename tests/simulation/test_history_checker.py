@@ -42,6 +42,7 @@ ATTEMPTS = (
     attempt(2, NOON + 61),
     attempt(3, NOON + 362, "delivered"),
 )
+INTERRUPTED = StoredAttempt(0, 1, "interrupted", NOON + 40, 0.0)
 DELIVERY = StoredDelivery("delivery", "hook", "event", "delivered", None, ATTEMPTS)
 SEEN = [
     seen(NOON, OLD),
@@ -68,7 +69,7 @@ def kept() -> History:
         owners={"hook": "mine", "event": "mine", "project": "mine", "other event": "theirs"},
         looks=[Look("mine", "delivery", ("hook", "event", "unknown"))],
         shown={"the log": f"signed with {OLD.hint}"},
-        excuses=0,
+        sees_all=True,
     )
 
 
@@ -98,7 +99,7 @@ def test_a_delivery_that_never_ended_is_lost(status: str) -> None:
 
 def test_a_failure_before_the_budget_is_spent_is_a_loss() -> None:
     history = kept()
-    history.excuses = 1
+    history.seen = history.seen[:2]
     history.deliveries = [replace(DELIVERY, status="failed", attempts=ATTEMPTS[:2])]
     assert broken(history) == {"I1"}
 
@@ -138,7 +139,7 @@ def test_one_other_byte_is_seen() -> None:
 def test_too_many_and_too_early_are_seen(attempts: tuple[StoredAttempt, ...]) -> None:
     history = kept()
     history.deliveries = [replace(DELIVERY, attempts=attempts)]
-    assert broken(history) == {"I4"}
+    assert broken(history) - {"I10"} == {"I4"}
 
 
 @pytest.mark.parametrize("of", [Stop(0, webhook_id="hook"), Stop(0, project_id="project")])
@@ -202,38 +203,64 @@ def test_a_secret_may_come_and_another_go_in_one_instant(
 
 def test_more_at_once_than_the_cap_is_seen() -> None:
     history = kept()
-    history.excuses = 1
+    history.deliveries = [replace(DELIVERY, attempts=(*ATTEMPTS, INTERRUPTED))]
     history.seen.append(seen(NOON + 0.5, OLD))
     assert broken(history) == {"I7"}
     history.cap = 2
     assert history.broken_promises() == []
 
 
-def test_a_request_that_nobody_has_written_down_needs_an_excuse() -> None:
+def test_a_request_that_is_not_on_record_is_seen() -> None:
     history = kept()
     history.seen.append(seen(NOON + 30, OLD))
-    assert broken(history) == {"I4"}
-    history.excuses = 1
-    assert history.broken_promises() == []
+    assert broken(history) == {"I10"}
+    for outcome in ("interrupted", "superseded"):
+        extra = replace(INTERRUPTED, outcome=outcome)
+        history.deliveries = [replace(DELIVERY, attempts=(*ATTEMPTS, extra))]
+        assert history.broken_promises() == []
     history.seen.append(seen(NOON + 58, NEW, OLD))
-    assert broken(history) == {"I4"}
-    history.excuses = None
+    assert broken(history) == {"I10"}
+
+
+def test_an_interrupted_attempt_may_have_been_sent_or_not() -> None:
+    history = kept()
+    history.deliveries = [replace(DELIVERY, attempts=(*ATTEMPTS, INTERRUPTED))]
     assert history.broken_promises() == []
+    superseded = replace(INTERRUPTED, outcome="superseded")
+    history.deliveries = [replace(DELIVERY, attempts=(*ATTEMPTS, superseded))]
+    assert broken(history) == {"I10"}
+    # A receiver does not see what never reached it.
+    history.sees_all = False
+    assert history.broken_promises() == []
+
+
+def test_a_copy_that_nothing_excuses_is_seen() -> None:
+    history = kept()
+    history.deliveries = [replace(DELIVERY, attempts=(*ATTEMPTS, INTERRUPTED))]
+    history.undisturbed = True
+    assert broken(history) == {"I4"}
+
+
+def test_an_interrupted_attempt_that_counts_for_a_budget_is_seen() -> None:
+    history = kept()
+    counted = replace(INTERRUPTED, budget=1, number=4)
+    history.deliveries = [replace(DELIVERY, attempts=(*ATTEMPTS, counted))]
+    assert broken(history) == {"I4"}
 
 
 def test_an_attempt_that_was_never_made_is_seen() -> None:
     history = kept()
     del history.seen[0]
-    assert broken(history) == {"I4"}
+    assert broken(history) == {"I10"}
 
 
 def test_another_id_is_seen() -> None:
     history = kept()
     headers = SEEN[1].headers | {"webhook-id": "another"}
     history.seen[1] = replace(SEEN[1], headers=headers)
-    assert broken(history) == {"I3", "I4", "I6"}
+    assert broken(history) == {"I3", "I10", "I6"}
     history.gone.add("hook")
-    assert broken(history) == {"I4", "I6"}
+    assert broken(history) == {"I10", "I6"}
 
 
 @pytest.mark.parametrize("late", [-301.0, 301.0])
@@ -289,5 +316,7 @@ def test_what_happens_by_the_clock_is_judged_by_the_clock() -> None:
 def test_what_was_acknowledged_twice_is_counted() -> None:
     history = kept()
     history.seen.append(seen(NOON + 362.5, NEW, answered=204))
-    history.cap, history.excuses = None, 1
+    history.cap = None
+    again = StoredAttempt(0, 1, "superseded", NOON + 362.5, 0.0)
+    history.deliveries = [replace(DELIVERY, attempts=(*ATTEMPTS, again))]
     assert (history.broken_promises(), history.duplicates()) == ([], 1)

@@ -26,6 +26,8 @@ from tests.support.history_facts import (
 __all__ = ["History", "SecretLife", "Seen", "Stop", "StoredAttempt", "StoredDelivery"]
 
 ATTEMPTS_PER_BUDGET = 3
+# They count for no budget.
+UNCOUNTED = ("interrupted", "superseded")
 # Receivers refuse what was signed longer ago, or in the future.
 TOLERANCE = 300.0
 
@@ -36,8 +38,9 @@ class History:
 
     `lives` makes signatures exact, `stops` and `project_of` are for what must not be sent, `cap`
     for how much at once, `owners` and `looks` for what is whose, `shown` for what people and
-    machines can read; without them those promises are not looked at. `excuses` is how often
-    something went wrong that may have each delivery sent once more.
+    machines can read; without them those promises are not looked at. `sees_all` says that whatever
+    was sent is in `seen`, also what reached nobody; `undisturbed` that nothing has happened for
+    which anything may be sent again.
     """
 
     acknowledged: set[str] = field(default_factory=set)
@@ -54,7 +57,8 @@ class History:
     owners: dict[str, str] = field(default_factory=dict)
     looks: list[Look] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
-    excuses: int | None = None
+    sees_all: bool = False
+    undisturbed: bool = False
 
     def broken_promises(self) -> list[str]:
         return [
@@ -63,7 +67,7 @@ class History:
             *self._unsigned(),
             *self._altered(),
             *self._too_many_or_too_early(),
-            *self._uncounted(),
+            *self._unrecorded(),
             *self._sent_after_a_stop(),
             *self._wrongly_signed(),
             *self._crowded(),
@@ -119,7 +123,10 @@ class History:
         for delivery in self.deliveries:
             budgets: dict[int, list[StoredAttempt]] = defaultdict(list)
             for attempt in delivery.attempts:
-                budgets[attempt.budget].append(attempt)
+                if attempt.outcome not in UNCOUNTED:
+                    budgets[attempt.budget].append(attempt)
+                elif attempt.budget:
+                    yield f"I4 delivery {delivery.id} counts an attempt that is {attempt.outcome}"
             for budget, made in budgets.items():
                 attempts = sorted(made, key=lambda each: each.number)
                 numbers = [each.number for each in attempts]
@@ -136,14 +143,19 @@ class History:
             if early > PRECISION:
                 yield f"I4 attempt {after.number} of {delivery_id} was {early} s early"
 
-    def _uncounted(self) -> Iterator[str]:
-        if self.excuses is None:
-            return
+    def _unrecorded(self) -> Iterator[str]:
+        """An interrupted attempt may have been sent or not; every other one is one request."""
         counts = Counter(seen.key for seen in self.seen)
         for delivery in self.deliveries:
-            sent, written = counts[_key(delivery)], len(delivery.attempts)
-            if not written <= sent <= written + self.excuses:
-                yield f"I4 delivery {delivery.id} was sent {sent} times, {written} are written"
+            sent, recorded = counts[_key(delivery)], len(delivery.attempts)
+            surely = sum(each.outcome != "interrupted" for each in delivery.attempts)
+            if sent > recorded:
+                yield f"I10 delivery {delivery.id} was sent {sent} times, {recorded} are on record"
+            elif self.sees_all and sent < surely:
+                yield f"I10 delivery {delivery.id} was sent {sent} times, {surely} are on record"
+            for attempt in delivery.attempts:
+                if self.undisturbed and attempt.outcome in UNCOUNTED:
+                    yield f"I4 delivery {delivery.id} was {attempt.outcome}, and nothing happened"
 
     def _sent_after_a_stop(self) -> Iterator[str]:
         concerned: dict[str | None, list[Stop]] = defaultdict(list)

@@ -117,6 +117,11 @@ class Stage:
                 await asyncio.wait([working])
                 self.store.handover = NoHandover()
 
+    async def take_over(self) -> None:
+        """Before the only worker of an embedded store starts: the one before it has ended."""
+        if self.is_embedded:
+            await self.world.do(lambda transaction: transaction.queue.dismiss_all())
+
     @asynccontextmanager
     async def crashing(self, dispatcher: Dispatcher | None = None) -> AsyncIterator[Dispatcher]:
         """A dispatcher that is gone from one moment to the next when the block ends."""

@@ -141,6 +141,7 @@ class WatchedStore:
 
     async def check(self) -> None:
         with self.watch.working():
+            self.watch.step()
             await self.inner.check()
 
     async def prepare_days(self, now: datetime) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from cuepost.adapters.storage.outbox import NoHandover
@@ -22,8 +23,8 @@ class Everywhere:
     def reserve(self, webhook_id: UUID) -> UUID | None:
         return self._dispatcher.reserve(webhook_id)
 
-    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
-        self._dispatcher.take(worker, assignments)
+    def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
+        self._dispatcher.take(worker, assignments, as_of)
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
         self._dispatcher.give_back(webhook_ids)

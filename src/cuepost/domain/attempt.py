@@ -1,7 +1,7 @@
 """One HTTP attempt and the closed list of ways it can end."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -158,3 +158,35 @@ class Attempt:
         if self.tls_fault is not None:
             return TLS_EXPLANATIONS[self.tls_fault]
         return EXPLANATIONS[self.outcome]
+
+
+UNCOUNTED = 0
+"""The budget of attempts that count for none."""
+
+
+def interrupted(
+    account_id: UUID, delivery_id: UUID, trigger: Trigger, noticed_at: datetime
+) -> Attempt:
+    """An attempt of which only this is known: whoever held it ended, and may have sent it."""
+    return Attempt(
+        account_id=account_id,
+        delivery_id=delivery_id,
+        budget=UNCOUNTED,
+        number=0,
+        trigger=trigger,
+        started_at=noticed_at,
+        duration_ms=0.0,
+        timings=Timings(),
+        signed_with=(),
+        request_headers=(),
+        response_status=None,
+        response_headers=(),
+        response_body=b"",
+        response_truncated=False,
+        outcome=Outcome.INTERRUPTED,
+    )
+
+
+def superseded(made: Attempt) -> Attempt:
+    """An attempt whose result came when another process had taken the delivery over."""
+    return replace(made, budget=UNCOUNTED, number=0, outcome=Outcome.SUPERSEDED)

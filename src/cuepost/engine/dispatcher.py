@@ -28,6 +28,8 @@ from cuepost.ports.telemetry import Telemetry
 log = logging.getLogger("cuepost.engine")
 
 LEASE = timedelta(seconds=10)
+# Where nobody else can take anything over, a stall of whatever length changes nothing.
+ENDLESS_LEASE = timedelta(days=36_500)
 # From so many assignments on, results are written in groups; those of a backlog always are.
 BUSY = 32
 PAUSE_AFTER_CRASH = timedelta(minutes=1)
@@ -56,7 +58,7 @@ class Dispatcher:
         self._telemetry = telemetry
         self._longest_sleep = longest_sleep
         self._alone = alone
-        self._lease = WorkerLease(clock, ids, lease)
+        self._lease = WorkerLease(clock, ids, ENDLESS_LEASE if alone else lease)
         self._way = RightOfWay(clock)
         self._backlog_file = SingleFile(clock, self._way)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
@@ -91,11 +93,11 @@ class Dispatcher:
         self._board.reserve(webhook_id)
         return self._lease.worker
 
-    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
+    def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
         self.give_back([each.webhook_id for each in assignments])
         # Reserved under a lease that is gone, they are released with the rest of it.
         if self.running and worker == self._lease.worker:
-            self._start(self._lease.took_over(assignments))
+            self._start(self._lease.took_over(assignments), as_of)
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
         self._board.give_back(webhook_ids)
@@ -136,27 +138,32 @@ class Dispatcher:
         """Until `stop` is called; then in-flight attempts end within their own limit."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
-            recording = tasks.create_task(self._recorder.run())
-            heart = tasks.create_task(self._heartbeat.run())
+            loops = [self._recorder.run(), self._recorder.run_singles()]
+            if not self._alone:
+                loops.append(self._heartbeat.run())
+            beside = [tasks.create_task(loop) for loop in loops]
             self.running = True
             try:
                 await self._claim_until_stopped()
             finally:
                 self.running = False
-            self._board.drop_waiting()
+            self._lease.give_back(self._board.drop_waiting())
             self._recorder.hurry()
             while self._runners:
                 self._quiet.clear()
                 await self._quiet.wait()
             await self._recorder.finish(PARTING_SECONDS)
-            recording.cancel()
-            heart.cancel()
+            for task in beside:
+                task.cancel()
         await self._part()
 
     async def _part(self) -> None:
+        """What was not sent goes back as it was; the rest is what could not be recorded."""
+        now = self._clock.now()
         try:
             async with self._store.transaction() as transaction:
-                await transaction.queue.dismiss(self._lease.worker, self._clock.now())
+                await self._lease.return_unwanted(transaction.queue, now)
+                await transaction.queue.dismiss(self._lease.worker, now)
         except (StoreUnavailable, Contention) as error:
             log.warning("event=left_without_word error=%s", error)
 
@@ -193,14 +200,14 @@ class Dispatcher:
             and self._board.room_of(webhook_id) > 0
         )
 
-    def _claimed(self, assignments: Sequence[Assignment]) -> None:
-        self._start(self._lease.took(assignments))
+    def _claimed(self, assignments: Sequence[Assignment], as_of: datetime) -> None:
+        self._start(self._lease.took(assignments), as_of)
 
-    def _start(self, assignments: Sequence[Assignment]) -> None:
+    def _start(self, assignments: Sequence[Assignment], as_of: datetime) -> None:
         has_more = self._intake.has_more
         if self._intake.has_backlog and not all(has_more(each.webhook_id) for each in assignments):
             self._backlog_file.in_company()
-        self._board.add(assignments, self._clock.now())
+        self._board.add(assignments, as_of)
         self._start_runners()
 
     def _start_runners(self) -> None:
@@ -236,13 +243,10 @@ class Dispatcher:
         if self._intake.has_more(assignment.webhook_id):
             await self._backlog_file.enter()
         now, worker, until = self._clock.now(), self._lease.worker, assignment.access_until
-        # A worker that was suspended past its lease must not send: others do by now.
-        if not self._lease.is_held:
-            self._wake.set()
-            return
         # Where the clock was set back, nobody knows for how long it has been here.
         is_fresh = since <= now < since + LONGEST_IN_MEMORY
-        if not is_fresh or (until is not None and until <= now):
+        # A worker that was suspended past its lease must not send: others may do by now.
+        if not self._lease.is_held or not is_fresh or (until is not None and until <= now):
             self._lease.give_back([assignment])
             self._wake.set()
             return
@@ -263,7 +267,7 @@ class Dispatcher:
 
     def _postpone(self, assignment: Assignment) -> None:
         """Something is wrong here, not with the receiver: no attempt is counted."""
-        self._lease.give_back([assignment], self._clock.now() + PAUSE_AFTER_CRASH)
+        self._lease.postpone(assignment, self._clock.now() + PAUSE_AFTER_CRASH)
         self._wake.set()
 
     def _ask_for_more(self, webhook_id: UUID) -> None:

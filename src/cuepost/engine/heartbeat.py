@@ -43,12 +43,13 @@ class Heartbeat:
                 self._wake.set()
 
     async def _beat(self) -> int:
-        now, worker, had_lease = self._clock.now(), self._lease.worker, self._lease.is_held
+        now, worker, was_enlisted = self._clock.now(), self._lease.worker, self._lease.is_enlisted
         async with self._store.transaction() as transaction:
-            is_mine = had_lease and await self._lease.renew(transaction.queue, now)
+            # Before the dead are looked for: a worker that was suspended is not one of them.
+            is_mine = await self._lease.renew(transaction.queue, now)
             gone = await transaction.queue.dismiss_dead(now)
             share = await transaction.queue.fair_share(now)
         self._intake.keep_to(share)
-        if had_lease:
+        if was_enlisted:
             self._lease.renewed(worker, now, is_mine)
         return gone

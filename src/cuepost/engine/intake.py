@@ -14,6 +14,7 @@ from cuepost.ports.store import Manner, Store
 
 # What waits in memory for longer goes back: it may have been stopped, or its endpoint changed.
 LONGEST_IN_MEMORY = timedelta(seconds=1)
+LATEST_ANSWER = timedelta(seconds=5)
 # A larger claim would hold up everything else in this process.
 CLAIMED_AT_ONCE = 100
 # So many are not worth a word with other workers.
@@ -49,6 +50,7 @@ class Intake:
         self._share: int | None = None
         self._unfinished: set[UUID] = set()
         self.is_full = False
+        self._is_slow = False
         # Lanes that others may have from now on.
         self.offer: Callable[[Collection[UUID]], None] = lambda _: None
 
@@ -96,7 +98,9 @@ class Intake:
             until = min(until, oldest + LONGEST_IN_MEMORY)
         return max(0.0, (until - now).total_seconds())
 
-    async def claim(self, begin: Callable[[Sequence[Assignment]], None], manner: Manner) -> bool:
+    async def claim(
+        self, begin: Callable[[Sequence[Assignment], datetime], None], manner: Manner
+    ) -> bool:
         """Let them begin that there is room for; True when it is worth asking again at once."""
         now = self._clock.now()
         self._take_back_offers(now)
@@ -109,7 +113,7 @@ class Intake:
         behind = self._look.behind if self._has_to_look_around(now) else None
         hints = self._next_hints()
         try:
-            claimed = await self._claimed(room, hints, behind, manner)
+            claimed, asked_at = await self._claimed(room, hints, behind, manner)
         except BaseException:
             self.hint(hints)
             raise
@@ -121,7 +125,7 @@ class Intake:
         served = claimed.more & {each.webhook_id for each in claimed.assignments}
         self._board.claimed(served, claimed.looked_at - claimed.more, now)
         self.is_full = len(claimed.assignments) >= room
-        begin(claimed.assignments)
+        begin(claimed.assignments, self._as_of(asked_at))
         # Some were full when they were asked for, and had nothing left by the time of the answer.
         self.hint(lane for lane in self._unfinished if self._room_of(lane) > 0)
         return bool(self._hints) or self._look.is_halfway
@@ -140,9 +144,10 @@ class Intake:
 
     async def _claimed(
         self, room: int, hints: set[UUID], behind: UUID | None, manner: Manner
-    ) -> Claimed:
+    ) -> tuple[Claimed, datetime]:
+        is_held = self._lease.is_held or await self._lease.resume(self._store)
+        old = None if is_held else self._start_anew()
         now = self._clock.now()
-        old = None if self._lease.is_held else self._start_anew()
         self._put_idle_lanes_aside()
         idle = set(self._idle)
         async with self._store.transaction(manner) as transaction:
@@ -159,7 +164,16 @@ class Intake:
         self._idle -= idle
         self._held |= claimed.held
         self._offer_to_others(idle & self._left, now)
-        return claimed
+        return claimed, now
+
+    def _as_of(self, asked_at: datetime) -> datetime:
+        """Of which instant an answer is: what took too long to arrive may have been stopped since.
+
+        Where every claim takes that long, it is better to send late than never.
+        """
+        now = self._clock.now()
+        was_slow, self._is_slow = self._is_slow, now - asked_at >= LONGEST_IN_MEMORY
+        return now if was_slow and now - asked_at < LATEST_ANSWER else asked_at
 
     def _wanted(self, room: int, hints: set[UUID], behind: UUID | None, idle: set[UUID]) -> Claim:
         mine = {*self._held, *self._board.limited, *self._left, *self._offered_until}

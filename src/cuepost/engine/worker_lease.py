@@ -6,16 +6,26 @@ about to return.
 
 import logging
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from cuepost.ports.dispatch import Assignment, DeliveryQueue
 from cuepost.ports.runtime import Clock, IdSource
+from cuepost.ports.store import Store
 
 log = logging.getLogger("cuepost.engine")
 
 HEARTBEATS_PER_LEASE = 3
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Return:
+    """How a delivery goes back to the queue: due when, and whether its request may be out."""
+
+    due_at: datetime | None = None
+    may_be_sent: bool = False
 
 
 class WorkerLease:
@@ -24,16 +34,17 @@ class WorkerLease:
         self._ids = ids
         self._length = length
         self._until = LONG_AGO
+        self.is_enlisted = False
         self._known: dict[UUID, Assignment] = {}
         self._strange: set[UUID] = set()
         self._looked_for_strays = LONG_AGO
-        self._unwanted: dict[UUID, datetime | None] = {}
+        self._unwanted: dict[UUID, _Return] = {}
         self._disowned: set[UUID] = set()
         self.worker = ids(clock.now())
 
     @property
     def is_held(self) -> bool:
-        """Once it has run out it never comes back: others may have the work by now."""
+        """Once it has run out only the store can say whether others have the work by now."""
         if self._clock.now() >= self._until:
             self._until = LONG_AGO
         return self._until is not LONG_AGO
@@ -77,15 +88,23 @@ class WorkerLease:
             if self._known.get(each.delivery_id) is each:
                 del self._known[each.delivery_id]
 
-    def give_back(self, assignments: Iterable[Assignment], due_at: datetime | None = None) -> None:
+    def give_back(self, assignments: Iterable[Assignment]) -> None:
         """They are not going to be sent now; the store hears of it at the next occasion."""
+        self._return(assignments, _Return())
+
+    def postpone(self, assignment: Assignment, due_at: datetime) -> None:
+        """Its request may have been sent, but nothing can be said of what came of it."""
+        self._return([assignment], _Return(due_at, may_be_sent=True))
+
+    def _return(self, assignments: Iterable[Assignment], how: _Return) -> None:
         for each in assignments:
             if self._known.get(each.delivery_id) is each:
-                self._unwanted[each.delivery_id] = due_at
+                self._unwanted[each.delivery_id] = how
 
     def start_anew(self) -> UUID:
         """Under a new name, since the old one's work may be with others; that old name."""
         old, self.worker = self.worker, self._ids(self._clock.now())
+        self.is_enlisted = False
         self._known.clear()
         self._strange.clear()
         self._unwanted.clear()
@@ -96,11 +115,22 @@ class WorkerLease:
         await queue.enlist(self.worker, now + self._length)
 
     def begun(self, now: datetime) -> None:
+        self.is_enlisted = True
         self._until = now + self._length
+
+    async def resume(self, store: Store) -> bool:
+        """After it has run out: True when nobody has noticed, so that nothing was taken over."""
+        if not self.is_enlisted:
+            return False
+        now, worker = self._clock.now(), self.worker
+        async with store.transaction() as transaction:
+            is_mine = await transaction.queue.stay(worker, now + self._length)
+        self.renewed(worker, now, is_mine)
+        return is_mine
 
     async def renew(self, queue: DeliveryQueue, now: datetime) -> bool:
         """True when it still is this process's, and what is leased is known here as well."""
-        if not await queue.stay(self.worker, now + self._length):
+        if not self.is_enlisted or not await queue.stay(self.worker, now + self._length):
             return False
         since, heartbeat = self._looked_for_strays, self._length / HEARTBEATS_PER_LEASE
         # Where the clock was set back, nobody knows for how long they were not looked for.
@@ -110,17 +140,20 @@ class WorkerLease:
         return True
 
     def renewed(self, worker: UUID, now: datetime, is_mine: bool) -> None:
-        if worker == self.worker and self.is_held:
+        if worker == self.worker:
+            self.is_enlisted = is_mine
             self._until = now + self._length if is_mine else LONG_AGO
 
     async def return_unwanted(self, queue: DeliveryQueue, now: datetime) -> Collection[UUID]:
         """Those that were unwanted when it began; meanwhile there may be more."""
         unwanted = dict(self._unwanted)
-        by_time: dict[datetime | None, list[UUID]] = {}
-        for delivery_id, due_at in unwanted.items():
-            by_time.setdefault(due_at, []).append(delivery_id)
-        for due_at, delivery_ids in by_time.items():
-            await queue.put_back(self.worker, delivery_ids, now, due_at)
+        alike: dict[_Return, list[UUID]] = {}
+        for delivery_id, how in unwanted.items():
+            alike.setdefault(how, []).append(delivery_id)
+        for how, delivery_ids in alike.items():
+            await queue.put_back(
+                self.worker, delivery_ids, now, how.due_at, may_be_sent=how.may_be_sent
+            )
         return unwanted
 
     def returned(self, delivery_ids: Iterable[UUID]) -> None:
@@ -137,5 +170,5 @@ class WorkerLease:
         """
         strange = {each for each in leased if each not in self._known}
         for stray in strange & self._strange:
-            self._unwanted[stray] = None
+            self._unwanted[stray] = _Return()
         self._strange = strange

@@ -107,11 +107,11 @@ class DeliveryQueue(Protocol):
         ...
 
     async def dismiss(self, worker: UUID, now: datetime) -> None:
-        """Give back every lane and every assignment of that worker."""
+        """Give back every lane and every assignment of that worker, as interrupted attempts."""
         ...
 
     async def dismiss_dead(self, now: datetime) -> int:
-        """Give back what workers hold that have not been heard of; how many they were."""
+        """Dismiss workers that have not been heard of; how many they were."""
         ...
 
     async def dismiss_all(self) -> None:
@@ -123,9 +123,18 @@ class DeliveryQueue(Protocol):
         ...
 
     async def put_back(
-        self, worker: UUID, delivery_ids: Collection[UUID], now: datetime, due_at: datetime | None
+        self,
+        worker: UUID,
+        delivery_ids: Collection[UUID],
+        now: datetime,
+        due_at: datetime | None,
+        *,
+        may_be_sent: bool,
     ) -> None:
-        """Give back some assignments, due at once or at that time; stopped ones end here."""
+        """Give back some assignments, due at once or at that time; stopped ones end here.
+
+        Of those that may have been sent an interrupted attempt is kept.
+        """
         ...
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed: ...
@@ -145,8 +154,11 @@ class Handover(Protocol):
         """The worker under whose lease one delivery to this endpoint is to be queued, or None."""
         ...
 
-    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
-        """They are committed, under the lease of that worker, which was reserved for them."""
+    def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
+        """They are committed, under the lease of that worker, which was reserved for them.
+
+        What is known of their endpoints is as of that instant.
+        """
         ...
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
@@ -172,5 +184,8 @@ class Handover(Protocol):
 
 class Outcomes(Protocol):
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
-        """Write attempts and moves of those that are still this worker's; how many were not."""
+        """Write attempts, and moves of deliveries that nobody has taken over; how many had been.
+
+        Those are kept as superseded attempts. What is on record already is not written again.
+        """
         ...

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from cuepost.domain.delivery import Delivery
@@ -35,6 +36,10 @@ class Outbox:
     def wait(self, webhook_id: UUID) -> None:
         self._waiting.add(webhook_id)
 
+    @property
+    def _as_of(self) -> datetime:
+        return self._reserved[0][1].created_at
+
     def assign(self, targets: dict[UUID, Target]) -> None:
         """A worker may have got another name between two reservations, hence by worker."""
         self._assignments = {}
@@ -59,7 +64,7 @@ class Outbox:
             return
         self._is_over = True
         for worker, assignments in self._assignments.items():
-            self.handover.take(worker, assignments)
+            self.handover.take(worker, assignments, self._as_of)
         if self._waiting:
             self.handover.work_for(self._waiting)
 
@@ -95,7 +100,7 @@ class NoHandover:
     def reserve(self, webhook_id: UUID) -> UUID | None:
         return None
 
-    def take(self, worker: UUID, assignments: Sequence[Assignment]) -> None:
+    def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
         raise AssertionError("nothing was reserved")
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:

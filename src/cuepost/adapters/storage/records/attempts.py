@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import attempts
-from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault
+from cuepost.domain.attempt import UNCOUNTED, Attempt, Outcome, Timings, TlsFault
 from cuepost.domain.delivery import Trigger
 from cuepost.ports.history import AttemptFigures
 
@@ -26,6 +26,16 @@ _FIGURES = Prepared(
     )
     .where(_OF_ACCOUNT, Among(attempts.c.delivery_id, "ids"))
     .order_by(attempts.c.delivery_id, attempts.c.budget, attempts.c.number)
+)
+_LAST_UNCOUNTED = Prepared(
+    lambda among: (
+        sa.select(attempts.c.delivery_id, sa.func.max(attempts.c.number))
+        .where(
+            among((attempts.c.account_id, attempts.c.delivery_id), "accounts", "deliveries"),
+            attempts.c.budget == sa.literal_column(str(UNCOUNTED)),
+        )
+        .group_by(attempts.c.delivery_id)
+    )
 )
 _LATER = attempts.alias("later")
 # Found by keys alone, because what receivers answered can be large. The list is named twice, so
@@ -51,6 +61,25 @@ class AttemptRecords:
 
     async def add(self, made: Sequence[Attempt]) -> None:
         await self._session.insert(attempts, [_row_of(attempt) for attempt in made])
+
+    async def add_uncounted(self, made: Sequence[tuple[UUID | None, Attempt]]) -> None:
+        """Attempts outside of every budget, with the worker that held them where it may report."""
+        if not made:
+            return
+        last = await self._last_uncounted([attempt for _, attempt in made])
+        rows = []
+        for held_by, attempt in made:
+            last[attempt.delivery_id] = number = last.get(attempt.delivery_id, 0) + 1
+            rows.append(_row_of(attempt) | {"number": number, "held_by": held_by})
+        await self._session.insert(attempts, rows)
+
+    async def _last_uncounted(self, of: Sequence[Attempt]) -> dict[UUID, int]:
+        rows = await self._session.fetch(
+            _LAST_UNCOUNTED,
+            accounts=[each.account_id for each in of],
+            deliveries=[each.delivery_id for each in of],
+        )
+        return dict(rows)
 
     async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
         rows = await self._session.all(

@@ -3,23 +3,36 @@
 import math
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.records.attempts import AttemptRecords
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session, upsert
 from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import IN_FLIGHT, deliveries, lanes, queue, workers
 from cuepost.adapters.storage.types import Instant
-from cuepost.domain.delivery import DeliveryStatus
+from cuepost.domain.attempt import interrupted
+from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.ports.dispatch import Claim, Claimed
 
 __all__ = ["QueueRecords", "load_targets"]
 
 _QUEUE_KEY = ("account_id", "delivery_id")
+
+
+class _Held(NamedTuple):
+    """A delivery that a worker has, as its row in the queue says."""
+
+    account_id: UUID
+    delivery_id: UUID
+    stop_reason: str | None
+    attempts_made: int
+    trigger: str
+    lease_token: UUID | None
 
 
 def _unknown() -> sa.Select[Any]:
@@ -61,7 +74,7 @@ _SHARES = Prepared(
     )
 )
 _LOCKED = (
-    sa.select(queue.c.account_id, queue.c.delivery_id, queue.c.stop_reason, queue.c.attempts_made)
+    sa.select(*(queue.c[name] for name in _Held._fields))
     .where(IN_FLIGHT)
     .order_by(queue.c.delivery_id)
     .with_for_update()
@@ -109,13 +122,22 @@ class QueueRecords:
         return [delivery_id for (delivery_id,) in rows]
 
     async def put_back(
-        self, worker: UUID, delivery_ids: Collection[UUID], now: datetime, due_at: datetime | None
+        self,
+        worker: UUID,
+        delivery_ids: Collection[UUID],
+        now: datetime,
+        due_at: datetime | None,
+        *,
+        may_be_sent: bool,
     ) -> None:
-        if delivery_ids:
-            held = await self._session.fetch(
-                _OF_WORKER, worker=worker, deliveries=list(delivery_ids)
-            )
-            await self._release(held, now, {} if due_at is None else {"due_at": due_at})
+        if not delivery_ids:
+            return
+        rows = await self._session.fetch(_OF_WORKER, worker=worker, deliveries=list(delivery_ids))
+        held = [_Held._make(row) for row in rows]
+        if may_be_sent:
+            # Their worker knows that no result will come.
+            await self._interrupt([each._replace(lease_token=None) for each in held], now)
+        await self._release(held, now, {} if due_at is None else {"due_at": due_at})
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         return await Claims(self._session).claim(wanted, now)
@@ -127,50 +149,62 @@ class QueueRecords:
     async def _dismiss(self, gone: Sequence[UUID], now: datetime) -> None:
         if not gone:
             return
-        await self._release(await self._session.fetch(_OF_GONE, gone=gone), now, {})
+        rows = await self._session.fetch(_OF_GONE, gone=gone)
+        held = [_Held._make(row) for row in rows]
+        await self._interrupt(held, now)
+        await self._release(held, now, {})
         await self._session.fetch(_CLEAR_LANES, gone=gone)
         await self._session.fetch(_CLEAR_WORKERS, gone=gone)
 
-    async def _release(
-        self, held: Sequence[Sequence[Any]], now: datetime, changed: dict[str, Any]
-    ) -> None:
+    async def _interrupt(self, held: Sequence[_Held], now: datetime) -> None:
+        """Each of them may have been sent, so each gets an attempt."""
+        await AttemptRecords(self._session).add_uncounted(
+            [
+                (
+                    each.lease_token,
+                    interrupted(each.account_id, each.delivery_id, Trigger(each.trigger), now),
+                )
+                for each in held
+            ]
+        )
+
+    async def _release(self, held: Sequence[_Held], now: datetime, changed: dict[str, Any]) -> None:
         """Back into the queue; what was stopped while a worker had it ends instead."""
-        await _end(self._session, [row for row in held if row[2] is not None], now)
+        await _end(self._session, [row for row in held if row.stop_reason is not None], now)
         await self._session.update(
             queue,
             _QUEUE_KEY,
             [
                 {
-                    "account_id": account_id,
-                    "delivery_id": delivery_id,
-                    "state": DeliveryStatus.RETRYING if attempts else DeliveryStatus.PENDING,
+                    "account_id": each.account_id,
+                    "delivery_id": each.delivery_id,
+                    "state": DeliveryStatus.RETRYING
+                    if each.attempts_made
+                    else DeliveryStatus.PENDING,
                     "lease_token": None,
                 }
                 | changed
-                for account_id, delivery_id, stop_reason, attempts in held
-                if stop_reason is None
+                for each in held
+                if each.stop_reason is None
             ],
         )
 
 
-async def _end(session: Session, stopped: Sequence[Sequence[Any]], now: datetime) -> None:
+async def _end(session: Session, stopped: Sequence[_Held], now: datetime) -> None:
     """These were told to stop, and nobody is sending them."""
     await session.update(
         deliveries,
         ("account_id", "id"),
         [
             {
-                "account_id": account_id,
-                "id": delivery_id,
+                "account_id": each.account_id,
+                "id": each.delivery_id,
                 "final_status": DeliveryStatus.CANCELLED,
-                "reason": stop_reason,
+                "reason": each.stop_reason,
                 "finished_at": now,
             }
-            for account_id, delivery_id, stop_reason, _ in stopped
+            for each in stopped
         ],
     )
-    await session.delete(
-        queue,
-        _QUEUE_KEY,
-        [dict(zip(_QUEUE_KEY, row, strict=False)) for row in stopped],
-    )
+    keys = [{"account_id": each.account_id, "delivery_id": each.delivery_id} for each in stopped]
+    await session.delete(queue, _QUEUE_KEY, keys)

@@ -1,0 +1,99 @@
+"""Results that come when their delivery is no longer with the worker that made the attempt.
+
+When a worker is dismissed, whatever it held gets an interrupted attempt. Should the worker report
+after all, its result takes the place of that attempt, so that each request is on record once.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.statements import Prepared
+from cuepost.adapters.storage.tables import attempts, deliveries
+from cuepost.domain.attempt import UNCOUNTED, Attempt, Outcome, superseded
+from cuepost.ports.dispatch import Assignment, Result
+
+
+class _Recorded(NamedTuple):
+    account_id: UUID
+    delivery_id: UUID
+    budget: int
+    number: int
+    started_at: datetime
+    outcome: str
+    held_by: UUID | None
+
+    def was_interrupted(self, worker: UUID) -> bool:
+        return self.outcome == Outcome.INTERRUPTED and self.held_by == worker
+
+    def is_of(self, made: Attempt, worker: UUID) -> bool:
+        """Whether it is the record of this attempt, made by that worker."""
+        if (self.delivery_id, self.started_at) != (made.delivery_id, made.started_at):
+            return False
+        if self.budget == UNCOUNTED:
+            return self.outcome == Outcome.SUPERSEDED and self.held_by == worker
+        return (self.budget, self.number) == (made.budget, made.number)
+
+
+_RECORDED = Prepared(
+    lambda among: sa.select(*(attempts.c[name] for name in _Recorded._fields)).where(
+        among((attempts.c.account_id, attempts.c.delivery_id), "accounts", "deliveries")
+    )
+)
+_STANDING = Prepared(
+    lambda among: sa.select(deliveries.c.id).where(
+        among((deliveries.c.account_id, deliveries.c.id), "accounts", "deliveries")
+    )
+)
+_KEY = ("account_id", "delivery_id", "budget", "number")
+
+
+async def replace_interrupted(
+    session: Session, worker: UUID, reported: Sequence[Assignment]
+) -> None:
+    """Of these the worker has a result after all, which counts."""
+    rows = await _recorded(session, reported)
+    await _remove(session, [row for row in rows if row.was_interrupted(worker)])
+
+
+async def keep(session: Session, worker: UUID, late: Sequence[Result]) -> int:
+    """As superseded attempts, unless they are on record already; how many were not."""
+    rows = await _recorded(session, [each.assignment for each in late])
+    new = [each for each in late if not any(row.is_of(each.attempt, worker) for row in rows)]
+    if not new:
+        return 0
+    # The history of a deleted endpoint goes with it.
+    standing = await session.fetch(_STANDING, **_keys([each.assignment for each in new]))
+    ids = {delivery_id for (delivery_id,) in standing}
+    kept = [each for each in new if each.assignment.delivery_id in ids]
+    theirs = {each.assignment.delivery_id for each in kept}
+    mine = [row for row in rows if row.delivery_id in theirs and row.was_interrupted(worker)]
+    await _remove(session, mine)
+    await AttemptRecords(session).add_uncounted(
+        [(worker, superseded(each.attempt)) for each in kept]
+    )
+    return len(new)
+
+
+async def _recorded(session: Session, of: Sequence[Assignment]) -> list[_Recorded]:
+    if not of:
+        return []
+    return [_Recorded._make(row) for row in await session.fetch(_RECORDED, **_keys(of))]
+
+
+def _keys(of: Sequence[Assignment]) -> dict[str, list[UUID]]:
+    return {
+        "accounts": [each.account_id for each in of],
+        "deliveries": [each.delivery_id for each in of],
+    }
+
+
+async def _remove(session: Session, rows: Sequence[_Recorded]) -> None:
+    if rows:
+        keys = [{name: getattr(row, name) for name in _KEY} for row in rows]
+        await session.delete(attempts, _KEY, keys)
