@@ -265,3 +265,17 @@ def test_on_postgres_a_key_file_of_one_machine_is_warned_of(
     assert ended.code == 0
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.endswith(LONELY_KEY)
+
+
+def test_it_says_what_it_is_doing_when_it_is_asked_by_a_signal(settings: dict[str, str]) -> None:
+    with ServiceProcess(settings) as service:
+        service.send_signal(signal.SIGUSR2)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while "event=tasks" not in service.said and time.monotonic() < deadline:
+            assert health(base_url(settings)) == WELL
+        ended = service.stop()
+    state, *tasks = ended.stderr.splitlines()
+    assert state.startswith('event=engine_state stalled="no" worker=')
+    assert "running=True stopping=False" in state
+    assert any("dispatcher.py" in task and "Dispatcher.run" in task for task in tasks)
+    assert ended.code == 0

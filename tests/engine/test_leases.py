@@ -32,8 +32,10 @@ class Told:
 
     def attempted(self, result: Result) -> None: ...
 
-    def recorded(self, results: int, refused: int, at: object) -> None:
-        self.recorded_groups.append((results, refused))
+    def recorded(self, results: int, superseded: int, at: object) -> None:
+        self.recorded_groups.append((results, superseded))
+
+    def stalled(self, reason: str) -> None: ...
 
 
 def test_a_result_that_comes_after_another_worker_took_over_is_kept_as_superseded(
@@ -400,7 +402,7 @@ def test_two_leases_of_one_delivery_are_not_taken_for_one_that_is_orphaned(
         queue = cast(DeliveryQueue, FurtherQueue(held.delivery_id))
         await look(lease, queue, stage)
         # The answer of that booking arrives; the delivery waits for too long and is returned.
-        assert lease.took_over([held]) == [held]
+        assert lease.took(lease.not_disowned([held])) == [held]
         lease.give_back([held])
         lease.returned(await lease.return_unwanted(queue, stage.clock.now()))
         # It has been claimed once more, and the answer of that is on its way.
@@ -422,9 +424,9 @@ def test_what_is_returned_as_orphaned_is_not_sent_when_its_answer_comes_at_last(
         await look(lease, queue, stage)
         await look(lease, queue, stage)
         assert lease.has_unwanted
-        assert lease.took_over([held]) == []
+        assert lease.took(lease.not_disowned([held])) == []
         lease.returned(await lease.return_unwanted(queue, stage.clock.now()))
-        assert lease.took_over([held]) == []
+        assert lease.took(lease.not_disowned([held])) == []
         # Whoever claims it from the queue sends it.
         assert lease.took([held]) == [held]
 

@@ -136,7 +136,7 @@ def test_attempts_are_counted_by_how_they_ended(
     def count(outcome: Outcome) -> float | None:
         return registry.get_sample_value("cuepost_attempts_total", {"outcome": outcome})
 
-    assert [count(each) for each in Outcome] == [1, 2, 0, 0, 0, 0, 0, 0, 0]
+    assert [count(each) for each in Outcome] == [1, 2, *[0] * 9]
     assert registry.get_sample_value("cuepost_attempt_seconds_count") == 3
     assert registry.get_sample_value("cuepost_attempt_seconds_sum") == pytest.approx(0.03825)
 
@@ -175,12 +175,17 @@ def test_ended_deliveries_and_refused_results_are_counted(
 def test_what_is_in_flight_and_held_is_asked_when_it_is_shown(
     telemetry: EngineTelemetry, registry: CollectorRegistry
 ) -> None:
-    busy = {"in_flight": 3, "held": 40}
-    telemetry.watch(in_flight=lambda: busy["in_flight"], held=lambda: busy["held"])
-    busy["held"] = 41
+    busy = {"in_flight": 3, "held": 40, "stalled": 0}
+    telemetry.watch(
+        in_flight=lambda: busy["in_flight"],
+        held=lambda: busy["held"],
+        stalled=lambda: busy["stalled"],
+    )
+    busy["held"], busy["stalled"] = 41, 1
 
     assert registry.get_sample_value("cuepost_attempts_in_flight") == 3
     assert registry.get_sample_value("cuepost_deliveries_held") == 41
+    assert registry.get_sample_value("cuepost_engine_stalled") == 1
 
 
 class Queue:

@@ -62,7 +62,17 @@ class EngineTelemetry:
         )
         self._late = Counter(
             "cuepost_late_results",
-            "Results that were refused because their worker had lost its lease.",
+            "Results that came after another worker had taken the delivery over.",
+            registry=registry,
+        )
+        self._stalls = Counter(
+            "cuepost_engine_stalls",
+            "How often deliveries have stopped although work was due and capacity was free.",
+            registry=registry,
+        )
+        self._stalled = Gauge(
+            "cuepost_engine_stalled",
+            "1 while deliveries have stopped although work is due and capacity is free.",
             registry=registry,
         )
         self._in_flight = Gauge(
@@ -74,10 +84,17 @@ class EngineTelemetry:
             registry=registry,
         )
 
-    def watch(self, *, in_flight: Callable[[], float], held: Callable[[], float]) -> None:
-        """Both are asked when the metrics are shown."""
+    def watch(
+        self,
+        *,
+        in_flight: Callable[[], float],
+        held: Callable[[], float],
+        stalled: Callable[[], float],
+    ) -> None:
+        """They are asked when the metrics are shown."""
         self._in_flight.set_function(in_flight)
         self._held.set_function(held)
+        self._stalled.set_function(stalled)
 
     def attempted(self, result: Result) -> None:
         attempt, verdict = result.attempt, result.verdict
@@ -91,8 +108,11 @@ class EngineTelemetry:
         if logger.isEnabledFor(logging.INFO):
             logger.info(_LINE, *_told(result))
 
-    def recorded(self, results: int, refused: int, at: datetime) -> None:
-        self._late.inc(refused)
+    def recorded(self, results: int, superseded: int, at: datetime) -> None:
+        self._late.inc(superseded)
+
+    def stalled(self, reason: str) -> None:
+        self._stalls.inc()
 
 
 class BacklogMetrics(Collector):

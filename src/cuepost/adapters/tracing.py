@@ -60,8 +60,11 @@ class Traced:
         ended_at = attempt.started_at + timedelta(milliseconds=attempt.duration_ms)
         span.end(_nanos(ended_at))
 
-    def recorded(self, results: int, refused: int, at: datetime) -> None:
-        self._inner.recorded(results, refused, at)
+    def recorded(self, results: int, superseded: int, at: datetime) -> None:
+        self._inner.recorded(results, superseded, at)
+
+    def stalled(self, reason: str) -> None:
+        self._inner.stalled(reason)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from contextlib import (
     contextmanager,
     nullcontext,
 )
+from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +30,7 @@ from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.capacity import Capacity
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.inbox_transport import InboxTransport
+from cuepost.engine.watchdog import Watchdog
 from cuepost.ports.telemetry import Telemetry
 
 # With others at the same store, something may be due that nobody announced.
@@ -51,6 +53,19 @@ class NoOpenTelemetry(Exception):
         super().__init__(type(self).__doc__)
 
 
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The delivery of this process, and what watches over it."""
+
+    dispatcher: Dispatcher
+    watchdog: Watchdog
+
+    def readiness(self) -> str:
+        if not self.dispatcher.running:
+            return "stopped"
+        return f"stalled: {self.watchdog.stalled}" if self.watchdog.stalled else "ok"
+
+
 @asynccontextmanager
 async def announcing(parts: Parts) -> AsyncIterator[None]:
     """For a process that only takes requests: those that send hear of new work at once."""
@@ -66,20 +81,27 @@ async def announcing(parts: Parts) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[Dispatcher]:
+async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[Delivery]:
     """A dispatcher that runs while the block does; leaving it waits for what is in flight."""
     with _alone_on_this_machine(parts), ExitStack() as running:
         _allow_many_connections()
         transport = _transport(parts)
         spans = running.enter_context(_traced(parts, telemetry))
         dispatcher = _dispatcher(parts, transport, spans)
-        telemetry.watch(in_flight=lambda: dispatcher.in_flight, held=lambda: dispatcher.held)
+        watchdog = Watchdog(dispatcher, parts.store, parts.ambient.clock, spans)
+        telemetry.watch(
+            in_flight=lambda: dispatcher.state.in_flight,
+            held=lambda: dispatcher.state.held,
+            stalled=lambda: watchdog.stalled is not None,
+        )
         await _take_over(parts)
         try:
             async with asyncio.TaskGroup() as group:
                 listening = _listen(parts, dispatcher, group)
                 sending = group.create_task(dispatcher.run())
-                yield dispatcher
+                watching = group.create_task(watchdog.run())
+                yield Delivery(dispatcher, watchdog)
+                watching.cancel()
                 dispatcher.stop()
                 await sending
                 if listening is not None:

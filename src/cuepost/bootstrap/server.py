@@ -14,10 +14,11 @@ import uvicorn
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from cuepost.bootstrap.delivery import announcing, delivering
+from cuepost.bootstrap.delivery import Delivery, announcing, delivering
 from cuepost.bootstrap.lined_protocol import LinedProtocol
 from cuepost.bootstrap.metrics import Metrics
 from cuepost.bootstrap.parts import Parts, running
+from cuepost.bootstrap.state_dump import showing_state
 from cuepost.doors.cli.house import Opened, Work
 from cuepost.doors.mcp.door import McpDoor
 from cuepost.doors.mcp.gate import own_hosts
@@ -25,7 +26,6 @@ from cuepost.doors.media.app import media_routes
 from cuepost.doors.rest.app import create_app, create_vital_signs
 from cuepost.doors.rest.open_pages import HealthChecks
 from cuepost.doors.web.app import create_pages
-from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.housekeeping import Housekeeper, house_chores
 from cuepost.ports.records import Page
 from cuepost.ports.runtime import SecretBox
@@ -68,13 +68,13 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
     with _plain_faults(), _listening(settings.host, settings.port, "CUEPOST_PORT") as listener:
         async with (
             _ready(settings) as (parts, metrics),
-            _halves(parts, metrics, sending=sending) as dispatcher,
+            _halves(parts, metrics, sending=sending) as delivery,
         ):
             tools, stopping = _mcp_door(parts), asyncio.Event()
             routes = _further_routes(parts, tools, stopping)
-            server = _server(_api(parts, metrics, _health(parts, dispatcher), routes), metrics)
+            server = _server(_api(parts, metrics, _health(parts, delivery), routes), metrics)
             stop = _stop_all(server, parts, stopping)
-            with _stopped_by_signals(stop):
+            with _stopped_by_signals(stop), showing_state(delivery):
                 _spare_what_stays()
                 await greet(Opened(parts.service, settings))
                 async with _kept_house(parts), tools.running():
@@ -88,26 +88,26 @@ async def work(settings: Settings, greet: Work[None]) -> None:
     with _plain_faults(), _listening_of_worker(settings) as listener:
         async with (
             _ready(settings) as (parts, metrics),
-            delivering(parts, metrics.engine) as dispatcher,
+            delivering(parts, metrics.engine) as delivery,
             _kept_house(parts),
         ):
             stop = asyncio.Event()
-            with _stopped_by_signals(stop.set):
+            with _stopped_by_signals(stop.set), showing_state(delivery):
                 _spare_what_stays()
                 await greet(Opened(parts.service, settings))
-                async with _shown(parts, metrics, dispatcher, listener):
+                async with _shown(parts, metrics, delivery, listener):
                     await stop.wait()
 
 
 @asynccontextmanager
 async def _shown(
-    parts: Parts, metrics: Metrics, dispatcher: Dispatcher, listener: socket.socket | None
+    parts: Parts, metrics: Metrics, delivery: Delivery, listener: socket.socket | None
 ) -> AsyncIterator[None]:
     """A worker's health and metrics, where somebody wants to see them."""
     if listener is None:
         yield
         return
-    app = create_vital_signs(_health(parts, dispatcher), metrics.registry)
+    app = create_vital_signs(_health(parts, delivery), metrics.registry)
     server = _server(app, metrics)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
@@ -138,10 +138,10 @@ async def _ready(settings: Settings) -> AsyncIterator[tuple[Parts, Metrics]]:
 @asynccontextmanager
 async def _halves(
     parts: Parts, metrics: Metrics, *, sending: bool
-) -> AsyncIterator[Dispatcher | None]:
+) -> AsyncIterator[Delivery | None]:
     if sending:
-        async with delivering(parts, metrics.engine) as dispatcher:
-            yield dispatcher
+        async with delivering(parts, metrics.engine) as delivery:
+            yield delivery
     else:
         async with announcing(parts):
             yield None
@@ -220,9 +220,8 @@ def _mcp_door(parts: Parts) -> McpDoor:
     return McpDoor(parts.service, settings.base_url, hosts)
 
 
-def _health(parts: Parts, dispatcher: Dispatcher | None) -> HealthChecks:
-    running = (lambda: dispatcher.running) if dispatcher else None
-    return HealthChecks(parts.store.check, running)
+def _health(parts: Parts, delivery: Delivery | None) -> HealthChecks:
+    return HealthChecks(parts.store.check, delivery.readiness if delivery else None)
 
 
 def _server(app: ASGIApp, metrics: Metrics) -> GracefulServer:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.capacity import Capacity
+from cuepost.engine.engine_state import EngineState
 from cuepost.engine.heartbeat import Heartbeat
 from cuepost.engine.intake import LONGEST_IN_MEMORY, Intake
 from cuepost.engine.lane_board import LaneBoard
@@ -19,7 +20,7 @@ from cuepost.engine.outcome_recorder import (
 )
 from cuepost.engine.right_of_way import RightOfWay
 from cuepost.engine.single_file import SingleFile
-from cuepost.engine.worker_lease import WorkerLease
+from cuepost.engine.worker_lease import ENDLESS, WorkerLease
 from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Contention, Store, StoreUnavailable
@@ -28,8 +29,6 @@ from cuepost.ports.telemetry import Telemetry
 log = logging.getLogger("cuepost.engine")
 
 LEASE = timedelta(seconds=10)
-# Where nobody else can take anything over, a stall of whatever length changes nothing.
-ENDLESS_LEASE = timedelta(days=36_500)
 # From so many assignments on, results are written in groups; those of a backlog always are.
 BUSY = 32
 PAUSE_AFTER_CRASH = timedelta(minutes=1)
@@ -58,7 +57,7 @@ class Dispatcher:
         self._telemetry = telemetry
         self._longest_sleep = longest_sleep
         self._alone = alone
-        self._lease = WorkerLease(clock, ids, ENDLESS_LEASE if alone else lease)
+        self._lease = WorkerLease(clock, ids, ENDLESS if alone else lease)
         self._way = RightOfWay(clock)
         self._backlog_file = SingleFile(clock, self._way)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
@@ -71,7 +70,7 @@ class Dispatcher:
         self._quiet = asyncio.Event()
         self._sleeps_until: datetime | None = None
         self._stopping = False
-        self._runners = self._starting = 0
+        self._runners = self._starting = self._progress = 0
         self.running = False
 
     def _new_recorder(self) -> OutcomeRecorder:
@@ -97,7 +96,7 @@ class Dispatcher:
         self.give_back([each.webhook_id for each in assignments])
         # Reserved under a lease that is gone, they are released with the rest of it.
         if self.running and worker == self._lease.worker:
-            self._start(self._lease.took_over(assignments), as_of)
+            self._start(self._lease.not_disowned(assignments), as_of)
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
         self._board.give_back(webhook_ids)
@@ -121,13 +120,25 @@ class Dispatcher:
         self._intake.offer = others
 
     @property
-    def in_flight(self) -> int:
-        return self._runners
+    def state(self) -> EngineState:
+        return EngineState(
+            worker=self._lease.worker,
+            running=self.running,
+            stopping=self._stopping,
+            lease_held=self._lease.is_held,
+            progress=self._progress,
+            in_flight=self._runners,
+            held=self._board.load,
+            lanes_ready=self._board.ready,
+            unrecorded=self._recorder.unrecorded,
+            memory_full=self._intake.is_full,
+            backlog=self._intake.has_backlog,
+            sleeps_until=self._sleeps_until,
+        )
 
-    @property
-    def held(self) -> int:
-        """In memory, those in flight among them."""
-        return self._board.load
+    def has_capacity_for(self, webhook_id: UUID | None = None) -> bool:
+        is_full = self._runners >= self._capacity.attempts
+        return not is_full and (webhook_id is None or self._board.has_slot(webhook_id))
 
     def stop(self) -> None:
         """Finish what is in flight, give back the rest."""
@@ -171,11 +182,14 @@ class Dispatcher:
         while not self._stopping:
             self._wake.clear()
             try:
-                asks_again = await self._way.behind(partial(self._intake.claim, self._claimed))
+                asks_again = await self._way.behind(partial(self._intake.claim, self._start))
                 if self._intake.outgrew_its_share:
                     self._heartbeat.hasten()
                 if not asks_again:
-                    await self._sleep(self._intake.seconds_to_sleep(self._longest_sleep))
+                    seconds = self._intake.seconds_to_sleep(self._longest_sleep)
+                    self._sleeps_until = self._clock.now() + timedelta(seconds=seconds)
+                    await self._clock.wait_for(self._wake, seconds)
+                    self._sleeps_until = None
             except StoreUnavailable as error:
                 log.warning("event=claim_failed error=%s", error)
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
@@ -183,13 +197,8 @@ class Dispatcher:
                 log.info("event=claim_contended error=%s", error)
                 await self._clock.wait(PAUSE_AFTER_CONTENTION_SECONDS)
 
-    async def _sleep(self, seconds: float) -> None:
-        self._sleeps_until = self._clock.now() + timedelta(seconds=seconds)
-        await self._clock.wait_for(self._wake, seconds)
-        self._sleeps_until = None
-
     def _may_take(self, webhook_id: UUID) -> bool:
-        """Only while lease, lane and memory allow it, and nothing older waits in the store."""
+        """While lease, lane and memory allow it, and nothing older waits in the store."""
         return (
             self.running
             and not self._stopping
@@ -200,10 +209,8 @@ class Dispatcher:
             and self._board.room_of(webhook_id) > 0
         )
 
-    def _claimed(self, assignments: Sequence[Assignment], as_of: datetime) -> None:
-        self._start(self._lease.took(assignments), as_of)
-
-    def _start(self, assignments: Sequence[Assignment], as_of: datetime) -> None:
+    def _start(self, assigned: Sequence[Assignment], as_of: datetime) -> None:
+        assignments = self._lease.took(assigned)
         has_more = self._intake.has_more
         if self._intake.has_backlog and not all(has_more(each.webhook_id) for each in assignments):
             self._backlog_file.in_company()
@@ -215,8 +222,8 @@ class Dispatcher:
 
         Those that have been started and did not get to run yet will find something as well.
         """
-        needed = self._board.ready - self._starting
-        for _ in range(min(needed, self._capacity.attempts - self._runners)):
+        room = self._capacity.attempts - self._runners
+        for _ in range(min(self._board.ready - self._starting, room)):
             self._runners += 1
             self._starting += 1
             self._tasks.create_task(self._run_attempts())
@@ -243,13 +250,14 @@ class Dispatcher:
         if self._intake.has_more(assignment.webhook_id):
             await self._backlog_file.enter()
         now, worker, until = self._clock.now(), self._lease.worker, assignment.access_until
-        # Where the clock was set back, nobody knows for how long it has been here.
+        # Before `since` only where the clock was set back.
         is_fresh = since <= now < since + LONGEST_IN_MEMORY
         # A worker that was suspended past its lease must not send: others may do by now.
         if not self._lease.is_held or not is_fresh or (until is not None and until <= now):
             self._lease.give_back([assignment])
             self._wake.set()
             return
+        self._progress += 1
         try:
             result = await self._pipeline.run(assignment)
         except Exception:
@@ -278,6 +286,7 @@ class Dispatcher:
             self._wake.set()
 
     def _written(self, results: Sequence[Result]) -> None:
+        self._progress += len(results)
         self._lease.recorded(result.assignment for result in results)
         again = [each.verdict.due_at for each in results if each.verdict.due_at is not None]
         if again and self._sleeps_until is None:

@@ -95,6 +95,11 @@ class LaneBoard:
         lane = self._lanes.get(webhook_id)
         return lane.load if lane else 0
 
+    def has_slot(self, webhook_id: UUID) -> bool:
+        """One more attempt may be in flight."""
+        lane = self._lanes.get(webhook_id)
+        return lane is None or lane.in_flight < self._cap
+
     def is_blocked(self, webhook_id: UUID) -> bool:
         """Something waits that cannot begin before something else has ended."""
         lane = self._lanes.get(webhook_id)

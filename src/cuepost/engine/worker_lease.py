@@ -17,6 +17,8 @@ from cuepost.ports.store import Store
 log = logging.getLogger("cuepost.engine")
 
 HEARTBEATS_PER_LEASE = 3
+# Where nobody else can take anything over, a stall of whatever length changes nothing.
+ENDLESS = timedelta(days=36_500)
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -57,13 +59,9 @@ class WorkerLease:
     def has_unwanted(self) -> bool:
         return bool(self._unwanted)
 
-    def took_over(self, committed: Iterable[Assignment]) -> list[Assignment]:
-        """Those of a booking that are to be sent from here.
-
-        An answer that comes very late may be about a delivery that was given up as orphaned and is
-        back in the queue.
-        """
-        return self.took(each for each in committed if each.delivery_id not in self._disowned)
+    def not_disowned(self, committed: Iterable[Assignment]) -> list[Assignment]:
+        """Of a booking what was not given up as orphaned, because its answer came very late."""
+        return [each for each in committed if each.delivery_id not in self._disowned]
 
     def took(self, assignments: Iterable[Assignment]) -> list[Assignment]:
         """Those of them that are to be sent from here."""

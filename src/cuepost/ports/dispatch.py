@@ -139,6 +139,13 @@ class DeliveryQueue(Protocol):
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed: ...
 
+    async def overdue(self, worker: UUID, before: datetime) -> Collection[UUID]:
+        """Lanes in which something has been due since before then, and that no other worker holds.
+
+        They are those of the few deliveries that have been due for longest.
+        """
+        ...
+
     async def fair_share(self, now: datetime) -> int | None:
         """How many of the lanes that are held now each living worker would have, if all had alike.
 

@@ -14,8 +14,12 @@ class Telemetry(Protocol):
         """An attempt has ended; called once for each, before it is written down."""
         ...
 
-    def recorded(self, results: int, refused: int, at: datetime) -> None:
-        """A group of results was written; `refused` of them came after their lease was lost."""
+    def recorded(self, results: int, superseded: int, at: datetime) -> None:
+        """A group of results was written; `superseded` of them came after others took over."""
+        ...
+
+    def stalled(self, reason: str) -> None:
+        """Deliveries have stopped although nothing keeps them from going on."""
         ...
 
 
@@ -24,7 +28,9 @@ class Silent:
 
     def attempted(self, result: Result) -> None: ...
 
-    def recorded(self, results: int, refused: int, at: datetime) -> None: ...
+    def recorded(self, results: int, superseded: int, at: datetime) -> None: ...
+
+    def stalled(self, reason: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

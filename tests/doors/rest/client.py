@@ -77,7 +77,7 @@ async def opened(world: World, rules: Rules = RULES) -> Api:
     app = create_app(
         world.service,
         base_url=BASE_URL,
-        health=HealthChecks(world.store.check, lambda: True),
+        health=HealthChecks(world.store.check, lambda: "ok"),
         further_routes=media_routes(downloads) if downloads else (),
     )
     client = httpx2.AsyncClient(

@@ -46,11 +46,13 @@ async def test_what_is_not_well_is_named(sqlite_world: World, error: Exception) 
     async def unreachable() -> None:
         raise error
 
-    answer = await ready(sqlite_world, HealthChecks(unreachable, lambda: False))
+    answer = await ready(
+        sqlite_world, HealthChecks(unreachable, lambda: "stalled: results are not recorded")
+    )
     assert answer.status_code == 503
     assert answer.json() == {
         "status": "not_ready",
-        "checks": {"store": "unavailable", "dispatcher": "stopped"},
+        "checks": {"store": "unavailable", "dispatcher": "stalled: results are not recorded"},
     }
 
 

@@ -28,11 +28,11 @@ _PAGE_POLICY = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; ba
 class HealthChecks:
     """`check_store` raises where the store is out of reach or has another schema.
 
-    Without `dispatcher_running` the process has no dispatcher, and is not asked about it.
+    `dispatcher` says "ok" or what is wrong; a process without one is not asked about it.
     """
 
     check_store: Callable[[], Awaitable[None]]
-    dispatcher_running: Callable[[], bool] | None = None
+    dispatcher: Callable[[], str] | None = None
 
 
 class VitalSigns:
@@ -54,9 +54,8 @@ class VitalSigns:
 
     async def ready(self, request: Request) -> Response:
         checks = {"store": "ok" if await self._store_is_well() else "unavailable"}
-        running = self._health.dispatcher_running
-        if running is not None:
-            checks["dispatcher"] = "ok" if running() else "stopped"
+        if self._health.dispatcher is not None:
+            checks["dispatcher"] = self._health.dispatcher()
         well = all(state == "ok" for state in checks.values())
         status = {"status": "ready" if well else "not_ready", "checks": checks}
         return _json(status, 200 if well else 503)

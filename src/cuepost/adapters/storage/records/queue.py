@@ -9,6 +9,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.records.claim_statements import EARLIEST
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session, upsert
@@ -85,6 +86,11 @@ _OF_WORKER = Prepared(
         queue.c.lease_token == sa.bindparam("worker"), Among(queue.c.delivery_id, "deliveries")
     )
 )
+_OTHERS = Prepared(
+    sa.select(lanes.c.webhook_id).where(
+        Among(lanes.c.webhook_id, "lanes"), lanes.c.worker_id != sa.bindparam("worker")
+    )
+)
 _CLEAR_LANES = Prepared(sa.delete(lanes).where(Among(lanes.c.worker_id, "gone")))
 _CLEAR_WORKERS = Prepared(sa.delete(workers).where(Among(workers.c.id, "gone")))
 
@@ -141,6 +147,14 @@ class QueueRecords:
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         return await Claims(self._session).claim(wanted, now)
+
+    async def overdue(self, worker: UUID, before: datetime) -> Collection[UUID]:
+        rows = await self._session.fetch(EARLIEST, now=before)
+        due = {webhook_id for webhook_id, due_at, _ in rows if due_at <= before}
+        if due:
+            others = await self._session.fetch(_OTHERS, worker=worker, lanes=list(due))
+            due -= {webhook_id for (webhook_id,) in others}
+        return due
 
     async def fair_share(self, now: datetime) -> int | None:
         [(held, alive)] = await self._session.fetch(_SHARES, now=now)

@@ -1,0 +1,69 @@
+"""On SIGUSR2 a process says what it is doing: the state of its engine, and where each task waits.
+
+It goes to standard error, like the log. Only names and places in the code are shown, no values.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+from cuepost.bootstrap.delivery import Delivery
+
+
+@contextmanager
+def showing_state(delivery: Delivery | None) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+
+    def show() -> None:
+        sys.stderr.write("\n".join(described(delivery)) + "\n")
+        sys.stderr.flush()
+
+    loop.add_signal_handler(signal.SIGUSR2, show)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGUSR2)
+
+
+def described(delivery: Delivery | None) -> Iterator[str]:
+    if delivery is not None:
+        stalled = delivery.watchdog.stalled or "no"
+        yield f'event=engine_state stalled="{stalled}" {delivery.dispatcher.state}'
+    tasks = asyncio.all_tasks()
+    yield f"event=tasks count={len(tasks)}"
+    for task in sorted(tasks, key=lambda each: each.get_name()):
+        places = " > ".join(_places(task.get_coro()))
+        yield f'event=task name="{task.get_name()}" at="{places}"'
+
+
+def _places(waiting: Any) -> Iterator[str]:
+    """From the outermost call to what it waits for."""
+    while waiting is not None:
+        code, frame = _running(waiting)
+        if code is None:
+            yield type(waiting).__name__
+            return
+        line = "" if frame is None else f":{frame.f_lineno}"
+        yield f"{Path(code.co_filename).name}{line} {code.co_qualname}"
+        waiting = _awaited(waiting)
+
+
+def _running(waiting: Any) -> tuple[CodeType | None, FrameType | None]:
+    """Of a coroutine, or of an asynchronous or plain generator."""
+    for prefix in ("cr", "ag", "gi"):
+        code = getattr(waiting, f"{prefix}_code", None)
+        if code is not None:
+            return code, getattr(waiting, f"{prefix}_frame")
+    return None, None
+
+
+def _awaited(waiting: Any) -> Any:
+    for name in ("cr_await", "ag_await", "gi_yieldfrom"):
+        if hasattr(waiting, name):
+            return getattr(waiting, name)
+    return None

@@ -1,0 +1,26 @@
+"""What the delivery engine of a process is doing, for the watchdog and for people."""
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """`progress` counts attempts that were begun and results that were recorded."""
+
+    worker: UUID
+    running: bool
+    stopping: bool
+    lease_held: bool
+    progress: int
+    in_flight: int
+    held: int
+    lanes_ready: int
+    unrecorded: int
+    memory_full: bool
+    backlog: bool
+    sleeps_until: datetime | None
+
+    def __str__(self) -> str:
+        return " ".join(f"{each.name}={getattr(self, each.name)}" for each in fields(self))
