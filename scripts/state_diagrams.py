@@ -32,6 +32,8 @@ drawn here is refused as `illegal_transition`, and nothing is stored.
 | --- | --- | --- |
 {project_rows}
 
+A project that failed or was cancelled can be processed or exported again.
+
 A deleted project keeps its last status, answers `project_deleted` and moves no more.
 
 ## A delivery
@@ -69,8 +71,6 @@ def _project_lines() -> Iterable[str]:
         for to in ProjectStatus:
             if to in MOVES[status]:
                 yield f"{status} --> {to}"
-        if not MOVES[status]:
-            yield f"{status} --> [*]"
 
 
 def _project_row(status: ProjectStatus) -> str:

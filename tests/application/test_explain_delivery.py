@@ -145,6 +145,14 @@ async def test_a_failed_export_tells_what_the_pipeline_said(world: World) -> Non
     assert "render_timeout: The renderer ran out of time." in found.findings[0].sentence
 
 
+async def test_a_cancelled_export_is_to_be_started_again(world: World) -> None:
+    await world.endpoint()
+    project = await world.project()
+    await world.do(world.service.projects.cancel, world.owner, project.id)
+    finding = (await asked(world)).findings[0]
+    assert (finding.cause, finding.mend) == (Cause.PROJECT_CANCELLED, "Export the project again.")
+
+
 async def test_what_waits_after_a_retry_by_hand_is_not_blamed_on_the_attempt_before(
     world: World,
 ) -> None:

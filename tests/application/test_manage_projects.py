@@ -120,6 +120,24 @@ async def test_an_export_moves_the_project_silently(world: World) -> None:
     assert await world.events() == []
 
 
+@pytest.mark.parametrize(
+    "status",
+    [
+        ProjectStatus.PROCESSING,
+        ProjectStatus.COMPLETED,
+        ProjectStatus.FAILED,
+        ProjectStatus.CANCELLED,
+    ],
+)
+async def test_a_project_is_exported_again_after_every_end(
+    world: World, status: ProjectStatus
+) -> None:
+    project = await world.project(status)
+    exporting = await world.do(world.service.projects.export, world.owner, project.id)
+    assert exporting == replace(project, status=ProjectStatus.EXPORTING, stage=Stage.EXPORT)
+    assert await world.stored(project) == exporting
+
+
 async def test_a_cancelled_project_tells_its_subscribers(world: World) -> None:
     await world.endpoint("project.cancelled")
     project = await world.project(ProjectStatus.PROCESSING)

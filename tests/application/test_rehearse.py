@@ -46,10 +46,20 @@ async def test_projects_from_elsewhere_are_left_to_the_pipeline(
 
 
 async def test_what_the_pipeline_may_not_do_nobody_may(world: World) -> None:
-    project = await world.project(_S.CANCELLED, origin=Origin.APP)
+    project = await world.project(_S.COMPLETED, origin=Origin.APP)
     with pytest.raises(IllegalTransition):
-        await world.do(world.service.rehearse.advance, world.owner, project.id, _S.COMPLETED)
+        await world.do(world.service.rehearse.advance, world.owner, project.id, _S.READY)
     assert await world.stored(project) == project
+
+
+@pytest.mark.parametrize("status", [_S.COMPLETED, _S.FAILED, _S.CANCELLED])
+async def test_a_project_that_has_ended_is_completed_by_hand_through_another_export(
+    world: World, status: ProjectStatus
+) -> None:
+    project = await world.project(status, origin=Origin.APP)
+    assert _S.COMPLETED in goals_of(project)
+    moved = await world.do(world.service.rehearse.advance, world.owner, project.id, _S.COMPLETED)
+    assert moved.status is _S.COMPLETED
 
 
 async def test_strangers_and_weak_keys_move_nothing(world: World) -> None:

@@ -14,7 +14,7 @@ MOVES = {
     "exporting": {"completed", "failed", "cancelled"},
     "completed": {"exporting"},
     "failed": {"processing", "exporting"},
-    "cancelled": set(),
+    "cancelled": {"processing", "exporting"},
 }
 STAGES = {
     "queued": "processing",

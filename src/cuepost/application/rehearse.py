@@ -50,7 +50,7 @@ class Rehearse:
 
 def way_to(status: ProjectStatus, goal: ProjectStatus) -> tuple[ProjectStatus, ...]:
     """The steps in between, or the goal alone where it is no step ahead on the ordinary way."""
-    if status in (_S.FAILED, _S.COMPLETED) and goal is _S.COMPLETED:
+    if status in (_S.COMPLETED, _S.FAILED, _S.CANCELLED) and goal is _S.COMPLETED:
         return _S.EXPORTING, goal
     if status in WAY and goal in WAY and WAY.index(goal) > WAY.index(status):
         return WAY[WAY.index(status) + 1 : WAY.index(goal) + 1]

@@ -55,8 +55,8 @@ def export_failed(event: Event) -> Finding:
     error = json.loads(event.body)["data"]["error"]
     return Finding(
         Cause.EXPORT_FAILED,
-        f"The project failed ({error['code']}: {error['message']}), so there is no finished "
-        f"export; {event.type} was reported instead.",
+        f"The project failed ({error['code']}: {error['message']}), so its export was "
+        f"not completed; {event.type} was reported instead.",
         "Mend the cause and export the project again.",
     )
 
@@ -64,8 +64,8 @@ def export_failed(event: Event) -> Finding:
 def cancelled() -> Finding:
     return Finding(
         Cause.PROJECT_CANCELLED,
-        "The project was cancelled, so there is no finished export.",
-        "Make a new project.",
+        "The project was cancelled, so its export was not completed.",
+        "Export the project again.",
     )
 
 

@@ -51,7 +51,7 @@ MOVES: Mapping[ProjectStatus, frozenset[ProjectStatus]] = {
     _S.EXPORTING: frozenset({_S.COMPLETED, _S.FAILED, _S.CANCELLED}),
     _S.COMPLETED: frozenset({_S.EXPORTING}),
     _S.FAILED: frozenset({_S.PROCESSING, _S.EXPORTING}),
-    _S.CANCELLED: frozenset(),
+    _S.CANCELLED: frozenset({_S.PROCESSING, _S.EXPORTING}),
 }
 
 # Failed and cancelled are missing: they happen in the stage the project is in.

@@ -34,9 +34,10 @@ async def test_a_project_is_exported_changed_and_cancelled(desk: Desk) -> None:
     assert opened["accessExpiresAt"] is None
     confirmed = {"project_id": project_id, "confirm_host": SERVICE_HOST}
     assert (await desk.done("projects_cancel", **confirmed))["status"] == "cancelled"
+    assert (await desk.done("projects_export", project_id=project_id))["status"] == "exporting"
     told = await desk.told("projects_export", project_id=project_id)
-    assert told.text == ("illegal_transition: A project that is cancelled cannot become exporting.")
-    assert told.data["error"]["currentStatus"] == "cancelled"
+    assert told.text == ("illegal_transition: A project that is exporting cannot become exporting.")
+    assert told.data["error"]["currentStatus"] == "exporting"
 
 
 async def test_the_audit_trail_says_that_an_agent_did_it(desk: Desk) -> None:

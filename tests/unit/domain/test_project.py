@@ -32,7 +32,7 @@ ready       -       -           -      yes        -          -       yes
 exporting   -       -           -      -          yes        yes     yes
 completed   -       -           -      yes        -          -       -
 failed      -       yes         -      yes        -          -       -
-cancelled   -       -           -      -          -          -       -
+cancelled   -       yes         -      yes        -          -       -
 """
 COLUMNS, *ROWS = (line.split() for line in GRID.strip().splitlines())
 PAIRS = [

@@ -128,8 +128,8 @@ TOOLS = (
     Tool(
         name="projects_export",
         title="Start an export",
-        description="Start the export of a project that is ready, completed or failed. Its end "
-        "is notified as project.completed or project.failed.",
+        description="Start the export of a project that is ready, completed, failed or cancelled. "
+        "Its end is notified as project.completed or project.failed.",
         scope=Scope.PROJECTS_WRITE,
         arguments=OneProject,
         answer=Project,
@@ -139,7 +139,7 @@ TOOLS = (
     Tool(
         name="projects_cancel",
         title="Cancel a project",
-        description="Cancel a project that has not ended. It cannot be taken up again.",
+        description="Cancel a project that has not ended. It can be exported again later.",
         scope=Scope.PROJECTS_WRITE,
         arguments=OneProjectConfirmed,
         answer=Project,
