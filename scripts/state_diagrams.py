@@ -32,7 +32,8 @@ drawn here is refused as `illegal_transition`, and nothing is stored.
 | --- | --- | --- |
 {project_rows}
 
-A project that failed or was cancelled can be processed or exported again.
+A project that failed or was cancelled can be processed or exported again. The files of the last
+completed export stay its result until another export completes.
 
 A deleted project keeps its last status, answers `project_deleted` and moves no more.
 

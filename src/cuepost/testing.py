@@ -198,6 +198,7 @@ class Factory:
             "access_expires_at": None,
             "created_at": now,
             "updated_at": now,
+            "exported_at": now if changed.get("status") is ProjectStatus.COMPLETED else None,
         }
         return Project(**(values | changed))  # type: ignore[arg-type]  # named by the test
 

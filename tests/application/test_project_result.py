@@ -34,7 +34,7 @@ async def result(world: World, project_id: UUID) -> ProjectResult:
 
 async def test_a_completed_project_has_a_result(world: World) -> None:
     project = await world.project(ProjectStatus.COMPLETED)
-    assert (await result(world, project.id)).project == project
+    assert await result(world, project.id) == ProjectResult(project, world.clock.now(), ())
 
 
 async def test_each_file_of_the_export_has_a_link_that_lives_a_quarter_of_an_hour(
@@ -76,6 +76,10 @@ async def test_a_link_lives_as_long_as_is_set_but_never_past_the_access_window(
     assert link.expires_at == end
 
 
+async def names(world: World, project_id: UUID) -> list[str]:
+    return [link.name for link in (await result(world, project_id)).links]
+
+
 async def test_an_export_that_runs_again_replaces_the_files(world: World) -> None:
     project = await world.project()
     await world.report(world.milestone(project, artifacts=(VIDEO, CAPTIONS)))
@@ -83,7 +87,29 @@ async def test_an_export_that_runs_again_replaces_the_files(world: World) -> Non
     await world.report(
         world.milestone(project, "exporting"), world.milestone(project, artifacts=(again,))
     )
-    assert [link.name for link in (await result(world, project.id)).links] == ["second cut.mp4"]
+    assert await names(world, project.id) == ["second cut.mp4"]
+
+
+@pytest.mark.parametrize("end", ["failed", "cancelled"])
+async def test_an_export_that_does_not_complete_leaves_the_result_of_the_one_before(
+    world: World, end: str
+) -> None:
+    project, exported_at = await world.project(), world.clock.now()
+    await world.report(world.milestone(project, artifacts=(VIDEO, CAPTIONS)))
+    for status in ("exporting", end, "exporting", end, "processing"):
+        world.clock.advance(1)
+        await world.report(world.milestone(project, status))
+        found = await result(world, project.id)
+        assert (found.project.status, found.exported_at) == (status, exported_at)
+        assert [link.name for link in found.links] == ["trailer.mp4", "trailer.vtt"]
+
+
+async def test_the_time_of_an_export_is_when_its_completion_was_recorded(world: World) -> None:
+    project = await world.project()
+    world.clock.advance(1)
+    yesterday = world.clock.now() - timedelta(days=1)
+    await world.report(world.milestone(project, occurred_at=yesterday))
+    assert (await result(world, project.id)).exported_at == world.clock.now()
 
 
 @pytest.mark.parametrize(
@@ -117,7 +143,7 @@ async def test_without_a_media_store_a_result_with_files_is_not_to_be_had(
     assert bare.service.downloads is None
 
 
-async def test_a_project_that_is_not_completed_says_what_it_is(world: World) -> None:
+async def test_a_project_that_was_never_exported_says_what_it_is(world: World) -> None:
     project = await world.project(ProjectStatus.EXPORTING)
     with pytest.raises(ResultNotReady) as refused:
         await result(world, project.id)

@@ -58,8 +58,9 @@ async def test_a_project_that_has_ended_is_completed_by_hand_through_another_exp
 ) -> None:
     project = await world.project(status, origin=Origin.APP)
     assert _S.COMPLETED in goals_of(project)
+    world.clock.advance(1)
     moved = await world.do(world.service.rehearse.advance, world.owner, project.id, _S.COMPLETED)
-    assert moved.status is _S.COMPLETED
+    assert (moved.status, moved.exported_at) == (_S.COMPLETED, world.clock.now())
 
 
 async def test_strangers_and_weak_keys_move_nothing(world: World) -> None:

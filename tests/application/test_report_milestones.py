@@ -28,7 +28,7 @@ async def test_an_accepted_milestone_moves_the_project_and_queues_its_event(worl
     assert answer.event_id is not None
     assert answer == ReportAnswer("r1", True, answer.event_id, True, None)
     assert await world.stored(project) == replace(
-        project, status=ProjectStatus.COMPLETED, updated_at=now
+        project, status=ProjectStatus.COMPLETED, updated_at=now, exported_at=now
     )
     [event], [delivery] = await world.events(), await world.deliveries()
     assert event == Event(

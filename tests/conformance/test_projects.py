@@ -42,7 +42,7 @@ async def stop(transaction: Transaction, project: Project, now: datetime) -> Non
 async def test_a_project_comes_back_as_it_was_added(store: AnyStore, records: Records) -> None:
     now = records.clock.now()
     projects = [
-        records.project(records.id(), status=status, stage=stage)
+        records.project(records.id(), status=status, stage=stage, exported_at=now)
         for status in ProjectStatus
         for stage in Stage
     ] + [
@@ -126,16 +126,30 @@ async def test_projects_are_locked_for_a_change_and_saved_with_it(
     ]
 
 
-async def test_a_move_changes_status_stage_and_time_alone(
+async def test_a_move_changes_status_stage_and_times_alone(
     store: AnyStore, records: Records
 ) -> None:
-    project = records.project(records.id())
-    await add(store, project)
+    never, again = records.project(records.id()), records.project(records.id())
+    await add(store, never, again)
     later = records.clock.now() + timedelta(seconds=5)
-    moved = replace(project, status=ProjectStatus.FAILED, stage=Stage.EXPORT, updated_at=later)
+    moved = [
+        replace(never, status=ProjectStatus.FAILED, stage=Stage.EXPORT, updated_at=later),
+        replace(again, status=ProjectStatus.COMPLETED, updated_at=later, exported_at=later),
+    ]
     async with store.transaction() as transaction:
-        await transaction.projects.save_moves([replace(moved, name="not this")])
-    assert await stored(store, project) == moved
+        await transaction.projects.save_moves([replace(each, name="not this") for each in moved])
+    assert [await stored(store, each) for each in (never, again)] == moved
+
+
+async def test_a_change_of_a_project_keeps_when_it_was_exported(
+    store: AnyStore, records: Records
+) -> None:
+    project = records.project(records.id(), exported_at=records.clock.now())
+    await add(store, project)
+    renamed = replace(project, name="Teaser")
+    async with store.transaction() as transaction:
+        await transaction.projects.save([renamed])
+    assert await stored(store, project) == renamed
 
 
 async def test_projects_are_named_from_the_end_of_their_access_window_until_they_are_stopped(

@@ -91,7 +91,10 @@ class Furnisher:
         self, t: Transaction, healthy: Endpoint, failing: Endpoint, disabled: Endpoint
     ) -> None:
         project = self.records.project(
-            self.account_id, name="Harbour at dawn, trailer", status=ProjectStatus.COMPLETED
+            self.account_id,
+            name="Harbour at dawn, trailer",
+            status=ProjectStatus.COMPLETED,
+            exported_at=self.records.clock.now(),
         )
         await t.projects.add(project)
         files = [

@@ -1,4 +1,4 @@
-"""The authenticated result address: what a finished export left, for those who may have it."""
+"""The authenticated result address: the files of the last completed export."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,6 +28,7 @@ class ResultLink:
 @dataclass(frozen=True, slots=True)
 class ProjectResult:
     project: Project
+    exported_at: datetime
     links: tuple[ResultLink, ...]
 
 
@@ -46,10 +47,10 @@ class FetchResult:
         if project is None:
             raise NotFound
         now = self.clock.now()
-        project.require_result(now)
+        exported_at = project.require_result(now)
         files = await transaction.projects.artifacts(project.account_id, project.id)
         links = [await self._link(project, file, now) for file in files]
-        return ProjectResult(project, tuple(links))
+        return ProjectResult(project, exported_at, tuple(links))
 
     async def _link(self, project: Project, file: Artifact, now: datetime) -> ResultLink:
         expires_at = project.access_until(now + self.link_ttl)

@@ -192,7 +192,7 @@ class EmailTaken(Conflict):
 
 
 class ResultNotReady(Conflict):
-    """The project has no finished export yet."""
+    """No export of the project has completed yet."""
 
     code = "result_not_ready"
 

@@ -106,7 +106,7 @@ class Project:
             self.created_at,
             now,
             self.deleted_at,
-            self.exported_at,
+            now if to is ProjectStatus.COMPLETED else self.exported_at,
         )
 
     def deleted(self, now: datetime) -> "Project":
@@ -131,13 +131,15 @@ class Project:
         if self.has_expired(now):
             raise ProjectAccessExpired
 
-    def require_result(self, now: datetime) -> None:
+    def require_result(self, now: datetime) -> datetime:
+        """When the export was completed whose files are the result."""
         self.require_access(now)
-        if self.status is not ProjectStatus.COMPLETED:
+        if self.exported_at is None:
             raise ResultNotReady(
-                f"The project is {self.status}; its result is ready once it is completed.",
+                f"The project is {self.status}; no export of it has completed yet.",
                 projectStatus=self.status,
             )
+        return self.exported_at
 
 
 def stage_after(current: Stage, to: ProjectStatus, reported: Stage | None) -> Stage:

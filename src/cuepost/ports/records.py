@@ -92,7 +92,7 @@ class Projects(Protocol):
 
     async def save(self, projects: Sequence[Project]) -> None: ...
     async def save_moves(self, projects: Sequence[Project]) -> None:
-        """Their status and stage, and when that was; nothing else has changed."""
+        """Their status and stage, when that was and when they were exported; nothing else."""
         ...
 
     async def expired(self, now: datetime, limit: int) -> list[Project]:

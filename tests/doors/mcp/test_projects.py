@@ -2,6 +2,7 @@
 
 import pytest
 
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.audit import Action
 from tests.doors.mcp.agent import ERAS, SERVICE_HOST, Desk
 
@@ -38,6 +39,19 @@ async def test_a_project_is_exported_changed_and_cancelled(desk: Desk) -> None:
     told = await desk.told("projects_export", project_id=project_id)
     assert told.text == ("illegal_transition: A project that is exporting cannot become exporting.")
     assert told.data["error"]["currentStatus"] == "exporting"
+
+
+async def test_the_last_completed_export_is_the_result_while_another_one_runs(desk: Desk) -> None:
+    project = await desk.world.project()
+    artifact = Artifact("video", "trailer.mp4", "a/1.mp4", "video/mp4", 1_000)
+    await desk.world.report(desk.world.milestone(project, artifacts=(artifact,)))
+    project_id = str(project.id)
+    before = await desk.done("projects_get_result", project_id=project_id)
+    await desk.done("projects_export", project_id=project_id)
+    during = await desk.done("projects_get_result", project_id=project_id)
+    assert during == before | {"status": "exporting"}
+    assert [each["name"] for each in during["links"]] == ["trailer.mp4"]
+    assert during["exportedAt"] == "2026-01-02T03:04:05.678Z"
 
 
 async def test_the_audit_trail_says_that_an_agent_did_it(desk: Desk) -> None:

@@ -57,6 +57,7 @@ async def test_the_result_has_a_link_to_each_file(api: Api) -> None:
                 "expiresAt": "2026-01-02T03:19:05.678Z",
             }
         ],
+        "exportedAt": "2026-01-02T03:04:05.678Z",
         "accessExpiresAt": None,
     }
     assert link.startswith(f"{BASE_URL}/media/")

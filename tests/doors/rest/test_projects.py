@@ -97,6 +97,7 @@ async def test_the_result_of_a_completed_project_is_answered(api: Api) -> None:
         "status": "completed",
         "stage": "export",
         "links": [],
+        "exportedAt": NOW,
         "accessExpiresAt": None,
     }
 

@@ -78,7 +78,7 @@ def opened(world: World) -> Guest:
     ambient = Ambient(
         world.clock, world.ids, RepeatableEntropy("web"), world.box, Argon2Passwords(CHEAP)
     )
-    world = replace(world, service=assemble(world.store, ambient, RULES))
+    world = replace(world, service=assemble(world.store, ambient, RULES, world.media))
     return Guest(world, _client(world))
 
 

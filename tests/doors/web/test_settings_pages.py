@@ -2,17 +2,26 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
 
 from cuepost.domain.access import Scope
+from cuepost.domain.artifact import Artifact
 from cuepost.domain.project import Origin, ProjectStatus
+from cuepost.ports.media import NO_MEDIA
 from cuepost.ports.records import Page
+from tests.application.world import World
 from tests.doors.web.endpoints import LIST, SECRET, URL, create, created, endpoints_of
-from tests.doors.web.guest import Guest
+from tests.doors.web.guest import Guest, opened
 from tests.support.records import Records
+
+FILE = Artifact("video", "trailer.mp4", "a/1.mp4", "video/mp4", 1_000)
+COMPLETED_THEN = re.compile(
+    r"Of the export that was completed <time [^>]*>2026-01-02 03:04:05 UTC</time>\."
+)
 
 
 async def test_an_endpoint_is_created_in_the_settings_and_its_secret_shown_once(
@@ -120,11 +129,45 @@ async def test_projects_are_created_in_the_application_and_moved_by_hand(guest: 
     await guest.done(f"{where}/cancel")
     assert (await world.stored(project)).status is ProjectStatus.CANCELLED
     await guest.get(where)
+    await guest.done(f"{where}/export")
+    assert (await world.stored(project)).status is ProjectStatus.EXPORTING
+    await guest.get(where)
     token = guest.token()
     assert (await guest.post(f"{where}/delete")).status_code == 422
     gone = await guest.done(f"{where}/delete", sure="yes", _token=token)
     assert gone == "/settings/projects?note=project-deleted"
     assert (await guest.get(where)).status_code == 410
+
+
+async def test_the_files_of_the_last_completed_export_are_shown_with_its_time(
+    guest: Guest,
+) -> None:
+    world, project = guest.world, await guest.world.project()
+    here = f"/settings/projects/{project.id}"
+    page = (await guest.get(here)).text
+    assert "No export has completed yet." in page
+    await world.report(world.milestone(project, artifacts=(FILE,)))
+    page = (await guest.get(here)).text
+    assert (COMPLETED_THEN.search(page) is not None, ">trailer.mp4</a>" in page) == (True, True)
+    assert "this result stays" not in page
+    assert ">Export again</button>" in page
+    world.clock.advance(days=1)
+    await guest.done(f"{here}/export")
+    for status in ("exporting", "cancelled"):
+        page = (await guest.get(here)).text
+        assert f"The project is now {status}; this result stays until another" in page
+        assert (COMPLETED_THEN.search(page) is not None, ">trailer.mp4</a>" in page) == (True, True)
+        if status == "exporting":
+            await guest.done(f"{here}/cancel")
+    assert ">Export again</button>" in page
+
+
+async def test_a_project_is_shown_when_its_media_store_cannot_be_reached(world: World) -> None:
+    guest = await opened(replace(world, media=NO_MEDIA)).sign_in()
+    project = await world.project()
+    await world.report(world.milestone(project, artifacts=(FILE,)))
+    page = await guest.get(f"/settings/projects/{project.id}")
+    assert (page.status_code, "The media store cannot be reached now" in page.text) == (200, True)
 
 
 async def test_a_project_is_renamed_and_its_access_window_moved(guest: Guest) -> None:

@@ -69,11 +69,14 @@ def test_the_grid_names_all_forty_nine_pairs() -> None:
 def test_a_project_moves_only_as_the_table_says(
     status: ProjectStatus, to: ProjectStatus, legal: bool
 ) -> None:
-    before = project(status=status, stage=Stage.EXPORT)
+    before = project(status=status, stage=Stage.EXPORT, exported_at=START)
     if legal:
         stage = Stage(STAGES.get(to, "export"))
         moved = before.moved(to, LATER)
-        assert moved == replace(before, status=to, stage=stage, updated_at=LATER)
+        exported_at = LATER if to is ProjectStatus.COMPLETED else START
+        assert moved == replace(
+            before, status=to, stage=stage, updated_at=LATER, exported_at=exported_at
+        )
     else:
         with pytest.raises(IllegalTransition) as refused:
             before.moved(to, LATER)
@@ -133,18 +136,19 @@ def test_an_access_window_ends_at_its_instant(window: timedelta | None, expired:
     assert project(access_expires_at=end).has_expired(START) is expired
 
 
-def test_a_completed_project_has_a_result() -> None:
-    project(status=ProjectStatus.COMPLETED).require_result(START)
+@pytest.mark.parametrize("status", ProjectStatus)
+def test_a_project_that_was_exported_has_a_result_whatever_it_does_now(
+    status: ProjectStatus,
+) -> None:
+    assert project(status=status, exported_at=START).require_result(LATER) == START
 
 
 @pytest.mark.parametrize("status", [each for each in ProjectStatus if each != "completed"])
-def test_a_project_that_is_not_completed_has_no_result_yet(status: ProjectStatus) -> None:
+def test_a_project_that_was_never_exported_has_no_result_yet(status: ProjectStatus) -> None:
     with pytest.raises(ResultNotReady) as refused:
         project(status=status).require_result(START)
     assert refused.value.details == {"projectStatus": status}
-    assert str(refused.value) == (
-        f"The project is {status}; its result is ready once it is completed."
-    )
+    assert str(refused.value) == (f"The project is {status}; no export of it has completed yet.")
 
 
 def test_the_result_of_an_expired_project_is_gone() -> None:

@@ -129,7 +129,8 @@ TOOLS = (
         name="projects_export",
         title="Start an export",
         description="Start the export of a project that is ready, completed, failed or cancelled. "
-        "Its end is notified as project.completed or project.failed.",
+        "Its end is notified as project.completed or project.failed; until it is completed, the "
+        "files of the last completed export stay.",
         scope=Scope.PROJECTS_WRITE,
         arguments=OneProject,
         answer=Project,
@@ -160,8 +161,9 @@ TOOLS = (
     ),
     Tool(
         name="projects_get_result",
-        title="Get links to the finished export",
-        description="Get fresh download links of a completed project. They expire; ask again for "
+        title="Get links to the last completed export",
+        description="Get fresh download links to the files of the project's last completed export "
+        "(exportedAt), also while another one runs or after it failed. They expire; ask again for "
         "new ones.",
         scope=Scope.PROJECTS_READ,
         arguments=OneProject,

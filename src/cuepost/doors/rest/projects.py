@@ -153,6 +153,10 @@ OPERATIONS = (
         name="exportProject",
         tag=_TAG,
         summary="Start an export",
+        description=(
+            "Of a project that is processing, ready, completed, failed or cancelled. The files of "
+            "the last completed export stay its result until this one completes."
+        ),
         scope=Scope.PROJECTS_WRITE,
         answer=Project,
         refusals=(IllegalTransition, ProjectDeleted),
@@ -164,6 +168,7 @@ OPERATIONS = (
         name="cancelProject",
         tag=_TAG,
         summary="Cancel a project",
+        description="It can be exported again later; a result that it has stays.",
         scope=Scope.PROJECTS_WRITE,
         answer=Project,
         refusals=(IllegalTransition, ProjectDeleted),
@@ -174,12 +179,14 @@ OPERATIONS = (
         path=f"{PROJECT}/result",
         name="getProjectResult",
         tag=_TAG,
-        summary="Get links to the finished export",
+        summary="Get links to the last completed export",
         description=(
-            "This is the `resultUrl` of a `project.completed` event. Links are made anew at each "
-            "call. Each holds until its `expiresAt`, which never lies past the project's access "
-            "window, and needs no key: whoever has the link has the file. `Range` and `If-Range` "
-            "resume a download that broke off."
+            "This is the `resultUrl` of a `project.completed` event. It answers with the files of "
+            "the last completed export (`exportedAt`) until another one completes, also while that "
+            "runs, or when it fails or is cancelled. Links are made anew at each call. Each holds "
+            "until its `expiresAt`, which never lies past the project's access window, and needs "
+            "no key: whoever has the link has the file. `Range` and `If-Range` resume a download "
+            "that broke off."
         ),
         scope=Scope.PROJECTS_READ,
         answer=ProjectResult,

@@ -10,7 +10,14 @@ from cuepost.application.browse_history import EventView
 from cuepost.application.manage_projects import ProjectChange
 from cuepost.application.project_result import ProjectResult
 from cuepost.application.rehearse import goals_of
-from cuepost.domain.errors import Conflict, FieldError, Gone, Invalid, NotFound
+from cuepost.domain.errors import (
+    Conflict,
+    FieldError,
+    Gone,
+    Invalid,
+    MediaUnavailable,
+    NotFound,
+)
 from cuepost.domain.project import MOVES, Origin, Project, ProjectKind, ProjectStatus
 from cuepost.doors.web.delivery_filters import instant_in, uuid_in
 from cuepost.doors.web.visit import PageRoute, Visit
@@ -61,7 +68,7 @@ async def show(visit: Visit) -> Response:
         project = await service.projects.get(transaction, caller, project_id)
         try:
             result = await service.results.get(transaction, caller, project_id)
-        except (Conflict, Gone):
+        except (Conflict, Gone, MediaUnavailable):
             result = None
         events = []
         if caller.webhooks_enabled:

@@ -97,12 +97,17 @@ class ResultLink(Answer, frozen=True):
 
 
 class ProjectResult(Answer, frozen=True):
-    """Links to the files of a finished export; ask again for fresh ones when they have expired."""
+    """The last completed export: when it completed, and links to its files.
+
+    `status` and `stage` are those of the project now: another export may be running, or have
+    failed or been cancelled since.
+    """
 
     project_id: UUID
     status: ProjectStatus
     stage: Stage
     links: list[ResultLink]
+    exported_at: Moment
     access_expires_at: Moment | None
 
     @classmethod
@@ -113,5 +118,6 @@ class ProjectResult(Answer, frozen=True):
             status=project.status,
             stage=project.stage,
             links=[ResultLink.of(link) for link in result.links],
+            exported_at=to_text(result.exported_at),
             access_expires_at=moment(project.access_expires_at),
         )

@@ -115,6 +115,7 @@ class ProjectRecords:
                     "status": project.status,
                     "stage": project.stage,
                     "updated_at": project.updated_at,
+                    "exported_at": project.exported_at,
                 }
                 for project in moved
             ],

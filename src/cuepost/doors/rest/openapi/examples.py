@@ -184,7 +184,7 @@ _EXAMPLES: tuple[msgspec.Struct, ...] = (
     UpdateProject(name="Trailer, second cut"),
     _project,
     ProjectList([_project], None),
-    ProjectResult(_PROJECT, ProjectStatus.COMPLETED, Stage.EXPORT, [_link], None),
+    ProjectResult(_PROJECT, ProjectStatus.COMPLETED, Stage.EXPORT, [_link], _NOON, None),
     ReportMilestones([_report]),
     MilestoneResults(
         [
