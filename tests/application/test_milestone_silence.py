@@ -149,7 +149,10 @@ async def test_the_files_of_a_new_export_replace_the_old_ones(world: World) -> N
     )
     assert (await files(world, project), await files(world, other)) == ([again], [VIDEO])
     await world.report(world.milestone(project, "exporting"), world.milestone(project))
-    assert await files(world, project) == []
+    assert await files(world, project) == [again]
+    none = world.milestone(project, artifacts=())
+    await world.report(world.milestone(project, "exporting"), none)
+    assert (await files(world, project), await files(world, other)) == ([], [VIDEO])
 
 
 async def files(world: World, project: Project) -> list[Artifact]:

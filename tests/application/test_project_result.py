@@ -112,6 +112,36 @@ async def test_the_time_of_an_export_is_when_its_completion_was_recorded(world: 
     assert (await result(world, project.id)).exported_at == world.clock.now()
 
 
+async def test_files_that_a_completed_report_omits_stay_and_an_empty_list_removes_them(
+    world: World,
+) -> None:
+    project = await world.project()
+    await world.report(world.milestone(project, artifacts=(VIDEO,)))
+    again = world.milestone(project, "exporting"), world.milestone(project)
+    await world.report(*again)
+    assert await names(world, project.id) == ["trailer.mp4"]
+    none = world.milestone(project, "exporting"), world.milestone(project, artifacts=())
+    await world.report(*none)
+    assert await names(world, project.id) == []
+
+
+async def test_in_one_batch_the_last_files_that_were_reported_stay(world: World) -> None:
+    project = await world.project()
+    await world.report(
+        world.milestone(project, artifacts=(VIDEO,)),
+        world.milestone(project, "exporting"),
+        world.milestone(project, artifacts=(CAPTIONS,)),
+        world.milestone(project, "exporting"),
+        world.milestone(project),
+        world.milestone(project, "exporting"),
+    )
+    found = await result(world, project.id)
+    assert (found.project.status, [link.name for link in found.links]) == (
+        ProjectStatus.EXPORTING,
+        ["trailer.vtt"],
+    )
+
+
 @pytest.mark.parametrize(
     ("changed", "field", "code"),
     [

@@ -41,12 +41,17 @@ class Project:
     status: str = "queued"
     stage: str = "processing"
     deleted: bool = False
+    exported_at: datetime | None = None
+    files: tuple[str, ...] = ()
 
     def has_expired(self, now: datetime) -> bool:
         return self.access_until is not None and self.access_until <= now
 
-    def move(self, to: str) -> None:
+    def move(self, to: str, now: datetime, files: tuple[str, ...] | None) -> None:
         self.status, self.stage = to, STAGES.get(to, self.stage)
+        if to == "completed":
+            self.exported_at = now
+            self.files = self.files if files is None else files
 
 
 @dataclass(slots=True)
@@ -154,16 +159,21 @@ class Expected:
             if each.is_live and concerned:
                 each.cancel(reason)
 
-    def report(self, report_id: str, project_id: str, status: str, now: datetime) -> dict[str, Any]:
+    def report(self, milestone: dict[str, Any], now: datetime) -> dict[str, Any]:
         """The answer without the event's id; `event` says whether there has to be one."""
+        report_id, project_id = milestone["reportId"], milestone["projectId"]
         if report_id in self.reports and project_id in self.projects:
             return self.reports[report_id]
-        answer = self.move(project_id, status, now)
+        artifacts = milestone.get("artifacts")
+        files = None if artifacts is None else tuple(each["name"] for each in artifacts)
+        answer = self.move(project_id, milestone["status"], now, files)
         if answer["accepted"]:
             self.reports[report_id] = answer
         return answer
 
-    def move(self, project_id: str, status: str, now: datetime) -> dict[str, Any]:
+    def move(
+        self, project_id: str, status: str, now: datetime, files: tuple[str, ...] | None = None
+    ) -> dict[str, Any]:
         project = self.projects.get(project_id)
         if project is None:
             return _told(False, "project_not_found")
@@ -171,7 +181,7 @@ class Expected:
             return _told(True, "project_deleted")
         if status not in MOVES[project.status]:
             return _told(False, "illegal_transition")
-        project.move(status)
+        project.move(status, now, files)
         if status not in EVENTS:
             return _told(True, "no_event_for_status")
         return _told(True, self._silence(project, EVENTS[status], now), event=True)

@@ -14,7 +14,7 @@ import httpx2
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.ports.transport import Request
 from cuepost.testing import Answer, ScriptedTransport
-from tests.application.world import OPERATOR, opened_world
+from tests.application.world import OPERATOR, local_media, opened_world
 from tests.doors.rest.client import Api, opened
 from tests.support.jumping_loop import JumpingLoop, JumpingSelector
 from tests.support.repeatable_store import RepeatableStore
@@ -44,6 +44,7 @@ class House:
         shutil.copyfile(migrated_file, path)
         self._store = RepeatableStore(path, self.clock)
         self._watched = WatchedStore(self._store)
+        self._media = local_media(folder / "media")
         self._running: Running | None = None
         self.failing: set[str] = set()
         self.do(self._open())
@@ -112,7 +113,7 @@ class House:
         self.failing.clear()
         await empty(self._store)
         self.clock.restart()
-        api = await opened(await opened_world(self._watched, self.clock))
+        api = await opened(await opened_world(self._watched, self.clock, self._media))
         receivers = ScriptedTransport(self.clock, self._answer)
         stage = Stage(api.world, self._watched, self.clock, receivers)
         dispatcher = stage.dispatcher(lease=30 * DAY, longest_sleep=30 * DAY)

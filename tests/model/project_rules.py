@@ -1,5 +1,7 @@
 """Projects and their milestones, as owners and the pipeline change them."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
@@ -60,6 +62,31 @@ class ProjectRules(Caller):
             self.model.stop("project_deleted", project_id=project_id)
         self.settle()
 
+    @rule(number=NUMBER)
+    def fetch_result(self, number: int) -> None:
+        """The last completed export, whatever has become of the project since."""
+        project_id, project = self.some_project(number)
+        answer = self.call("GET", f"/v1/projects/{project_id}/result")
+        why = self.absence(project)
+        if why is None and project is not None:
+            if project.has_expired(self.house.now):
+                why = (410, "project_access_expired")
+            elif project.exported_at is None:
+                why = (409, "result_not_ready")
+        if self.refused(answer, why):
+            return
+        assert project is not None
+        assert project.exported_at is not None
+        found = answer.json()
+        assert tuple(each["name"] for each in found.pop("links")) == project.files
+        assert found == {
+            "projectId": project_id,
+            "status": project.status,
+            "stage": project.stage,
+            "exportedAt": to_text(project.exported_at),
+            "accessExpiresAt": project.access_until and to_text(project.access_until),
+        }
+
     @rule(chosen=st.lists(st.tuples(NUMBER, NUMBER, st.booleans()), min_size=1, max_size=4))
     def report(self, chosen: list[tuple[int, int, bool]]) -> None:
         milestones = [self.some_milestone(*each) for each in chosen]
@@ -72,7 +99,7 @@ class ProjectRules(Caller):
         project_id, _ = self.some_project(number)
         self.report_all([{"reportId": report_id, "projectId": project_id, "status": "failed"}])
 
-    def report_all(self, milestones: list[dict[str, str]]) -> None:
+    def report_all(self, milestones: list[dict[str, Any]]) -> None:
         body, key = {"milestones": milestones}, self.house.running.api.pipeline
         answer = self.house.call("POST", "/v1/milestones", body, key=key)
         assert answer.status_code == 200, answer.text
@@ -80,7 +107,7 @@ class ProjectRules(Caller):
         for milestone, result in zip(milestones, results, strict=True):
             report_id, project_id = milestone["reportId"], milestone["projectId"]
             known = report_id in self.model.reports and project_id in self.model.projects
-            told = self.model.report(report_id, project_id, milestone["status"], self.house.now)
+            told = self.model.report(milestone, self.house.now)
             if told["event"] and not known:
                 told["eventId"] = result["eventId"]
                 self.model.happened(result["eventId"], project_id, told, self.house.now)
@@ -91,8 +118,16 @@ class ProjectRules(Caller):
             }
         self.settle()
 
-    def some_milestone(self, number: int, move: int, allowed: bool) -> dict[str, str]:
+    def some_milestone(self, number: int, move: int, allowed: bool) -> dict[str, Any]:
         project_id, project = self.some_project(number)
         possible = sorted(MOVES if project is None or not allowed else MOVES[project.status])
         status = (possible or sorted(MOVES))[move % len(possible or MOVES)]
-        return {"reportId": self.new_name(), "projectId": project_id, "status": status}
+        milestone = {"reportId": self.new_name(), "projectId": project_id, "status": status}
+        return milestone | (self.some_files(move) if status == "completed" else {})
+
+    def some_files(self, number: int) -> dict[str, Any]:
+        """Every third report omits them."""
+        if number % 3 == 0:
+            return {}
+        file = {"kind": "video", "key": "a/1", "contentType": "video/mp4", "sizeBytes": 1}
+        return {"artifacts": [file | {"name": self.new_name()} for _ in range(number % 3 - 1)]}

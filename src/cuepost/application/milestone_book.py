@@ -21,12 +21,14 @@ from cuepost.ports.store import Transaction
 
 @record
 class Milestone:
+    """`artifacts` of a completed one replace the project's files; None leaves them as they are."""
+
     report_id: str
     project_id: UUID
     status: ProjectStatus
     stage: Stage | None = None
     error: ProcessingError | None = None
-    artifacts: tuple[Artifact, ...] = ()
+    artifacts: tuple[Artifact, ...] | None = None
     occurred_at: datetime | None = None
 
 
@@ -54,7 +56,7 @@ class MilestoneBook:
         except IllegalTransition:
             return _refused(milestone, SilenceReason.ILLEGAL_TRANSITION)
         self.projects[moved.id] = self.changed[moved.id] = moved
-        if moved.status is ProjectStatus.COMPLETED:
+        if moved.status is ProjectStatus.COMPLETED and milestone.artifacts is not None:
             self.artifacts[moved.account_id, moved.id] = milestone.artifacts
         event_type = BY_STATUS.get(moved.status)
         if event_type is None:

@@ -164,7 +164,7 @@ def _contradictions(milestone: Milestone) -> list[FieldError]:
         )
     errors += [
         FieldError(f"artifacts[{place}].{fault.field}", fault.code, fault.message)
-        for place, artifact in enumerate(milestone.artifacts)
+        for place, artifact in enumerate(milestone.artifacts or ())
         for fault in faults_of(artifact.name, artifact.key)
     ]
     return errors

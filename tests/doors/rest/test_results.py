@@ -112,6 +112,32 @@ async def test_the_next_completed_export_replaces_the_result_and_its_time(api: A
     assert problem(await api.call("GET", old["url"], key="")) == (410, "file_replaced")
 
 
+@pytest.mark.parametrize("artifacts", [{}, {"artifacts": None}], ids=["omitted", "null"])
+async def test_a_completed_report_that_omits_artifacts_keeps_the_files_there_are(
+    api: Api, artifacts: dict[str, None]
+) -> None:
+    project = await exported(api)
+    [old] = (await result(api, project))["links"]
+    api.world.clock.advance(60)
+    await report(api, project, "exporting")
+    await report(api, project, "completed", **artifacts)
+    found = await result(api, project)
+    [link] = found["links"]
+    assert found["exportedAt"] == LATER
+    assert [await downloaded(api, each["url"]) for each in (old, link)] == [FIRST, FIRST]
+
+
+async def test_a_completed_report_with_an_empty_list_of_artifacts_removes_the_files(
+    api: Api,
+) -> None:
+    project = await exported(api)
+    [old] = (await result(api, project))["links"]
+    await report(api, project, "exporting")
+    await report(api, project, "completed", artifacts=[])
+    assert (await result(api, project))["links"] == []
+    assert problem(await api.call("GET", old["url"], key="")) == (410, "file_replaced")
+
+
 @pytest.mark.parametrize("status", [each for each in ProjectStatus if each != "completed"])
 async def test_without_a_completed_export_there_is_no_result(
     api: Api, status: ProjectStatus

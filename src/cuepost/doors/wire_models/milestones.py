@@ -79,7 +79,16 @@ class MilestoneReport(Request, frozen=True):
     stage: Stage | UnsetType | None = UNSET
     error: ReportedError | UnsetType | None = UNSET
     artifacts: (
-        Annotated[list[ReportedArtifact], Meta(max_length=MOST_ARTIFACTS)] | UnsetType | None
+        Annotated[
+            list[ReportedArtifact],
+            Meta(
+                max_length=MOST_ARTIFACTS,
+                description="The files of a completed export; an empty list removes those there "
+                "are. Omitted or null, they stay.",
+            ),
+        ]
+        | UnsetType
+        | None
     ) = UNSET
     occurred_at: Time | UnsetType | None = UNSET
 
@@ -93,7 +102,7 @@ class MilestoneReport(Request, frozen=True):
             ProcessingError(error.code, error.message)
             if isinstance(error, ReportedError)
             else None,
-            tuple([each.artifact() for each in artifacts]) if isinstance(artifacts, list) else (),
+            tuple([each.artifact() for each in artifacts]) if isinstance(artifacts, list) else None,
             # The field is only named where there is a time to complain about.
             occurred_at and instant_of(occurred_at, f"milestones[{place}].occurredAt"),
         )
