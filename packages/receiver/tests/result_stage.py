@@ -33,6 +33,7 @@ def result(*links: dict[str, Any]) -> dict[str, Any]:
         "status": "completed",
         "stage": "export",
         "links": list(links),
+        "exportedAt": "2026-01-02T03:04:05.678Z",
         "accessExpiresAt": None,
     }
 

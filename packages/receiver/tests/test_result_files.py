@@ -139,11 +139,17 @@ def test_a_link_that_is_refused_for_ever_is_given_up(
     assert problem(lambda: mine.save(service.url(RESULT), tmp_path)) is Problem.LINK_REFUSED
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{"links": []}, {"exportedAt": "2026-02-03T04:05:06.789Z"}],
+    ids=["other files", "a later export"],
+)
 def test_a_result_that_is_replaced_meanwhile_is_said(
-    service: Site, media: Site, tmp_path: Path
+    service: Site, media: Site, tmp_path: Path, other: dict[str, Any]
 ) -> None:
     def replace(request: Any) -> None:
-        service.routes[RESULT] = as_json(result())
+        again = result(link(media.url("/file")))
+        service.routes[RESULT] = as_json(again | other)
         answer(request, 503)
 
     offer(service, media, replace)

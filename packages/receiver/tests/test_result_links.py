@@ -1,6 +1,7 @@
 """The result client asks the service: with the key, there and nowhere else."""
 
 import ssl
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,15 @@ def test_fresh_links_are_fetched_with_the_key(service: Site) -> None:
         len(CONTENT),
     )
     assert found.access_expires_at is not None
+    assert found.exported_at == datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
     assert [each["authorization"] for each in service.headers_of(RESULT)] == [f"Bearer {KEY}"]
+
+
+def test_an_older_service_does_not_say_when_it_exported(service: Site) -> None:
+    answered = result()
+    del answered["exportedAt"]
+    service.routes[RESULT] = as_json(answered)
+    assert client(service).fetch(service.url(RESULT)).exported_at is None
 
 
 @pytest.mark.parametrize(

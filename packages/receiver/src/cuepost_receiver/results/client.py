@@ -40,7 +40,7 @@ class ResultClient:
     retry_seconds: tuple[float, ...] = RETRY_SECONDS
 
     def fetch(self, result_url: str, *, deadline: float = 60.0) -> Result:
-        """Fresh links of a finished export; raises ResultFailed."""
+        """Fresh links of the last completed export; raises ResultFailed."""
         return self._fetch(result_url, Deadline(deadline))
 
     def save(
@@ -55,7 +55,8 @@ class ResultClient:
         """Every file of the result into the folder; raises ResultFailed.
 
         A connection that breaks is taken up again, also by the next call, and links that expire
-        on the way are fetched anew. `most_bytes` is for each file, `deadline` in seconds for all.
+        on the way are fetched anew, unless a later export has replaced the files. `most_bytes` is
+        for each file, `deadline` in seconds for all.
         """
         end = Deadline(deadline)
         target = Path(folder)
@@ -67,8 +68,8 @@ class ResultClient:
             return [
                 self._save(
                     result_url,
+                    result,
                     place,
-                    result.links[place],
                     Download(target / name, self._getter, most_bytes, shown),
                     end,
                 )
@@ -80,9 +81,9 @@ class ResultClient:
             ) from error
 
     def _save(
-        self, result_url: str, place: int, link: Link, download: Download, deadline: Deadline
+        self, result_url: str, result: Result, place: int, download: Download, deadline: Deadline
     ) -> Path:
-        pauses = list(self.retry_seconds)
+        pauses, link = list(self.retry_seconds), result.links[place]
         while True:
             self._require_as_safe(link)
             try:
@@ -96,19 +97,19 @@ class ResultClient:
             if not pauses:
                 raise trouble
             threading.Event().wait(deadline.left(pauses.pop(0)))
-            link = self._again(result_url, place, link, deadline)
+            link = self._again(result_url, result, place, deadline)
 
     def _require_as_safe(self, link: Link) -> None:
         if self.base_url.startswith("https:") and not link.url.startswith("https:"):
             raise ResultFailed(Problem.LINK_REFUSED, "The link leads out of TLS.")
 
-    def _again(self, result_url: str, place: int, old: Link, deadline: Deadline) -> Link:
-        """The same file under a fresh link."""
-        links = self._fetch(result_url, deadline).links
-        fresh = links[place] if place < len(links) else None
-        if fresh is None or fresh.name != old.name:
+    def _again(self, result_url: str, old: Result, place: int, deadline: Deadline) -> Link:
+        """The same file of the same export under a fresh link."""
+        fresh = self._fetch(result_url, deadline)
+        names = [link.name for link in fresh.links]
+        if fresh.exported_at != old.exported_at or names != [link.name for link in old.links]:
             raise ResultFailed(Problem.GONE, "The result was replaced by another one meanwhile.")
-        return fresh
+        return fresh.links[place]
 
     def _fetch(self, result_url: str, deadline: Deadline) -> Result:
         place = within(self.base_url, result_url)

@@ -32,11 +32,17 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Result:
+    """The last completed export; `status` and `stage` are those of the project now.
+
+    `exported_at` tells one export from another; an older service does not say it.
+    """
+
     project_id: str
     status: str
     stage: str
     links: tuple[Link, ...]
     access_expires_at: datetime | None
+    exported_at: datetime | None = None
 
 
 def read_result(answer: Any) -> Result:
@@ -47,6 +53,7 @@ def read_result(answer: Any) -> Result:
             stage=_text(answer, "stage"),
             links=tuple(map(_link, answer["links"])),
             access_expires_at=_optional_instant(answer["accessExpiresAt"]),
+            exported_at=_optional_instant(answer.get("exportedAt")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ResultFailed(
