@@ -59,7 +59,7 @@ async def test_closing_an_account_stops_everything_that_is_pending_in_it(world: 
     untouched = await world.deliveries(stranger)
     await world.do(world.service.access.set_webhooks, OPERATOR, world.account.id, False)
     assert [(each.status, each.reason) for each in await world.deliveries()] == [
-        (DeliveryStatus.CANCELLED, CancelReason.ENDPOINT_DISABLED)
+        (DeliveryStatus.CANCELLED, CancelReason.ACCESS_CLOSED)
     ] * 2
     assert await world.deliveries(stranger) == untouched
     assert await world.queued() == {each.id for each in untouched}

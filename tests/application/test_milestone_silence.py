@@ -97,10 +97,30 @@ async def test_an_event_that_nobody_subscribed_to_is_kept_with_that_verdict(worl
     assert [event.reason for event in await world.events()] == ["not_subscribed"]
 
 
-async def test_an_account_that_was_closed_is_not_notified(world: World) -> None:
-    await world.endpoint()
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_an_account_that_was_closed_is_not_notified_and_its_deliveries_say_why(
+    world: World, enabled: bool
+) -> None:
+    endpoint = (await world.endpoint()).view.endpoint
+    await world.endpoint("project.ready")
+    await world.enable(endpoint.id, enabled)
     await world.do(world.service.access.set_webhooks, OPERATOR, world.account.id, False)
     answer = await reported(world, await world.project())
+    assert answer == silent(answer, SilenceReason.ACCESS_CLOSED)
+    [delivery] = await world.deliveries()
+    assert (delivery.webhook_id, delivery.status, delivery.reason, delivery.finished_at) == (
+        endpoint.id,
+        DeliveryStatus.CANCELLED,
+        CancelReason.ACCESS_CLOSED,
+        world.clock.now(),
+    )
+    assert await world.queued() == set()
+
+
+async def test_while_access_is_closed_an_event_nobody_subscribed_to_says_so(world: World) -> None:
+    await world.endpoint("project.completed")
+    await world.do(world.service.access.set_webhooks, OPERATOR, world.account.id, False)
+    answer = await reported(world, await world.project(ProjectStatus.PROCESSING), "ready")
     assert answer == silent(answer, SilenceReason.NOT_SUBSCRIBED)
     assert await world.deliveries() == []
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from cuepost.domain.delivery import CancelReason
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.fanout import Subscriber
 from cuepost.ports.records import Page
@@ -77,7 +78,7 @@ async def test_a_change_of_an_endpoint_is_saved(store: AnyStore, records: Record
         assert await transaction.endpoints.get(other.account_id, other.id) == other
 
 
-async def test_subscribers_are_all_endpoints_of_an_account_with_access(
+async def test_subscribers_are_all_endpoints_of_an_account_and_say_why_they_are_stopped(
     store: AnyStore, records: Records
 ) -> None:
     account = records.account()
@@ -91,20 +92,26 @@ async def test_subscribers_are_all_endpoints_of_an_account_with_access(
     async with store.transaction() as transaction:
         assert await transaction.endpoints.subscribers([account.id, records.id()]) == {
             account.id: [
-                Subscriber(on.id, frozenset(on.events), enabled=True),
-                Subscriber(off.id, frozenset(off.events), enabled=False),
+                Subscriber(on.id, frozenset(on.events)),
+                Subscriber(off.id, frozenset(off.events), CancelReason.ENDPOINT_DISABLED),
             ]
         }
 
 
-async def test_an_account_without_access_has_no_subscribers(
+async def test_every_subscriber_of_an_account_without_access_is_stopped_by_that(
     store: AnyStore, records: Records
 ) -> None:
     account = records.account(webhooks_enabled=False)
-    await add(store, records, records.endpoint(account.id))
+    on, off = records.endpoint(account.id), bare(records.endpoint(account.id))
+    await add(store, records, on, off)
     async with store.transaction() as transaction:
         await transaction.accounts.add(account)
-        assert await transaction.endpoints.subscribers([account.id, records.id()]) == {}
+        assert await transaction.endpoints.subscribers([account.id, records.id()]) == {
+            account.id: [
+                Subscriber(each.id, frozenset(each.events), CancelReason.ACCESS_CLOSED)
+                for each in (on, off)
+            ]
+        }
         assert await transaction.endpoints.subscribers([]) == {}
 
 
@@ -117,8 +124,7 @@ async def test_each_account_has_subscribers_of_its_own(store: AnyStore, records:
             await transaction.accounts.add(account)
         asked = [account.id for account in accounts[:2]]
         assert await transaction.endpoints.subscribers(asked) == {
-            each.account_id: [Subscriber(each.id, frozenset(each.events), enabled=True)]
-            for each in endpoints[:2]
+            each.account_id: [Subscriber(each.id, frozenset(each.events))] for each in endpoints[:2]
         }
 
 

@@ -113,14 +113,14 @@ class ManageAccess:
     async def set_webhooks(
         self, transaction: Transaction, caller: Caller, account_id: UUID, enabled: bool
     ) -> Account:
-        """Closing access stops what is pending, as disabling each endpoint would."""
+        """Closing access stops what is pending."""
         if await transaction.accounts.lock(account_id) is None:
             raise NotFound
         await transaction.accounts.set_access(account_id, enabled)
         action = Action.ACCESS_OPENED if enabled else Action.ACCESS_CLOSED
         if not enabled:
             await transaction.deliveries.stop_endpoint(
-                account_id, None, CancelReason.ENDPOINT_DISABLED, self.clock.now()
+                account_id, None, CancelReason.ACCESS_CLOSED, self.clock.now()
             )
         await self.audit.note(transaction, caller, action, account_id, account_id)
         return await self._account(transaction, account_id)

@@ -209,6 +209,7 @@ class _Case:
                 "It gets those to come; read this one from the list of events, or export again.",
                 endpoint.id,
             )
+        # Of history from before such events had a cancelled delivery.
         return Finding(
             Cause.ACCESS_WAS_CLOSED,
             "The account's access to webhooks was closed when this happened.",

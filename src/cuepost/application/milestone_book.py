@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuepost.domain.artifact import Artifact
-from cuepost.domain.delivery import Delivery, DeliveryStatus
+from cuepost.domain.delivery import Delivery
 from cuepost.domain.eligibility import ineligibility
 from cuepost.domain.errors import IllegalTransition
 from cuepost.domain.event import Event, SilenceReason, freeze
@@ -98,8 +98,10 @@ class MilestoneBook:
         self.deliveries += made
         if not made:
             return event.silenced(SilenceReason.NOT_SUBSCRIBED)
-        if all(delivery.status is DeliveryStatus.CANCELLED for delivery in made):
-            return event.silenced(SilenceReason.ENDPOINT_DISABLED)
+        stopped = [delivery.reason for delivery in made if delivery.reason is not None]
+        if len(stopped) == len(made):
+            # Access is the account's, so it is closed for all of them or for none.
+            return event.silenced(SilenceReason(stopped[0]))
         return event
 
 

@@ -28,6 +28,7 @@ class SilenceReason(StrEnum):
     ILLEGAL_TRANSITION = "illegal_transition"
     PROJECT_NOT_FOUND = "project_not_found"
     ENDPOINT_DISABLED = "endpoint_disabled"
+    ACCESS_CLOSED = "access_closed"
 
 
 @record

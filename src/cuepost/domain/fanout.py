@@ -12,11 +12,11 @@ from cuepost.domain.event import Event
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """What fan-out has to know of an endpoint."""
+    """What fan-out has to know of an endpoint; `stopped` is why nothing may be sent to it now."""
 
     webhook_id: UUID
     events: frozenset[str]
-    enabled: bool
+    stopped: CancelReason | None = None
 
 
 class NewId(Protocol):
@@ -24,9 +24,9 @@ class NewId(Protocol):
 
 
 def deliveries_of(event: Event, subscribers: Iterable[Subscriber], new_id: NewId) -> list[Delivery]:
-    """One for each subscriber; a disabled one gets a cancelled record, so nothing vanishes."""
+    """One for each subscriber; a stopped one gets a cancelled record, so nothing vanishes."""
     return [
-        delivery_to(subscriber.webhook_id, event, new_id, enabled=subscriber.enabled)
+        delivery_to(subscriber.webhook_id, event, new_id, stopped=subscriber.stopped)
         for subscriber in subscribers
         if event.type in subscriber.events
     ]
@@ -37,7 +37,7 @@ def delivery_to(
     event: Event,
     new_id: NewId,
     *,
-    enabled: bool = True,
+    stopped: CancelReason | None = None,
     trigger: Trigger = Trigger.AUTOMATIC,
 ) -> Delivery:
     now = event.created_at
@@ -49,9 +49,9 @@ def delivery_to(
         event_type=event.type,
         project_id=event.project_id,
         trigger=trigger,
-        status=DeliveryStatus.PENDING if enabled else DeliveryStatus.CANCELLED,
-        reason=None if enabled else CancelReason.ENDPOINT_DISABLED,
+        status=DeliveryStatus.CANCELLED if stopped else DeliveryStatus.PENDING,
+        reason=stopped,
         created_at=now,
-        next_attempt_at=now if enabled else None,
-        finished_at=None if enabled else now,
+        next_attempt_at=None if stopped else now,
+        finished_at=now if stopped else None,
     )

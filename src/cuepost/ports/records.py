@@ -125,7 +125,7 @@ class Endpoints(Protocol):
         ...
 
     async def subscribers(self, account_ids: Collection[UUID]) -> dict[UUID, list[Subscriber]]:
-        """For fan-out, of each account that has any and may be notified.
+        """For fan-out, of each account that has any, stopped ones included.
 
         Nobody can disable or delete one of them, or close the account, until the transaction ends.
         """

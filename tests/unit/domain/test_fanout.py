@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.event import Event
 from cuepost.domain.fanout import Subscriber, deliveries_of, delivery_to
@@ -19,8 +21,8 @@ EVENT = Event(
 )
 
 
-def subscriber(*events: str, enabled: bool = True) -> Subscriber:
-    return Subscriber(IDS(START), frozenset(events), enabled)
+def subscriber(*events: str, stopped: CancelReason | None = None) -> Subscriber:
+    return Subscriber(IDS(START), frozenset(events), stopped)
 
 
 def pending(made: Delivery, to: Subscriber) -> Delivery:
@@ -54,13 +56,14 @@ def test_without_subscribers_there_is_nothing_to_deliver() -> None:
     assert deliveries_of(EVENT, [subscriber("project.completed")], IDS) == []
 
 
-def test_a_disabled_subscriber_gets_a_cancelled_record() -> None:
-    to = subscriber("project.ready", enabled=False)
+@pytest.mark.parametrize("reason", [CancelReason.ENDPOINT_DISABLED, CancelReason.ACCESS_CLOSED])
+def test_a_stopped_subscriber_gets_a_cancelled_record_that_says_why(reason: CancelReason) -> None:
+    to = subscriber("project.ready", stopped=reason)
     [made] = deliveries_of(EVENT, [to], IDS)
     assert made == replace(
         pending(made, to),
         status=DeliveryStatus.CANCELLED,
-        reason=CancelReason.ENDPOINT_DISABLED,
+        reason=reason,
         next_attempt_at=None,
         finished_at=START,
     )

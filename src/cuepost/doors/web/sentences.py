@@ -27,6 +27,7 @@ REASONS: Mapping[CancelReason, str] = {
     CancelReason.ENDPOINT_DISABLED: "the endpoint was disabled",
     CancelReason.PROJECT_DELETED: "its project was deleted",
     CancelReason.PROJECT_ACCESS_EXPIRED: "its project's access window had ended",
+    CancelReason.ACCESS_CLOSED: "the account's access to webhooks was closed",
 }
 
 SILENCES: Mapping[SilenceReason, str] = {
@@ -40,6 +41,8 @@ SILENCES: Mapping[SilenceReason, str] = {
     SilenceReason.ILLEGAL_TRANSITION: "the project could not move there from where it was.",
     SilenceReason.PROJECT_NOT_FOUND: "there was no such project.",
     SilenceReason.ENDPOINT_DISABLED: "every endpoint that wanted it was disabled.",
+    SilenceReason.ACCESS_CLOSED: "the account's access to webhooks was closed. What was held back "
+    "can be retried now that it is open.",
 }
 
 

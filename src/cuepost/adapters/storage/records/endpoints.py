@@ -21,6 +21,7 @@ from cuepost.adapters.storage.tables import (
     queue,
     signing_secrets,
 )
+from cuepost.domain.delivery import CancelReason
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.fanout import Subscriber
 from cuepost.ports.records import Page
@@ -50,13 +51,15 @@ _SECRETS = Prepared(
 )
 # The account is part of it, so that access cannot be closed in between either.
 _SUBSCRIBERS = Prepared(
-    sa.select(endpoints.c.account_id, endpoints.c.id, endpoints.c.events, endpoints.c.enabled)
-    .join(accounts, accounts.c.id == endpoints.c.account_id)
-    .where(
-        Among(endpoints.c.account_id, "account_ids"),
-        endpoints.c.deleted_at.is_(None),
+    sa.select(
+        endpoints.c.account_id,
+        endpoints.c.id,
+        endpoints.c.events,
+        endpoints.c.enabled,
         accounts.c.webhooks_enabled,
     )
+    .join(accounts, accounts.c.id == endpoints.c.account_id)
+    .where(Among(endpoints.c.account_id, "account_ids"), endpoints.c.deleted_at.is_(None))
     .order_by(endpoints.c.id)
     .with_for_update(read=True)
 )
@@ -127,8 +130,9 @@ class EndpointRecords:
     async def subscribers(self, account_ids: Collection[UUID]) -> dict[UUID, list[Subscriber]]:
         found: dict[UUID, list[Subscriber]] = {}
         rows = await self._session.fetch(_SUBSCRIBERS, account_ids=list(account_ids))
-        for account_id, webhook_id, events, enabled in rows:
-            subscriber = Subscriber(webhook_id, frozenset(events.split()), enabled)
+        for account_id, webhook_id, events, enabled, is_open in rows:
+            stopped = None if enabled and is_open else _why_stopped(is_open)
+            subscriber = Subscriber(webhook_id, frozenset(events.split()), stopped)
             found.setdefault(account_id, []).append(subscriber)
         return found
 
@@ -196,6 +200,11 @@ class EndpointRecords:
                     endpoints.c.account_id == account_id, endpoints.c.id == webhook_id
                 )
             )
+
+
+def _why_stopped(is_open: bool) -> CancelReason:
+    """While access is closed that is the reason, whether or not the endpoint is disabled too."""
+    return CancelReason.ENDPOINT_DISABLED if is_open else CancelReason.ACCESS_CLOSED
 
 
 def _of(table: sa.Table, account_id: UUID, webhook_id: UUID) -> sa.ColumnElement[bool]:
