@@ -1,6 +1,6 @@
 """One HTTP attempt and the closed list of ways it can end."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -23,6 +23,14 @@ class Outcome(StrEnum):
     INTERRUPTED = "interrupted"
     SUPERSEDED = "superseded"
 
+    @property
+    def counts(self) -> bool:
+        """Whether an attempt that ended like this is one of its budget's three."""
+        return self not in _UNCOUNTED
+
+
+_UNCOUNTED = (Outcome.INTERRUPTED, Outcome.SUPERSEDED)
+
 
 class TlsFault(StrEnum):
     """Why an attempt ended with `tls_error`."""
@@ -33,6 +41,16 @@ class TlsFault(StrEnum):
     CERTIFICATE_UNKNOWN_AUTHORITY = "certificate_unknown_authority"
     TLS_TOO_OLD = "tls_too_old"
     TLS_HANDSHAKE_FAILED = "tls_handshake_failed"
+
+
+def trigger_of(budget: Trigger, number: int) -> Trigger:
+    """The trigger of an attempt, from that of its budget: a person triggers only the first one.
+
+    Every attempt of a test's own budget is a test.
+    """
+    if budget is Trigger.MANUAL and number > 1:
+        return Trigger.AUTOMATIC
+    return budget
 
 
 def outcome_of(status: int | None) -> Outcome:
@@ -135,6 +153,8 @@ class Timings:
 
 @record
 class Attempt:
+    """An attempt that does not count has `budget` 0 and a number of its own there."""
+
     account_id: UUID
     delivery_id: UUID
     budget: int
@@ -152,6 +172,10 @@ class Attempt:
     outcome: Outcome
     tls_fault: TlsFault | None = None
     url: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        return self.outcome.counts
 
     @property
     def explanation(self) -> Explanation:
@@ -190,3 +214,13 @@ def interrupted(
 def superseded(made: Attempt) -> Attempt:
     """An attempt whose result came when another process had taken the delivery over."""
     return replace(made, budget=UNCOUNTED, number=0, outcome=Outcome.SUPERSEDED)
+
+
+def last_of(attempts: Sequence[Attempt]) -> Attempt | None:
+    """The newest attempt that counts, or the newest of all where none does."""
+    counted = [attempt for attempt in attempts if attempt.counts]
+    return max(
+        counted or attempts,
+        key=lambda attempt: (attempt.started_at, attempt.budget, attempt.number),
+        default=None,
+    )

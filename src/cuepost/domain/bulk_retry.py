@@ -16,7 +16,10 @@ class BulkRetryState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BulkRetry:
-    """`position` is the last delivery that was looked at; the next step goes on behind it."""
+    """`position` is the last delivery that was looked at; the next step goes on behind it.
+
+    Failed deliveries that were delivered before are left out unless `include_delivered`.
+    """
 
     account_id: UUID
     id: UUID
@@ -31,3 +34,4 @@ class BulkRetry:
     skipped: int = 0
     position: UUID | None = None
     finished_at: datetime | None = None
+    include_delivered: bool = False

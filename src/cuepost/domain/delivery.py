@@ -76,7 +76,10 @@ def after(status: DeliveryStatus, cause: Cause) -> DeliveryStatus:
 
 @record
 class Delivery:
-    """`budget` counts the budgets of three attempts that were opened: 1, and one more a retry."""
+    """`budget` counts the budgets of three attempts that were opened: 1, and one more a retry.
+
+    `delivered_at` is the first acknowledgement, and stays whatever becomes of later retries.
+    """
 
     account_id: UUID
     id: UUID
@@ -92,6 +95,7 @@ class Delivery:
     budget: int = 1
     next_attempt_at: datetime | None = None
     finished_at: datetime | None = None
+    delivered_at: datetime | None = None
 
     def require_final(self) -> "Delivery":
         if self.status not in FINAL:

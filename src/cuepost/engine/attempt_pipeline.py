@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from cuepost.domain.attempt import Attempt, Outcome, Timings, outcome_of
+from cuepost.domain.attempt import Attempt, Outcome, Timings, outcome_of, trigger_of
 from cuepost.domain.delivery import Cause, DeliveryStatus, after
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.endpoint import StoredSecret
@@ -109,7 +109,7 @@ def _attempt(
         delivery_id=assignment.delivery_id,
         budget=assignment.budget,
         number=assignment.number,
-        trigger=assignment.trigger,
+        trigger=trigger_of(assignment.trigger, assignment.number),
         started_at=started_at,
         duration_ms=exchange.duration_ms,
         timings=exchange.timings,

@@ -8,8 +8,11 @@ from cuepost.domain.attempt import (
     Explanation,
     Outcome,
     TlsFault,
+    last_of,
     outcome_of,
+    trigger_of,
 )
+from cuepost.domain.delivery import Trigger
 from tests.support.records import Records
 
 
@@ -24,6 +27,8 @@ def test_outcomes_are_the_closed_list_of_the_contract() -> None:
         "tls_error",
         "blocked_destination",
         "protocol_error",
+        "interrupted",
+        "superseded",
     ]
 
 
@@ -80,3 +85,40 @@ def test_no_two_ends_are_explained_alike() -> None:
 )
 def test_only_2xx_is_an_acknowledgement(status: int | None, outcome: Outcome) -> None:
     assert outcome_of(status) is outcome
+
+
+def test_attempts_count_unless_they_were_interrupted_or_superseded() -> None:
+    records = Records()
+    delivery = records.delivery(records.id())
+    assert [each for each in Outcome if not records.attempt(delivery, outcome=each).counts] == [
+        Outcome.INTERRUPTED,
+        Outcome.SUPERSEDED,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("budget", "attempts"),
+    [
+        (Trigger.AUTOMATIC, ["automatic", "automatic", "automatic"]),
+        (Trigger.MANUAL, ["manual", "automatic", "automatic"]),
+        (Trigger.TEST, ["test", "test", "test"]),
+    ],
+)
+def test_a_person_triggers_only_the_first_attempt_of_a_budget(
+    budget: Trigger, attempts: list[str]
+) -> None:
+    assert [trigger_of(budget, number) for number in (1, 2, 3)] == attempts
+
+
+def test_the_last_attempt_is_the_newest_that_counts_or_the_newest_of_all() -> None:
+    records = Records()
+    delivery = records.delivery(records.id())
+    first, second = (records.attempt(delivery, number=number) for number in (1, 2))
+    records.clock.advance(1)
+    lost = [
+        records.attempt(delivery, budget=0, number=number, outcome=Outcome.INTERRUPTED)
+        for number in (1, 2)
+    ]
+    assert last_of([second, first, *lost]) == second
+    assert last_of(lost) == lost[1]
+    assert last_of([]) is None

@@ -52,7 +52,12 @@ def test_a_delivery_moves_only_as_the_table_says(
 
 
 def test_what_is_stored_and_told_is_called_as_it_always_was() -> None:
-    assert list(CancelReason) == ["endpoint_disabled", "project_deleted", "project_access_expired"]
+    assert list(CancelReason) == [
+        "endpoint_disabled",
+        "project_deleted",
+        "project_access_expired",
+        "access_closed",
+    ]
     assert list(Trigger) == ["automatic", "manual", "test"]
     assert list(Cause) == [
         "claimed",
