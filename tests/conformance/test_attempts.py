@@ -84,3 +84,31 @@ async def test_the_last_attempt_of_each_delivery_is_found(
         nothing = await transaction.attempts.last_of(account_id, [])
     assert found == {each: of[each][-1] for each in chosen[:2]}
     assert nothing == {}
+
+
+async def test_attempts_that_do_not_count_stand_where_they_began_and_are_the_last_only_if_alone(
+    store: AnyStore, records: Records
+) -> None:
+    account_id = records.id()
+    tried, lost = records.delivery(account_id), records.delivery(account_id)
+    first = records.attempt(tried)
+    records.clock.advance(1)
+    interrupted = records.attempt(tried, budget=0, outcome=Outcome.INTERRUPTED)
+    records.clock.advance(1)
+    second = records.attempt(tried, number=2)
+    records.clock.advance(1)
+    superseded = records.attempt(tried, budget=0, number=2, outcome=Outcome.SUPERSEDED)
+    of_lost = [
+        records.attempt(lost, budget=0, number=number, outcome=Outcome.INTERRUPTED)
+        for number in (1, 2)
+    ]
+    await add(store, superseded, second, interrupted, first, *of_lost)
+
+    async with store.snapshot() as transaction:
+        made = await transaction.attempts.of_delivery(account_id, tried.id)
+        last = await transaction.attempts.last_of(account_id, [tried.id, lost.id])
+        figures = await transaction.attempts.figures_of(account_id, [tried.id])
+    assert made == [first, interrupted, second, superseded]
+    assert last == {tried.id: second, lost.id: of_lost[1]}
+    assert figures[-1].number == second.number
+    assert figures[-1].outcome is second.outcome

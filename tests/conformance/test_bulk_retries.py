@@ -3,10 +3,15 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore
+from tests.support.store_rows import AnyStore, run
+
+DAY = timedelta(days=1)
 
 
 async def add(store: AnyStore, *jobs: BulkRetry) -> None:
@@ -34,6 +39,7 @@ async def test_a_job_comes_back_as_it_was_added(store: AnyStore, records: Record
             skipped=2,
             position=records.id(),
             finished_at=records.clock.now() + timedelta(milliseconds=1),
+            include_delivered=True,
         )
         for state in (BulkRetryState.FINISHED, BulkRetryState.CANCELLED)
     ]
@@ -122,3 +128,26 @@ async def test_candidates_lie_between_since_and_until(store: AnyStore, records: 
     async with store.snapshot() as transaction:
         assert await transaction.bulk_retries.next_candidates(chosen, 10) == [made[1]]
         assert await transaction.bulk_retries.count_candidates(chosen) == 1
+
+
+async def test_failed_candidates_were_never_delivered_unless_asked(
+    store: AnyStore, records: Records
+) -> None:
+    job = records.bulk_retry(records.id(), records.id(), until=records.clock.now() + DAY)
+    made = await candidates(store, records, job)
+    again = next(each for each in made if each.status is DeliveryStatus.DELIVERED)
+    async with store.transaction() as transaction:
+        await transaction.deliveries.send_again(job.account_id, [again.id], records.clock.now())
+    await run(store, sa.delete(queue))
+    is_again = deliveries.c.id == again.id
+    ended = {"final_status": "failed", "finished_at": records.clock.now()}
+    await run(store, sa.update(deliveries).where(is_again).values(ended))
+
+    only_failed = replace(job, statuses=(DeliveryStatus.FAILED,))
+    failed = [each.id for each in made if each.status is DeliveryStatus.FAILED]
+    for include, expected in ((False, failed), (True, sorted([again.id, *failed]))):
+        chosen = replace(only_failed, include_delivered=include)
+        async with store.snapshot() as transaction:
+            found = await transaction.bulk_retries.next_candidates(chosen, 10)
+            assert [each.id for each in found] == expected
+            assert await transaction.bulk_retries.count_candidates(chosen) == len(expected)

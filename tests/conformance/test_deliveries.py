@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.tables import queue
+from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
@@ -253,3 +253,36 @@ async def test_deliveries_that_wait_for_another_attempt_are_counted_by_endpoint(
         found = await transaction.deliveries.retrying(account_id, [one, other, calm])
         assert await transaction.deliveries.retrying(account_id, []) == {}
     assert found == {one: 2, other: 1}
+
+
+async def delivered_then_failed(store: AnyStore, records: Records, delivery: Delivery) -> None:
+    """As the engine does, when somebody has sent it again."""
+    async with store.transaction() as transaction:
+        now = records.clock.now()
+        await transaction.deliveries.send_again(delivery.account_id, [delivery.id], now)
+    await run(store, sa.delete(queue).where(queue.c.delivery_id == delivery.id))
+    await run(
+        store,
+        sa.update(deliveries)
+        .where(deliveries.c.id == delivery.id)
+        .values(final_status="failed", finished_at=records.clock.now()),
+    )
+
+
+async def test_failed_leaves_out_what_was_delivered_before_unless_asked(
+    store: AnyStore, records: Records
+) -> None:
+    of: dict[str, Any] = {"account_id": records.id(), "webhook_id": records.id()}
+    failed = [ended(records, DeliveryStatus.FAILED, **of) for _ in range(2)]
+    before = ended(records, DeliveryStatus.DELIVERED, **of)
+    await add(store, failed[0], before, failed[1])
+    await delivered_then_failed(store, records, before)
+
+    for scope in ({}, {"webhook_id": before.webhook_id}, {"event_type": before.event_type}):
+        found = await page(store, before, status=DeliveryStatus.FAILED, **scope)
+        assert found == failed[::-1]
+        asked: dict[str, Any] = {"include_delivered": True, **scope}
+        found = await page(store, before, status=DeliveryStatus.FAILED, **asked)
+        assert {each.id for each in found} == {before.id, *(each.id for each in failed)}
+        everything = await page(store, before, **scope)
+        assert [each.id for each in everything] == [each.id for each in found]

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.adapters.storage.sqlite_statistics import BELIEVED
-from cuepost.domain.delivery import CancelReason
+from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
@@ -23,6 +23,7 @@ BAD = re.compile(rf"^SCAN ({BIG})\b|^SEARCH ({BIG}) .*\(account_id=\?\)$|TEMP B-
 
 Work = Callable[[Transaction, Populated], Awaitable[object]]
 NOW = Records().clock.now()
+FAILED = DeliveryStatus.FAILED
 DELETED, EXPIRED = CancelReason.PROJECT_DELETED, CancelReason.PROJECT_ACCESS_EXPIRED
 
 WORK: dict[str, Work] = {
@@ -51,6 +52,15 @@ WORK: dict[str, Work] = {
     "last attempts": lambda t, p: t.attempts.last_of(p.account.id, [p.ended.id]),
     "candidates": lambda t, p: t.bulk_retries.next_candidates(p.job, 5),
     "count of candidates": lambda t, p: t.bulk_retries.count_candidates(p.job),
+    "failed deliveries": lambda t, p: t.deliveries.page(
+        p.account.id, DeliveryFilter(status=FAILED), Page(5, p.ended.id)
+    ),
+    "failed deliveries of an endpoint": lambda t, p: t.deliveries.page(
+        p.account.id, DeliveryFilter(p.endpoint.id, FAILED), Page(5, p.ended.id)
+    ),
+    "failed deliveries and those delivered before": lambda t, p: t.deliveries.page(
+        p.account.id, DeliveryFilter(status=FAILED, include_delivered=True), Page(5, p.ended.id)
+    ),
     "delete an endpoint": lambda t, p: t.endpoints.delete(p.account.id, p.endpoint.id, NOW),
     "deliveries by status": lambda t, p: t.deliveries.page(
         p.account.id, DeliveryFilter(status=p.ended.status, project_id=p.project.id), Page(5)
@@ -58,25 +68,45 @@ WORK: dict[str, Work] = {
 }
 
 
-@pytest.mark.parametrize("name", WORK)
-async def test_a_statement_reads_no_more_than_it_is_asked_for(
-    sqlite_store: SqliteStore, records: Records, name: str
-) -> None:
-    owned = await populate(sqlite_store, records)
-    driver = driver_of(sqlite_store._require_open())
+async def plans_of(store: SqliteStore, records: Records, name: str) -> dict[str, list[str]]:
+    """The steps of each statement that the work makes."""
+    owned = await populate(store, records)
+    driver = driver_of(store._require_open())
     heard: list[str] = []
-    async with sqlite_store.transaction() as transaction:
+    async with store.transaction() as transaction:
         driver.set_trace_callback(heard.append)
         await WORK[name](transaction, owned)
         driver.set_trace_callback(None)
         statements = [each for each in heard if not each.startswith("--")]
-        plans = {
+        return {
             each: [row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {each}")]
             for each in statements
         }
 
-    assert statements
+
+@pytest.mark.parametrize("name", WORK)
+async def test_a_statement_reads_no_more_than_it_is_asked_for(
+    sqlite_store: SqliteStore, records: Records, name: str
+) -> None:
+    plans = await plans_of(sqlite_store, records, name)
+    assert plans
     assert [(step, each) for each, plan in plans.items() for step in plan if BAD.search(step)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("failed deliveries", "deliveries_undelivered"),
+        ("failed deliveries of an endpoint", "deliveries_undelivered_by_webhook"),
+        ("candidates", "deliveries_undelivered_by_webhook"),
+        ("count of candidates", "deliveries_undelivered_by_webhook"),
+    ],
+)
+async def test_failed_deliveries_that_were_delivered_before_are_not_even_read(
+    sqlite_store: SqliteStore, records: Records, name: str, index: str
+) -> None:
+    plans = await plans_of(sqlite_store, records, name)
+    assert [step for plan in plans.values() for step in plan if f"INDEX {index} (" in step]
 
 
 async def test_deliveries_of_a_page_of_events_are_found_by_their_events(

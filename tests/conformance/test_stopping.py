@@ -162,6 +162,29 @@ async def test_very_many_waiting_deliveries_are_stopped_together(
     assert await rows(store, sa.select(queue)) == []
 
 
+async def test_the_first_acknowledgement_stays_whatever_becomes_of_later_budgets(
+    store: AnyStore, records: Records
+) -> None:
+    delivery = records.delivery(records.id(), status=DeliveryStatus.DELIVERED)
+    await add(store, delivery)
+    assert delivery.delivered_at is not None
+
+    for status in (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DELIVERED):
+        records.clock.advance(60)
+        async with store.transaction() as transaction:
+            now = records.clock.now()
+            await transaction.deliveries.send_again(delivery.account_id, [delivery.id], now)
+        [pending] = await all_of(store, delivery)
+        await run(
+            store,
+            sa.update(deliveries).values(final_status=status, finished_at=records.clock.now()),
+        )
+        await run(store, sa.delete(queue))
+        [ended] = await all_of(store, delivery)
+        assert (pending.status, pending.delivered_at) == ("pending", delivery.delivered_at)
+        assert (ended.status, ended.delivered_at) == (status, delivery.delivered_at)
+
+
 async def test_ended_deliveries_are_sent_again_with_a_new_budget(
     store: AnyStore, records: Records
 ) -> None:

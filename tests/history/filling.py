@@ -9,6 +9,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.tables import deliveries as delivery_rows
 from cuepost.adapters.storage.tables import endpoints as endpoint_rows
 from cuepost.adapters.storage.tables import queue
 from cuepost.domain.access import Account
@@ -48,7 +49,8 @@ class Names:
 @dataclass(frozen=True, slots=True)
 class Month:
     """`rows` deliveries: many of a busy endpoint, a busy project and a crowded event; few of the
-    rare ones; some waiting, from the first day to the last; some of a deleted endpoint."""
+    rare ones; some waiting, from the first day to the last; some of a deleted endpoint; many that
+    were delivered, sent again and failed, few that failed and were never delivered."""
 
     rows: int
     account: Account
@@ -100,6 +102,8 @@ class Month:
         status = self._status(place, chance >> 8)
         ended = at + timedelta(seconds=1) if status in FINAL else None
         cancelled = status is DeliveryStatus.CANCELLED
+        failed = status is DeliveryStatus.FAILED
+        was_delivered = failed and not self._is_undelivered(place)
         return Delivery(
             account_id=self.account.id,
             id=compose(to_millis(at), chance >> 64),
@@ -107,12 +111,13 @@ class Month:
             event_id=event.id,
             event_type=event.type,
             project_id=event.project_id,
-            trigger=Trigger.AUTOMATIC,
+            trigger=Trigger.MANUAL if was_delivered else Trigger.AUTOMATIC,
             status=status,
             created_at=at,
             reason=CancelReason.ENDPOINT_DISABLED if cancelled else None,
             next_attempt_at=None if ended else at,
             finished_at=ended,
+            delivered_at=ended if was_delivered or status is DeliveryStatus.DELIVERED else None,
         )
 
     def chunks(self) -> Iterator[tuple[list[Event], list[Delivery]]]:
@@ -128,13 +133,18 @@ class Month:
 
     def _status(self, place: int, chance: int) -> DeliveryStatus:
         few = self.rows // FEW
-        if place % few == few // 2:
+        if self._is_undelivered(place):
             return DeliveryStatus.FAILED
         if place % few == few // 4:
             return DeliveryStatus.RETRYING
         if place % max(2, self.rows // PENDING) == 0:
             return DeliveryStatus.PENDING
-        return DeliveryStatus.CANCELLED if chance % 8 == 0 else DeliveryStatus.DELIVERED
+        rest = {0: DeliveryStatus.CANCELLED, 1: DeliveryStatus.FAILED}
+        return rest.get(chance % 8, DeliveryStatus.DELIVERED)
+
+    def _is_undelivered(self, place: int) -> bool:
+        few = self.rows // FEW
+        return place % few == few // 2
 
     def _endpoint(self, chance: int) -> UUID:
         if chance % 20 == 0:
@@ -182,7 +192,11 @@ def _named(chosen: DeliveryFilter | EventFilter) -> tuple[tuple[str, Any], ...]:
 
 
 def _takes(named: tuple[tuple[str, Any], ...], each: Delivery | Event) -> bool:
+    if not _includes(dict(named), each):
+        return False
     for name, value in named:
+        if name == "include_delivered":
+            continue
         if name == "since":
             fits = value <= each.created_at
         elif name == "until":
@@ -192,6 +206,12 @@ def _takes(named: tuple[tuple[str, Any], ...], each: Delivery | Event) -> bool:
         if not fits:
             return False
     return True
+
+
+def _includes(named: dict[str, Any], each: Delivery | Event) -> bool:
+    if named.get("status") is not DeliveryStatus.FAILED or named["include_delivered"]:
+        return True
+    return isinstance(each, Delivery) and each.delivered_at is None
 
 
 async def fill(store: AnyStore, records: Records, month: Month, expected: Expected) -> None:
@@ -207,6 +227,12 @@ async def fill(store: AnyStore, records: Records, month: Month, expected: Expect
                 if each is month:
                     seen = [made for made in deliveries if made.webhook_id != month.deleted]
                     expected.note(events, seen)
+    await run(
+        store,
+        sa.update(delivery_rows)
+        .where(delivery_rows.c.trigger == Trigger.MANUAL)
+        .values(delivered_at=delivery_rows.c.finished_at),
+    )
     await _delete_but_do_not_clear_away(store, month)
 
 

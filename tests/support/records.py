@@ -121,7 +121,10 @@ class Records:
             next_attempt_at=None if ended else now,
             finished_at=now + timedelta(milliseconds=7) if ended else None,
         )
-        return _made(delivery, changed)
+        made = _made(delivery, changed)
+        if made.status is DeliveryStatus.DELIVERED:
+            return replace(made, delivered_at=made.finished_at)
+        return made
 
     def attempt(self, delivery: Delivery, **changed: Any) -> Attempt:
         attempt = Attempt(
@@ -140,6 +143,7 @@ class Records:
             response_body=b"\x00\xff busy",
             response_truncated=True,
             outcome=Outcome.HTTP_ERROR,
+            url="https://hooks.example.com/ä",
         )
         return _made(attempt, changed)
 

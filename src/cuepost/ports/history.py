@@ -15,6 +15,8 @@ from cuepost.ports.records import Page
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFilter:
+    """The status `failed` leaves out what was delivered before, unless `include_delivered`."""
+
     webhook_id: UUID | None = None
     status: DeliveryStatus | None = None
     event_type: str | None = None
@@ -22,6 +24,7 @@ class DeliveryFilter:
     event_id: UUID | None = None
     since: datetime | None = None
     until: datetime | None = None
+    include_delivered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +106,18 @@ class Deliveries(Protocol):
 
 class Attempts(Protocol):
     async def add(self, attempts: Sequence[Attempt]) -> None: ...
-    async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]: ...
-    async def last_of(
-        self, account_id: UUID, delivery_ids: Sequence[UUID]
-    ) -> dict[UUID, Attempt]: ...
+    async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
+        """In the order in which they began."""
+        ...
+
+    async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
+        """The last attempt that counts, or the last of all where none does."""
+        ...
+
     async def figures_of(
         self, account_id: UUID, delivery_ids: Sequence[UUID]
     ) -> list[AttemptFigures]:
-        """In the order in which they were made, delivery by delivery."""
+        """Delivery by delivery, those that count in the order in which they were made."""
         ...
 
 

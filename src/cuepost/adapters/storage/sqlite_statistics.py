@@ -21,6 +21,8 @@ BELIEVED = {
     ("deliveries", "deliveries_by_account_id_webhook_id_id"): f"{_DELIVERIES} 10000 1",
     ("deliveries", "deliveries_by_status"): f"{_DELIVERIES} 30000 1",
     ("deliveries", "deliveries_by_webhook_status"): f"{_DELIVERIES} 10000 3000 1",
+    ("deliveries", "deliveries_undelivered"): "10000 1000 1000 1",
+    ("deliveries", "deliveries_undelivered_by_webhook"): "10000 1000 100 100 1",
     ("events", "events_by_account_id_project_id_id"): "500000 50000 4 1",
     ("events", "events_by_account_id_type_id"): "500000 50000 10000 1",
     ("events", "sqlite_autoindex_events_1"): "500000 50000 1",

@@ -39,7 +39,8 @@ _LAST_UNCOUNTED = Prepared(
 )
 _LATER = attempts.alias("later")
 # Found by keys alone, because what receivers answered can be large. The list is named twice, so
-# that PostgreSQL looks for later ones in the same few partitions.
+# that PostgreSQL looks for later ones in the same few partitions. Attempts that do not count have
+# budget 0, so they come before all others.
 _LAST = Prepared(
     sa.select(attempts).where(
         _OF_ACCOUNT,
@@ -87,7 +88,8 @@ class AttemptRecords:
             .where(attempts.c.account_id == account_id, attempts.c.delivery_id == delivery_id)
             .order_by(attempts.c.budget, attempts.c.number)
         )
-        return [_attempt(row) for row in rows]
+        # They are few, and no index has them in the order of time.
+        return sorted(map(_attempt, rows), key=lambda attempt: attempt.started_at)
 
     async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
         rows = await self._session.unhurried.fetch(_LAST, account_id=account_id, ids=delivery_ids)

@@ -6,7 +6,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.deliveries import delivery_from
-from cuepost.adapters.storage.records.delivery_pages import Row
+from cuepost.adapters.storage.records.delivery_pages import Row, ended_as
 from cuepost.adapters.storage.records.paging import between
 from cuepost.adapters.storage.session import Session, first
 from cuepost.adapters.storage.tables import bulk_retries, deliveries
@@ -72,7 +72,7 @@ def _candidates(job: BulkRetry, status: DeliveryStatus, *columns: Any) -> sa.Sel
     statement = sa.select(*columns).where(
         deliveries.c.account_id == job.account_id,
         deliveries.c.webhook_id == job.webhook_id,
-        deliveries.c.final_status == status,
+        ended_as(status, include_delivered=job.include_delivered),
     )
     begin = lowest_at(job.since)
     if job.position is not None:
@@ -95,6 +95,7 @@ def _row_of(job: BulkRetry) -> dict[str, Any]:
         "position": job.position,
         "created_at": job.created_at,
         "finished_at": job.finished_at,
+        "include_delivered": job.include_delivered,
     }
 
 
@@ -113,4 +114,5 @@ def _job(row: sa.Row[Any]) -> BulkRetry:
         position=row.position,
         created_at=row.created_at,
         finished_at=row.finished_at,
+        include_delivered=row.include_delivered,
     )

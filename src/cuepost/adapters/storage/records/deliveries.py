@@ -27,6 +27,12 @@ from cuepost.domain.ids import instant_of, lowest_at
 from cuepost.ports.history import DeliveryFilter, Outline
 from cuepost.ports.records import Page
 
+# Kept only once a delivery is sent again: until then `finished_at` tells it.
+_FIRST_ACKNOWLEDGED = sa.func.coalesce(
+    deliveries.c.delivered_at,
+    sa.case((deliveries.c.final_status == DeliveryStatus.DELIVERED, deliveries.c.finished_at)),
+)
+
 
 class DeliveryRecords:
     def __init__(self, session: Session, outbox: Outbox) -> None:
@@ -126,6 +132,7 @@ class DeliveryRecords:
                 finished_at=None,
                 trigger=Trigger.MANUAL,
                 budget=deliveries.c.budget + 1,
+                delivered_at=_FIRST_ACKNOWLEDGED,
             )
             .returning(*deliveries.c)
         )
@@ -206,6 +213,7 @@ def delivery_from(row: sql.Row, queued: sql.Queued | None, status: str | None = 
     if status is None:
         status = row.final_status if queued is None else queued.state
     assert status is not None
+    delivered = row.final_status == DeliveryStatus.DELIVERED
     waits = queued is not None and queued.state != DeliveryStatus.DELIVERING
     return Delivery(
         account_id=row.account_id,
@@ -222,4 +230,5 @@ def delivery_from(row: sql.Row, queued: sql.Queued | None, status: str | None = 
         budget=row.budget,
         next_attempt_at=queued.due_at if waits and queued is not None else None,
         finished_at=row.finished_at,
+        delivered_at=row.delivered_at or (row.finished_at if delivered else None),
     )

@@ -8,7 +8,14 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import IN_FLIGHT, WAITING, deliveries, endpoints, queue
+from cuepost.adapters.storage.tables import (
+    IN_FLIGHT,
+    UNDELIVERED,
+    WAITING,
+    deliveries,
+    endpoints,
+    queue,
+)
 from cuepost.adapters.storage.types import Id
 from cuepost.domain.delivery import LIVE, DeliveryStatus
 from cuepost.domain.ids import instant_of, lowest_at
@@ -109,8 +116,17 @@ def page_of(account_id: UUID, chosen: DeliveryFilter, page: Page) -> sa.Select[A
     if chosen.status in LIVE:
         statement = statement.where(deliveries.c.final_status.is_(None), _waits(chosen.status))
     elif chosen.status is not None:
-        statement = statement.where(deliveries.c.final_status == chosen.status)
+        statement = statement.where(
+            ended_as(chosen.status, include_delivered=chosen.include_delivered)
+        )
     return newest_first(statement, deliveries.c.id, page, chosen.since, chosen.until)
+
+
+def ended_as(status: DeliveryStatus, *, include_delivered: bool) -> sa.ColumnElement[bool]:
+    """Failed ones without those that were delivered before, unless these are asked for."""
+    if status is DeliveryStatus.FAILED and not include_delivered:
+        return UNDELIVERED
+    return deliveries.c.final_status == status
 
 
 def queued_page(account_id: UUID, chosen: DeliveryFilter, page: Page) -> sa.Select[Any]:

@@ -24,9 +24,14 @@ def upgrade() -> None:
     op.add_column("attempts", sa.Column("url", sa.Text(), nullable=True))
     op.add_column("attempts", sa.Column("held_by", Id(), nullable=True))
     op.add_column("deliveries", sa.Column("delivered_at", Instant(), nullable=True))
+    op.add_column(
+        "bulk_retries",
+        sa.Column("include_delivered", sa.Boolean(), nullable=False, server_default=sa.false()),
+    )
     op.add_column("projects", sa.Column("exported_at", Instant(), nullable=True))
     op.add_column("reports", sa.Column("digest", sa.LargeBinary(), nullable=True))
     _remember_first_acknowledgements()
+    _find_the_undelivered()
     _remember_finished_exports()
     _tell_keys_apart()
 
@@ -66,6 +71,25 @@ def _remember_first_acknowledgements() -> None:
         ) WHERE budget > 1
         """
     )
+
+
+def _find_the_undelivered() -> None:
+    is_undelivered = sa.text("final_status = 'failed' AND delivered_at IS NULL")
+    for name, columns in (
+        ("deliveries_undelivered", ["account_id", "final_status", "id"]),
+        (
+            "deliveries_undelivered_by_webhook",
+            ["account_id", "webhook_id", "final_status", "id"],
+        ),
+    ):
+        op.create_index(
+            name,
+            "deliveries",
+            columns,
+            unique=False,
+            sqlite_where=is_undelivered,
+            postgresql_where=is_undelivered,
+        )
 
 
 def _remember_finished_exports() -> None:
