@@ -57,6 +57,24 @@ async def test_a_busy_endpoint_is_judged_by_its_newest_deliveries(
     assert found[webhook_id].since > world.clock.now() - timedelta(hours=2)
 
 
+async def test_attempts_that_do_not_count_are_in_no_figure(world: World) -> None:
+    webhook_id = (await world.endpoint()).view.endpoint.id
+    delivery = await world.complete()
+    records = Records(world.clock, world.ids)
+    lost = [
+        records.attempt(
+            delivery, budget=0, number=number, outcome=outcome, response_status=None, duration_ms=0
+        )
+        for number, outcome in enumerate((Outcome.INTERRUPTED, Outcome.SUPERSEDED), start=1)
+    ]
+    made = records.attempt(delivery, outcome=Outcome.DELIVERED, response_status=200, duration_ms=30)
+    await world.do(lambda t: t.attempts.add([made, *lost]))
+    await world.end(delivery, DeliveryStatus.DELIVERED)
+    figures = await world.see(world.service.figures.of_endpoint, world.owner, webhook_id)
+    assert (figures.outcomes, figures.classes) == ({Outcome.DELIVERED: 1}, {"2xx": 1})
+    assert (figures.p50_ms, figures.p95_ms) == (30, 30)
+
+
 async def test_an_idle_endpoint_has_no_rate(world: World) -> None:
     webhook_id = (await world.endpoint()).view.endpoint.id
     figures = await world.see(world.service.figures.of_endpoint, world.owner, webhook_id)

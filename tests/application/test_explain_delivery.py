@@ -12,9 +12,11 @@ from cuepost.domain.access import Scope
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.errors import MissingScope, NotFound
+from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProcessingError, ProjectKind, ProjectStatus
-from tests.application.world import World
+from tests.application.world import OPERATOR, World
 from tests.doors.rest.client import attempt_of
+from tests.support.records import Records
 
 NOWHERE = UUID("0198c0de-0000-7000-8000-000000000000")
 
@@ -174,6 +176,33 @@ async def test_an_endpoint_that_was_enabled_again_can_be_sent_to(world: World) -
     await world.enable(endpoint.id, enabled=True)
     [finding] = (await asked(world)).findings
     assert (finding.cause, finding.mend) == (Cause.ENDPOINT_DISABLED, "Send the delivery again.")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_what_was_held_back_while_access_was_closed_can_be_sent_now(
+    world: World, enabled: bool
+) -> None:
+    endpoint = (await world.endpoint()).view.endpoint
+    await world.enable(endpoint.id, enabled)
+    set_access = world.service.access.set_webhooks
+    await world.do(set_access, OPERATOR, world.account.id, False)
+    delivery = await world.complete()
+    await world.do(set_access, OPERATOR, world.account.id, True)
+    [finding] = (await asked(world)).findings
+    assert (finding.cause, finding.delivery) == (Cause.ACCESS_WAS_CLOSED, delivery)
+    begin = "Send the delivery" if enabled else "Enable the endpoint, then send the delivery"
+    assert finding.mend == f"{begin} again, alone or with a bulk retry."
+
+
+async def test_an_event_from_before_closed_access_was_recorded_is_explained_too(
+    world: World,
+) -> None:
+    await world.endpoint()
+    world.clock.advance(1)
+    records = Records(world.clock, world.ids)
+    event = records.event(world.account.id, project_id=None, reason=SilenceReason.NOT_SUBSCRIBED)
+    await world.do(lambda transaction: transaction.events.add([event]))
+    assert causes(await asked(world)) == [Cause.ACCESS_WAS_CLOSED]
 
 
 async def test_of_a_deleted_endpoint_nothing_is_left_to_tell(world: World) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from cuepost.application.delivery_figures import class_of
 from cuepost.domain.access import Caller, Scope
-from cuepost.domain.attempt import Attempt, Outcome
+from cuepost.domain.attempt import Attempt, Outcome, last_of
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.delivery import Delivery
 from cuepost.domain.errors import NotFound
@@ -27,6 +27,10 @@ class DeliveryDetail:
     delivery: Delivery
     event: Event
     attempts: Sequence[Attempt]
+
+    @property
+    def last_attempt(self) -> Attempt | None:
+        return last_of(self.attempts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +171,7 @@ class BrowseHistory:
     ) -> Sequence[Delivery]:
         if not end:
             return found
-        tried = [delivery.id for delivery in found if delivery.attempt_count]
-        figures = await transaction.attempts.figures_of(account_id, tried)
+        figures = await transaction.attempts.figures_of(account_id, [each.id for each in found])
         last = {attempt.delivery_id: attempt for attempt in figures}
         return [each for each in found if each.id in last and end.fits(last[each.id])]
 
@@ -182,8 +185,8 @@ class BrowseHistory:
 async def with_last_attempts(
     transaction: Transaction, account_id: UUID, deliveries: Sequence[Delivery]
 ) -> list[DeliveryView]:
-    tried = [delivery.id for delivery in deliveries if delivery.attempt_count]
-    last = await transaction.attempts.last_of(account_id, tried) if tried else {}
+    asked = [delivery.id for delivery in deliveries]
+    last = await transaction.attempts.last_of(account_id, asked) if asked else {}
     return [DeliveryView(delivery, last.get(delivery.id)) for delivery in deliveries]
 
 

@@ -48,14 +48,14 @@ def of_delivery(
     elif delivery.status is DeliveryStatus.CANCELLED:
         found = _cancelled(delivery, endpoint)
     elif attempt is None or attempt.budget < delivery.budget:
-        found = _waiting(delivery, endpoint, now)
+        found = _waiting(delivery, endpoint, attempt, now)
     else:
         found = _tried(delivery, endpoint, attempt)
     return replace(found, webhook_id=endpoint.id, delivery=delivery, attempt=attempt)
 
 
 def _delivered(delivery: Delivery, endpoint: Endpoint, attempt: Attempt | None) -> Finding:
-    when = to_text(delivery.finished_at or delivery.created_at)
+    when = to_text(delivery.delivered_at or delivery.created_at)
     answer = f" and answered {attempt.response_status}" if attempt else ""
     return Finding(
         Cause.DELIVERED,
@@ -69,11 +69,18 @@ def _cancelled(delivery: Delivery, endpoint: Endpoint) -> Finding:
         return project_deleted()
     if delivery.reason is CancelReason.PROJECT_ACCESS_EXPIRED:
         return access_expired()
+    if delivery.reason is CancelReason.ACCESS_CLOSED:
+        return Finding(
+            Cause.ACCESS_WAS_CLOSED,
+            "The account's access to webhooks was closed when this was to be sent. It is open now.",
+            f"{'Send' if endpoint.enabled else 'Enable the endpoint, then send'} the delivery "
+            "again, alone or with a bulk retry.",
+        )
     if endpoint.enabled:
         return Finding(
             Cause.ENDPOINT_DISABLED,
-            f"The endpoint {endpoint.url} was disabled, or the account's access was closed, "
-            "when this was to be sent. It is enabled now.",
+            f"The endpoint {endpoint.url} was disabled when this was to be sent. It is enabled "
+            "now.",
             "Send the delivery again.",
         )
     return Finding(
@@ -83,12 +90,16 @@ def _cancelled(delivery: Delivery, endpoint: Endpoint) -> Finding:
     )
 
 
-def _waiting(delivery: Delivery, endpoint: Endpoint, now: datetime) -> Finding:
+def _waiting(
+    delivery: Delivery, endpoint: Endpoint, attempt: Attempt | None, now: datetime
+) -> Finding:
     due = delivery.next_attempt_at or delivery.created_at
+    uncounted = attempt is not None and not attempt.counts
+    before = f"{attempt.explanation.sentence} " if attempt and uncounted else ""
     return Finding(
         Cause.NOT_SENT_YET,
-        f"It waits to be sent to {endpoint.url} since {to_text(due)}; "
-        f"that is {_seconds(due, now)} seconds.",
+        f"{before}{_delivered_before(delivery)}It waits to be sent to {endpoint.url} since "
+        f"{to_text(due)}; that is {_seconds(due, now)} seconds.",
         "Wait a moment. If it stays like this, ask the operator whether a delivering process runs.",
     )
 
@@ -97,7 +108,14 @@ def _tried(delivery: Delivery, endpoint: Endpoint, attempt: Attempt) -> Finding:
     cause, sentence, mend = _of_attempt(attempt, endpoint)
     if delivery.status is DeliveryStatus.FAILED:
         mend = f"{mend} Then send the delivery again."
-    return Finding(cause, f"{sentence} {_what_follows(delivery)}", mend)
+    said = f"{_delivered_before(delivery)}{sentence} {_what_follows(delivery)}"
+    return Finding(cause, said, mend)
+
+
+def _delivered_before(delivery: Delivery) -> str:
+    if delivery.delivered_at is None:
+        return ""
+    return f"It was delivered at {to_text(delivery.delivered_at)} and then sent again. "
 
 
 def _of_attempt(attempt: Attempt, endpoint: Endpoint) -> tuple[Cause, str, str]:

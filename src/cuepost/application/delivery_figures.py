@@ -96,14 +96,15 @@ class DeliveryFigures:
     ) -> Figures:
         until = self.clock.now()
         since = instant_of(deliveries[-1].id) if len(deliveries) == most else until - DAY
-        durations = sorted(each.duration_ms for each in attempts)
+        counted = [each for each in attempts if each.outcome.counts]
+        durations = sorted(each.duration_ms for each in counted)
         return Figures(
             since=since,
             until=until,
             bars=_bars(deliveries, since, until),
             counts=Counter(_shown(each) for each in deliveries),
-            outcomes=Counter(each.outcome for each in attempts),
-            classes=Counter(class_of(each) for each in attempts),
+            outcomes=Counter(each.outcome for each in counted),
+            classes=Counter(class_of(each) for each in counted),
             p50_ms=_percentile(durations, 0.50),
             p95_ms=_percentile(durations, 0.95),
         )

@@ -124,16 +124,17 @@ class DiagnoseSignature:
 
 async def _as_sent(transaction: Transaction, delivery: Delivery) -> _Sent:
     event = await transaction.events.get(delivery.account_id, delivery.event_id)
-    attempts = await transaction.attempts.of_delivery(delivery.account_id, delivery.id)
+    found = await transaction.attempts.last_of(delivery.account_id, [delivery.id])
+    last = found.get(delivery.id)
     if event is None:
         raise NotFound
-    if not attempts:
+    if last is None or not last.request_headers:
         raise Invalid(
             FieldError(
                 "delivery_id", "not_sent_yet", "This delivery was not sent yet; nothing is signed."
             )
         )
-    return _Sent(dict(attempts[-1].request_headers), event.body, attempts[-1].started_at)
+    return _Sent(dict(last.request_headers), event.body, last.started_at)
 
 
 def _require_complete(question: SignatureQuestion) -> None:

@@ -68,6 +68,7 @@ class Redeliver:
         until: datetime | None,
         statuses: Sequence[DeliveryStatus],
         dry_run: bool,
+        include_delivered: bool = False,
     ) -> BulkRetry:
         """A dry run counts and stores nothing."""
         endpoint = await self._enabled_endpoint(transaction, caller, webhook_id)
@@ -82,6 +83,7 @@ class Redeliver:
             state=BulkRetryState.RUNNING,
             count=0,
             created_at=now,
+            include_delivered=include_delivered,
         )
         job = replace(job, count=await transaction.bulk_retries.count_candidates(job))
         if not dry_run:
