@@ -127,5 +127,6 @@ def attempt_of(delivery: Delivery, **changed: Any) -> Attempt:
         "response_body": b"out of order",
         "response_truncated": False,
         "outcome": Outcome.HTTP_ERROR,
+        "url": URL,
     }
     return Attempt(**(values | changed))

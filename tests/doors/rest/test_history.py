@@ -1,4 +1,5 @@
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from cuepost.domain.attempt import EXPLANATIONS, TLS_EXPLANATIONS, Outcome, Timings, TlsFault
 from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
 from cuepost.domain.project import ProjectStatus
-from tests.doors.rest.client import NOW, Api, attempt_of, problem
+from tests.doors.rest.client import NOW, URL, Api, attempt_of, faults, problem
 
 
 async def failed_twice(api: Api) -> Delivery:
@@ -47,6 +48,7 @@ async def test_a_listed_delivery_shows_its_last_attempt_in_short(api: Api) -> No
         "nextAttemptAt": None,
         "createdAt": NOW,
         "finishedAt": NOW,
+        "deliveredAt": None,
         "lastAttempt": {
             "number": 2,
             "budget": 1,
@@ -91,6 +93,7 @@ async def test_a_delivery_is_shown_with_its_event_and_every_attempt(api: Api) ->
     assert first == {
         "number": 1,
         "budget": 1,
+        "url": URL,
         "trigger": "automatic",
         "startedAt": NOW,
         "durationMs": 12.5,
@@ -111,6 +114,89 @@ async def test_a_delivery_is_shown_with_its_event_and_every_attempt(api: Api) ->
     }
     assert second["timings"] == dict.fromkeys(("dnsMs", "connectMs", "tlsMs", "firstByteMs"), None)
     assert (second["trigger"], second["responseStatus"]) == ("manual", None)
+
+
+async def shown_with(api: Api, *changed: dict[str, Any], counted: int) -> Any:
+    """A delivery with these attempts, as it is shown."""
+    await api.world.endpoint()
+    delivery = await api.world.complete()
+    made = [attempt_of(delivery, **each) for each in changed]
+    await api.world.do(lambda transaction: transaction.attempts.add(made))
+    await api.world.count_attempts(delivery, counted)
+    path = f"/v1/webhooks/{delivery.webhook_id}/deliveries"
+    shown = await api.done("GET", f"{path}/{delivery.id}")
+    [listed] = (await api.done("GET", path))["data"]
+    assert listed == {name: value for name, value in shown.items() if name in listed}
+    return shown
+
+
+LOST: dict[str, Any] = {
+    "budget": 0,
+    "signed_with": (),
+    "request_headers": (),
+    "response_status": None,
+    "response_headers": (),
+    "response_body": b"",
+    "outcome": Outcome.INTERRUPTED,
+}
+
+
+async def test_durations_have_at_most_three_decimals(api: Api) -> None:
+    timings = Timings(0.1234567890123, 1.00049, None, 12.9999)
+    shown = await shown_with(
+        api, {"duration_ms": 15.123456789012345, "timings": timings}, counted=1
+    )
+    [attempt] = shown["attempts"]
+    assert attempt["durationMs"] == shown["lastAttempt"]["durationMs"] == 15.123
+    assert attempt["timings"] == {
+        "dnsMs": 0.123,
+        "connectMs": 1.0,
+        "tlsMs": None,
+        "firstByteMs": 13.0,
+    }
+
+
+async def test_an_attempt_from_before_urls_were_kept_has_none(api: Api) -> None:
+    shown = await shown_with(api, {"url": None}, counted=1)
+    assert [each["url"] for each in shown["attempts"]] == [None]
+
+
+async def test_interrupted_and_superseded_attempts_stand_where_they_began_and_do_not_count(
+    api: Api,
+) -> None:
+    def after(seconds: int) -> dict[str, Any]:
+        return {"started_at": api.world.clock.now() + timedelta(seconds=seconds)}
+
+    superseded = LOST | {"number": 2, "outcome": Outcome.SUPERSEDED, "response_status": 500}
+    shown = await shown_with(
+        api, superseded | after(3), LOST | after(1), {"number": 2} | after(2), {}, counted=2
+    )
+    assert [(each["outcome"], each["budget"], each["number"]) for each in shown["attempts"]] == [
+        ("http_error", 1, 1),
+        ("interrupted", 0, 1),
+        ("http_error", 1, 2),
+        ("superseded", 0, 2),
+    ]
+    last = shown["lastAttempt"]
+    assert (last["outcome"], last["number"], shown["attemptCount"]) == ("http_error", 2, 2)
+
+
+async def test_the_last_attempt_is_one_that_does_not_count_only_where_there_is_no_other(
+    api: Api,
+) -> None:
+    shown = await shown_with(api, LOST, counted=0)
+    last, said = shown["lastAttempt"], EXPLANATIONS[Outcome.INTERRUPTED]
+    assert (last["outcome"], last["budget"]) == ("interrupted", 0)
+    assert (last["explanation"], last["mend"]) == (said.sentence, said.mend)
+    assert shown["attemptCount"] == 0
+
+
+@pytest.mark.parametrize("value", ["1", "yes", "True", ""])
+async def test_whether_to_include_what_was_delivered_is_true_or_false(
+    sqlite_api: Api, value: str
+) -> None:
+    answer = await sqlite_api.call("GET", "/v1/deliveries", params={"includeDelivered": value})
+    assert [field for field, _ in faults(answer)] == ["includeDelivered"]
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,7 @@ def job(**changed: Any) -> dict[str, Any]:
         "since": NOW,
         "until": "2026-01-02T03:04:06.678Z",
         "statuses": ["failed", "cancelled"],
+        "includeDelivered": False,
         "createdAt": "2026-01-02T03:04:06.678Z",
         "finishedAt": None,
         "dryRun": False,

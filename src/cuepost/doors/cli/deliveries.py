@@ -52,6 +52,9 @@ def deliveries() -> None:
     help="Only events of this type.",
 )
 @click.option(
+    "--include-delivered", is_flag=True, help="With --status failed: also those delivered before."
+)
+@click.option(
     "--limit",
     "-n",
     type=click.IntRange(0, 100),
@@ -76,6 +79,7 @@ def tail(
     webhook: UUID | None,
     status: str | None,
     event_type: str | None,
+    include_delivered: bool,
     limit: int,
     follow: bool,
     interval: float,
@@ -86,7 +90,10 @@ def tail(
     """Show the latest deliveries, and each change as it happens; Ctrl-C ends it."""
     client = ServiceClient.of(url, api_key_file)
     path = f"/v1/webhooks/{webhook}/deliveries" if webhook else "/v1/deliveries"
-    watch = Watch(client, path, {"status": status, "type": event_type})
+    query = {"status": status, "type": event_type}
+    if include_delivered:
+        query["includeDelivered"] = "true"
+    watch = Watch(client, path, query)
     for each in watch.first(limit):
         _show(each, as_json)
     pause = threading.Event()
@@ -183,6 +190,9 @@ def _show(delivery: Delivery, as_json: bool) -> None:
     type=click.Choice([each.value for each in FINAL]),
     help="Which ended ones; can be given several times.  [default: failed and cancelled]",
 )
+@click.option(
+    "--include-delivered", is_flag=True, help="Also failed ones that were delivered before."
+)
 @click.option("--dry-run", is_flag=True, help="Only count them.")
 @service_options
 @json_option
@@ -193,6 +203,7 @@ def retry(
     since: datetime | None,
     until: datetime | None,
     statuses: tuple[str, ...],
+    include_delivered: bool,
     dry_run: bool,
     url: str,
     api_key_file: Path | None,
@@ -216,6 +227,7 @@ def retry(
         "since": to_text(since),
         "until": to_text(until) if until else None,
         "statuses": list(statuses),
+        "includeDelivered": include_delivered,
         "dryRun": dry_run,
     }
     job = client.post(f"/v1/webhooks/{webhook}/retries", body)

@@ -16,6 +16,8 @@ T = TypeVar("T", bound=Request)
 
 MOST_PARAMETERS = 50
 NUMBERS = {"limit", "wait"}
+FLAGS = {"includeDelivered"}
+TRUTHS = {"true": True, "false": False}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -51,6 +53,8 @@ def read_query(query: bytes, model: type[T]) -> T:
         text = values[name]
         if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 10:
             values[name] = int(text)
+    for name in FLAGS & values.keys():
+        values[name] = TRUTHS.get(str(values[name]), values[name])
     try:
         return msgspec.convert(values, model)
     except msgspec.ValidationError as error:

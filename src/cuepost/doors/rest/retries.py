@@ -40,6 +40,7 @@ async def start_bulk(
         since=instant_of(wanted.since, "since"),
         until=optional_instant(wanted.until, "until"),
         statuses=given(wanted.statuses) or (),
+        include_delivered=given(wanted.include_delivered) or False,
         dry_run=dry_run,
     )
     location = None if dry_run else f"{WEBHOOKS}/{webhook_id}/retries/{job.id}"

@@ -9,14 +9,37 @@ from msgspec import Meta
 
 from cuepost.domain.attempt import Attempt as MadeAttempt
 from cuepost.domain.attempt import Outcome
+from cuepost.domain.attempt import Timings as MeasuredTimings
 from cuepost.domain.delivery import Trigger
 from cuepost.domain.instants import to_text
 from cuepost.doors.wire_models.shapes import Answer, Moment
 
 Number = Annotated[int, Meta(ge=1, description="1, 2, 3 … within its budget.")]
 Budget = Annotated[int, Meta(ge=1, description="1, and one more at each retry by hand.")]
+AttemptBudget = Annotated[
+    int,
+    Meta(
+        ge=0,
+        description="The budget it belongs to; 0 for `interrupted` and `superseded` attempts, "
+        "which count for none.",
+    ),
+]
+AttemptUrl = Annotated[
+    str | None,
+    Meta(description="Where it was sent; null for attempts from before this was recorded."),
+]
+Milliseconds = Annotated[float, Meta(description="At most three decimals.")]
 Explanation = Annotated[str, Meta(description="What happened, in a sentence.")]
 Mend = Annotated[str, Meta(description="What to do about it.")]
+
+
+def millis(duration: float) -> float:
+    """As it is shown: more digits than microseconds would only be noise."""
+    return round(duration, 3)
+
+
+def optional_millis(duration: float | None) -> float | None:
+    return None if duration is None else millis(duration)
 
 
 class Header(Answer, frozen=True):
@@ -31,17 +54,26 @@ class Header(Answer, frozen=True):
 class Timings(Answer, frozen=True):
     """Milliseconds; null where the attempt did not get that far, or had no need to."""
 
-    dns_ms: float | None
-    connect_ms: float | None
-    tls_ms: float | None
-    first_byte_ms: float | None
+    dns_ms: Milliseconds | None
+    connect_ms: Milliseconds | None
+    tls_ms: Milliseconds | None
+    first_byte_ms: Milliseconds | None
+
+    @classmethod
+    def of(cls, measured: MeasuredTimings) -> "Timings":
+        return cls(
+            optional_millis(measured.dns_ms),
+            optional_millis(measured.connect_ms),
+            optional_millis(measured.tls_ms),
+            optional_millis(measured.first_byte_ms),
+        )
 
 
 class LastAttempt(Answer, frozen=True):
     number: Number
-    budget: Budget
+    budget: AttemptBudget
     started_at: Moment
-    duration_ms: float
+    duration_ms: Milliseconds
     response_status: int | None
     outcome: Outcome
     explanation: Explanation
@@ -54,7 +86,7 @@ class LastAttempt(Answer, frozen=True):
             number=attempt.number,
             budget=attempt.budget,
             started_at=to_text(attempt.started_at),
-            duration_ms=attempt.duration_ms,
+            duration_ms=millis(attempt.duration_ms),
             response_status=attempt.response_status,
             outcome=attempt.outcome,
             explanation=explained.sentence,
@@ -66,10 +98,11 @@ class Attempt(Answer, frozen=True):
     """Headers are lists of name and value, because a name may come twice."""
 
     number: Number
-    budget: Budget
+    budget: AttemptBudget
+    url: AttemptUrl
     trigger: Trigger
     started_at: Moment
-    duration_ms: float
+    duration_ms: Milliseconds
     timings: Timings
     signed_with: Annotated[list[str], Meta(description="Hints of the secrets that signed.")]
     request_headers: list[Header]
@@ -86,17 +119,16 @@ class Attempt(Answer, frozen=True):
 
     @classmethod
     def of(cls, attempt: MadeAttempt) -> "Attempt":
-        explained, timings = attempt.explanation, attempt.timings
+        explained = attempt.explanation
         body, encoding = _legible(attempt.response_body, attempt.response_truncated)
         return cls(
             number=attempt.number,
             budget=attempt.budget,
+            url=attempt.url,
             trigger=attempt.trigger,
             started_at=to_text(attempt.started_at),
-            duration_ms=attempt.duration_ms,
-            timings=Timings(
-                timings.dns_ms, timings.connect_ms, timings.tls_ms, timings.first_byte_ms
-            ),
+            duration_ms=millis(attempt.duration_ms),
+            timings=Timings.of(attempt.timings),
             signed_with=list(attempt.signed_with),
             request_headers=Header.all(attempt.request_headers),
             response_status=attempt.response_status,

@@ -9,6 +9,7 @@ from cuepost.domain.bulk_retry import BulkRetry as RetryJob
 from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import FINAL, DeliveryStatus
 from cuepost.domain.instants import to_text
+from cuepost.doors.wire_models.deliveries import IncludeDelivered
 from cuepost.doors.wire_models.shapes import Answer, Moment, Request, Time, moment
 
 EndedStatuses = Annotated[
@@ -27,6 +28,7 @@ class StartBulkRetry(Request, frozen=True):
     since: Time
     until: Time | UnsetType | None = UNSET
     statuses: EndedStatuses | UnsetType | None = UNSET
+    include_delivered: IncludeDelivered | UnsetType | None = UNSET
     dry_run: Annotated[bool, Meta(description="Count, and do nothing.")] | UnsetType | None = UNSET
 
 
@@ -41,6 +43,7 @@ class BulkRetry(Answer, frozen=True):
     since: Moment
     until: Moment
     statuses: list[DeliveryStatus]
+    include_delivered: IncludeDelivered
     created_at: Moment
     finished_at: Moment | None
     dry_run: bool
@@ -58,6 +61,7 @@ class BulkRetry(Answer, frozen=True):
             since=to_text(job.since),
             until=to_text(job.until),
             statuses=list(job.statuses),
+            include_delivered=job.include_delivered,
             created_at=to_text(job.created_at),
             finished_at=moment(ended),
             dry_run=dry_run,

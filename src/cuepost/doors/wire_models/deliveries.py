@@ -16,7 +16,14 @@ from cuepost.doors.wire_models.paging import PageQuery
 from cuepost.doors.wire_models.shapes import Answer, Moment, Time, given, moment, optional_instant
 from cuepost.ports.history import DeliveryFilter
 
-AttemptCount = Annotated[int, Meta(ge=0, description="All attempts, over all budgets.")]
+AttemptCount = Annotated[int, Meta(ge=0, description="The attempts that count, over all budgets.")]
+
+IncludeDelivered = Annotated[
+    bool,
+    Meta(
+        description="`failed` leaves out deliveries that have a `deliveredAt`; true includes them."
+    ),
+]
 
 
 class DeliveryQuery(PageQuery, frozen=True):
@@ -28,6 +35,7 @@ class DeliveryQuery(PageQuery, frozen=True):
     event_id: UUID | UnsetType = UNSET
     since: Time | UnsetType = UNSET
     until: Time | UnsetType = UNSET
+    include_delivered: IncludeDelivered = False
 
     def chosen(self, webhook_id: UUID | None) -> DeliveryFilter:
         return DeliveryFilter(
@@ -38,11 +46,15 @@ class DeliveryQuery(PageQuery, frozen=True):
             event_id=given(self.event_id),
             since=optional_instant(self.since, "since"),
             until=optional_instant(self.until, "until"),
+            include_delivered=self.include_delivered,
         )
 
 
 class Delivery(Answer, frozen=True):
-    """One event on its way to one endpoint; `reason` says why it was cancelled."""
+    """One event on its way to one endpoint; `reason` says why it was cancelled.
+
+    `deliveredAt` is the first acknowledgement; it stays when a later retry fails.
+    """
 
     id: UUID
     webhook_id: UUID
@@ -56,6 +68,7 @@ class Delivery(Answer, frozen=True):
     next_attempt_at: Moment | None
     created_at: Moment
     finished_at: Moment | None
+    delivered_at: Moment | None
     last_attempt: LastAttempt | None
 
     @classmethod
@@ -73,6 +86,7 @@ class Delivery(Answer, frozen=True):
             next_attempt_at=moment(delivery.next_attempt_at),
             created_at=to_text(delivery.created_at),
             finished_at=moment(delivery.finished_at),
+            delivered_at=moment(delivery.delivered_at),
             last_attempt=LastAttempt.of(last_attempt) if last_attempt else None,
         )
 
@@ -97,14 +111,14 @@ class DeliveryDetail(Answer, frozen=True):
     next_attempt_at: Moment | None
     created_at: Moment
     finished_at: Moment | None
+    delivered_at: Moment | None
     last_attempt: LastAttempt | None
     event: Raw
     attempts: list[Attempt]
 
     @classmethod
     def of(cls, detail: FoundDetail) -> "DeliveryDetail":
-        last = detail.attempts[-1] if detail.attempts else None
-        shown = Delivery.of(detail.delivery, last)
+        shown = Delivery.of(detail.delivery, detail.last_attempt)
         return cls(
             event=Raw(detail.event.body),
             attempts=[Attempt.of(attempt) for attempt in detail.attempts],

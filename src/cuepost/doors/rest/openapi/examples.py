@@ -84,6 +84,7 @@ _delivery = Delivery(
     next_attempt_at=_NOON,
     created_at=_NOON,
     finished_at=None,
+    delivered_at=None,
     last_attempt=None,
 )
 _project = Project(
@@ -171,6 +172,7 @@ _EXAMPLES: tuple[msgspec.Struct, ...] = (
         since=_NOON,
         until=_LATER,
         statuses=[DeliveryStatus.FAILED, DeliveryStatus.CANCELLED],
+        include_delivered=False,
         created_at=_LATER,
         finished_at=None,
         dry_run=False,
