@@ -10,7 +10,7 @@ from cuepost.doors.mcp.kinds import DeliveryId, EventId, Paged, ProjectId, Retry
 from cuepost.doors.mcp.shapes import DeliveryDetail
 from cuepost.doors.mcp.tool import Arguments, Tool, Work
 from cuepost.doors.wire_models.bulk_retries import BulkRetry, EndedStatuses
-from cuepost.doors.wire_models.deliveries import Delivery, DeliveryList
+from cuepost.doors.wire_models.deliveries import Delivery, DeliveryList, IncludeDelivered
 from cuepost.doors.wire_models.event_types import EventTypeName, known_type
 from cuepost.doors.wire_models.paging import cut
 from cuepost.doors.wire_models.shapes import Time, instant_of, optional_instant
@@ -27,6 +27,7 @@ class ListDeliveries(Paged, frozen=True):
     event_id: EventId | None = None
     since: Time | None = None
     until: Time | None = None
+    include_delivered: IncludeDelivered = False
 
     def chosen(self) -> DeliveryFilter:
         return DeliveryFilter(
@@ -37,6 +38,7 @@ class ListDeliveries(Paged, frozen=True):
             event_id=self.event_id,
             since=optional_instant(self.since, "since"),
             until=optional_instant(self.until, "until"),
+            include_delivered=self.include_delivered,
         )
 
 
@@ -52,6 +54,7 @@ class RetryMany(Arguments, frozen=True):
     since: Time
     until: Time | None = None
     statuses: EndedStatuses | None = None
+    include_delivered: IncludeDelivered = False
     dry_run: Annotated[
         bool, Meta(description="Only count them; false sends them. Count first.")
     ] = True
@@ -92,6 +95,7 @@ async def retry_many(work: Work, wanted: RetryMany) -> BulkRetry:
         since=instant_of(wanted.since, "since"),
         until=optional_instant(wanted.until, "until"),
         statuses=wanted.statuses or (),
+        include_delivered=wanted.include_delivered,
         dry_run=wanted.dry_run,
     )
     return BulkRetry.of(job, dry_run=wanted.dry_run)

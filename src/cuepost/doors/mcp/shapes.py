@@ -17,7 +17,17 @@ from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.domain.instants import to_text
 from cuepost.domain.project import ProjectStatus
 from cuepost.doors.mcp.untrusted import UntrustedAnswer
-from cuepost.doors.wire_models.attempts import Budget, Explanation, Header, Mend, Number, Timings
+from cuepost.doors.wire_models.attempts import (
+    AttemptBudget,
+    AttemptUrl,
+    Explanation,
+    Header,
+    Mend,
+    Milliseconds,
+    Number,
+    Timings,
+    millis,
+)
 from cuepost.doors.wire_models.deliveries import Delivery
 from cuepost.doors.wire_models.event_types import EventTypeName
 from cuepost.doors.wire_models.shapes import Answer, Moment, moment
@@ -39,10 +49,11 @@ class Done(Answer, frozen=True):
 
 class Attempt(Answer, frozen=True):
     number: Number
-    budget: Budget
+    budget: AttemptBudget
+    url: AttemptUrl
     trigger: Trigger
     started_at: Moment
-    duration_ms: float
+    duration_ms: Milliseconds
     timings: Timings
     signed_with: Annotated[list[str], Meta(description="Hints of the secrets that signed.")]
     request_headers: list[Header]
@@ -54,16 +65,15 @@ class Attempt(Answer, frozen=True):
 
     @classmethod
     def of(cls, attempt: MadeAttempt) -> "Attempt":
-        explained, timings = attempt.explanation, attempt.timings
+        explained = attempt.explanation
         return cls(
             number=attempt.number,
             budget=attempt.budget,
+            url=attempt.url,
             trigger=attempt.trigger,
             started_at=to_text(attempt.started_at),
-            duration_ms=attempt.duration_ms,
-            timings=Timings(
-                timings.dns_ms, timings.connect_ms, timings.tls_ms, timings.first_byte_ms
-            ),
+            duration_ms=millis(attempt.duration_ms),
+            timings=Timings.of(attempt.timings),
             signed_with=list(attempt.signed_with),
             request_headers=Header.all(attempt.request_headers),
             response_status=attempt.response_status,
@@ -83,9 +93,8 @@ class DeliveryDetail(Answer, frozen=True):
 
     @classmethod
     def of(cls, detail: FoundDetail) -> "DeliveryDetail":
-        last = detail.attempts[-1] if detail.attempts else None
         return cls(
-            delivery=Delivery.of(detail.delivery, last),
+            delivery=Delivery.of(detail.delivery, detail.last_attempt),
             event=Raw(detail.event.body),
             attempts=[Attempt.of(attempt) for attempt in detail.attempts],
         )
