@@ -24,6 +24,7 @@ class Wanted:
     since: datetime
     until: datetime | None
     statuses: tuple[DeliveryStatus, ...]
+    include_delivered: bool = False
 
 
 async def show_new(visit: Visit) -> Response:
@@ -46,6 +47,7 @@ async def start(visit: Visit) -> Response:
             since=wanted.since,
             until=wanted.until,
             statuses=wanted.statuses,
+            include_delivered=wanted.include_delivered,
             dry_run=counting,
         )
 
@@ -90,6 +92,7 @@ def _wanted(visit: Visit) -> Wanted:
         instant_in(form.text("since")) or visit.house.now() - DAY,
         instant_in(form.text("until")),
         tuple(DeliveryStatus(each) for each in form.all("statuses") if each in list(FINAL)),
+        "include_delivered" in form,
     )
 
 

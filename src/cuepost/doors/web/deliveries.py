@@ -109,17 +109,17 @@ async def show(visit: Visit) -> Response:
         return await service.history.delivery(transaction, caller, webhook_id, delivery_id), view
 
     detail, view = await visit.see(look)
-    attempts = detail.attempts
-    last = attempts[-1] if attempts else None
+    last = detail.last_attempt
+    signed = last if last and last.request_headers else None
     return visit.page(
         "deliveries/show.html",
         section="deliveries",
         view=view,
         delivery=detail.delivery,
         event=detail.event,
-        attempts=[(each, charts.waterfall(each)) for each in reversed(attempts)],
+        attempts=[(each, charts.waterfall(each)) for each in reversed(detail.attempts)],
         said=sentences.of_delivery(detail.delivery, last),
-        curl=_curl(view.endpoint.url, last, detail.event.body) if last else None,
+        curl=_curl(view.endpoint.url, signed, detail.event.body) if signed else None,
         is_final=detail.delivery.status in FINAL,
     )
 
@@ -135,8 +135,7 @@ async def show_progress(visit: Visit) -> Response:
     where = f"{LIST}/{webhook_id}/deliveries/{delivery_id}"
     if not visit.is_fragment:
         return visit.go(where)
-    last = detail.attempts[-1] if detail.attempts else None
-    said = sentences.of_delivery(detail.delivery, last)
+    said = sentences.of_delivery(detail.delivery, detail.last_attempt)
     return visit.page("fragments/progress.html", delivery=detail.delivery, where=where, said=said)
 
 

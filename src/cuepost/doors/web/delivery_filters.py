@@ -12,6 +12,20 @@ from cuepost.domain.event_catalog import BY_NAME
 from cuepost.doors.web.visit import Visit
 from cuepost.ports.history import DeliveryFilter
 
+# The value of the filter `delivered`, which includes failed deliveries that were delivered before.
+INCLUDED = "included"
+NAMES = (
+    "status",
+    "type",
+    "outcome",
+    "class",
+    "endpoint",
+    "project",
+    "event",
+    "since",
+    "until",
+    "delivered",
+)
 CLASSES = ("2xx", "3xx", "4xx", "5xx", "none")
 
 
@@ -30,8 +44,7 @@ class Chosen:
 
 def chosen(visit: Visit, webhook_id: UUID | None) -> Chosen:
     """What cannot be understood is left out, rather than refused: it is an address people edit."""
-    names = ("status", "type", "outcome", "class", "endpoint", "project", "event", "since", "until")
-    given = {name: visit.query(name) for name in names if visit.query(name)}
+    given = {name: visit.query(name) for name in NAMES if visit.query(name)}
     status, outcome, kind = given.get("status"), given.get("outcome"), given.get("type")
     http_class = given.get("class")
     return Chosen(
@@ -43,6 +56,7 @@ def chosen(visit: Visit, webhook_id: UUID | None) -> Chosen:
             event_id=uuid_in(given.get("event", "")),
             since=instant_in(given.get("since", "")),
             until=instant_in(given.get("until", "")),
+            include_delivered=given.get("delivered") == INCLUDED,
         ),
         EndFilter(
             Outcome(outcome) if outcome in list(Outcome) else None,

@@ -57,9 +57,9 @@ async def _picked(visit: Visit) -> Pasted:
             transaction, visit.caller, webhook_id, delivery_id
         )
     )
-    if not detail.attempts:
+    sent = dict(detail.last_attempt.request_headers) if detail.last_attempt else {}
+    if not sent:
         raise NotFound("This delivery has no attempt yet whose signature could be checked.")
-    sent = dict(detail.attempts[-1].request_headers)
     lines = [f"{name}: {sent[name]}" for name in sent if name.startswith("webhook-")]
     return Pasted("\n".join(lines), detail.event.body.decode(), "", sent["webhook-timestamp"])
 
