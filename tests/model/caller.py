@@ -69,7 +69,7 @@ class Caller(RuleBasedStateMachine):
         self.model.open = is_open
         if not is_open:
             self.model.advance(now)
-            self.model.stop("endpoint_disabled")
+            self.model.stop("access_closed")
         self.settle()
 
     def call(self, method: str, path: str, body: Any = None, **more: Any) -> httpx2.Response:
@@ -209,13 +209,14 @@ class Caller(RuleBasedStateMachine):
 def outline(shown: Mapping[str, Any]) -> tuple[Any, ...]:
     names = ("webhookId", "eventId", "eventType", "projectId", "status", "reason")
     figures = ("attemptCount", "budget", "nextAttemptAt")
-    return tuple(shown[name] for name in (*names, *figures))
+    was_delivered = shown["deliveredAt"] is not None
+    return (*(shown[name] for name in (*names, *figures)), was_delivered)
 
 
 def expected_outline(each: Delivery) -> tuple[Any, ...]:
     due = None if each.due is None else to_text(each.due)
     told = (each.webhook_id, each.event_id, each.type, each.project_id, each.status, each.reason)
-    return (*told, each.attempts, each.budget, due)
+    return (*told, each.attempts, each.budget, due, each.was_delivered)
 
 
 def _some(known: Mapping[str, T], number: int) -> tuple[str, T | None]:

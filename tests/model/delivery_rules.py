@@ -35,10 +35,15 @@ class DeliveryRules(Caller):
         self.settle()
 
     @precondition(lambda self: self.model.open)
-    @rule(number=NUMBER)
-    def count_what_a_bulk_retry_would_send(self, number: int) -> None:
+    @rule(number=NUMBER, include_delivered=st.booleans())
+    def count_what_a_bulk_retry_would_send(self, number: int, include_delivered: bool) -> None:
         webhook_id, webhook = self.some_webhook(number)
-        body = {"since": to_text(YEAR_2000), "until": to_text(YEAR_2100), "dryRun": True}
+        body = {
+            "since": to_text(YEAR_2000),
+            "until": to_text(YEAR_2100),
+            "includeDelivered": include_delivered,
+            "dryRun": True,
+        }
         answer = self.call("POST", f"/v1/webhooks/{webhook_id}/retries", body)
         why = self.absence(webhook)
         if why is None and webhook is not None and not webhook.enabled:
@@ -47,18 +52,29 @@ class DeliveryRules(Caller):
             wanted = [
                 each
                 for each in self.model.deliveries
-                if each.webhook_id == webhook_id and each.status in {"failed", "cancelled"}
+                for status in ("failed", "cancelled")
+                if each.webhook_id == webhook_id
+                and each.is_chosen_by(status, include_delivered=include_delivered)
             ]
             assert answer.json()["count"] == len(wanted)
 
-    @rule(limit=st.integers(1, 100), status=st.sampled_from((None, *sorted(ENDED), "retrying")))
-    def list_deliveries(self, limit: int, status: str | None) -> None:
+    @rule(
+        limit=st.integers(1, 100),
+        status=st.sampled_from((None, *sorted(ENDED), "retrying")),
+        include_delivered=st.booleans(),
+    )
+    def list_deliveries(self, limit: int, status: str | None, include_delivered: bool) -> None:
         if not self.model.open:
             assert problem(self.call("GET", "/v1/deliveries")) == (403, "webhooks_not_enabled")
             return
         chosen = f"&status={status}" if status else ""
+        chosen += "&includeDelivered=true" if include_delivered else ""
         shown = self.all_of(f"/v1/deliveries?limit={limit}{chosen}")
-        wanted = [each for each in self.model.deliveries if status in (None, each.status)]
+        wanted = [
+            each
+            for each in self.model.deliveries
+            if each.is_chosen_by(status, include_delivered=include_delivered)
+        ]
         assert Counter(map(outline, shown)) == Counter(map(expected_outline, wanted))
         assert [each["id"] for each in shown] == sorted((e["id"] for e in shown), reverse=True)
 

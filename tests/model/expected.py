@@ -84,11 +84,18 @@ class Delivery:
     budget: int = 1
     attempts: int = 0
     made_in_budget: int = 0
+    was_delivered: bool = False
     due: datetime | None = None
 
     @property
     def is_live(self) -> bool:
         return self.status not in ENDED
+
+    def is_chosen_by(self, status: str | None, *, include_delivered: bool = False) -> bool:
+        """Failed ones that were delivered before are left out unless they are asked for."""
+        if status == "failed" and self.was_delivered and not include_delivered:
+            return False
+        return status in (None, self.status)
 
     def cancel(self, reason: str) -> None:
         self.status, self.reason, self.due = "cancelled", reason, None
@@ -101,7 +108,7 @@ class Delivery:
         self.attempts += 1
         self.made_in_budget += 1
         if succeeds:
-            self.status, self.due = "delivered", None
+            self.status, self.due, self.was_delivered = "delivered", None, True
         elif self.made_in_budget > len(PAUSES):
             self.status, self.due = "failed", None
         else:
@@ -194,12 +201,16 @@ class Expected:
         subscribers = self.subscribers(event_type)
         if not subscribers:
             return "not_subscribed"
-        enabled = any(self.webhooks[each].enabled for each in subscribers)
-        return None if enabled else "endpoint_disabled"
+        stopped = [self.stopped(each) for each in subscribers]
+        return None if None in stopped else stopped[0]
+
+    def stopped(self, webhook_id: str) -> str | None:
+        """Why nothing may be sent there now; closed access is told before a disabled endpoint."""
+        if not self.open:
+            return "access_closed"
+        return None if self.webhooks[webhook_id].enabled else "endpoint_disabled"
 
     def subscribers(self, event_type: str) -> list[str]:
-        if not self.open:
-            return []
         return [key for key, each in self.webhooks.items() if event_type in each.events]
 
     def happened(
@@ -208,12 +219,12 @@ class Expected:
         """The event has a name now, and its deliveries are on their way."""
         event_type = EVENTS[self.projects[project_id].status]
         self.events[event_id] = (event_type, answer["reason"])
-        if answer["reason"] not in (None, "endpoint_disabled"):
+        if answer["reason"] not in (None, "endpoint_disabled", "access_closed"):
             return
         for webhook_id in self.subscribers(event_type):
             made = Delivery(webhook_id, event_id, project_id, event_type, due=now)
-            if not self.webhooks[webhook_id].enabled:
-                made.cancel("endpoint_disabled")
+            if reason := self.stopped(webhook_id):
+                made.cancel(reason)
             self.deliveries.append(made)
 
     def _attempt(self, delivery: Delivery, at: datetime) -> None:
