@@ -40,12 +40,15 @@ A deleted project keeps its last status, answers `project_deleted` and moves no 
 ## A delivery
 
 A delivery is one event on its way to one endpoint. It is recorded as `cancelled` from the start
-when its endpoint is disabled at that moment, so that nothing vanishes silently.
+when its endpoint is disabled or the account's access is closed at that moment, so that nothing
+vanishes silently.
 
 {delivery_diagram}
 
 What has ended ({final}) can be sent again by hand: the same event, and a new budget of attempts.
 A cancelled delivery says why: {reasons}.
+`deliveredAt` is the first acknowledgement. It stays when a delivery is sent again, whatever comes
+of that.
 An attempt in flight when its delivery is stopped may still finish; its outcome is kept, but no
 further attempt follows.
 """
@@ -82,7 +85,7 @@ def _project_row(status: ProjectStatus) -> str:
 
 def _delivery_lines() -> Iterable[str]:
     yield "[*] --> pending: event for a subscribed endpoint"
-    yield "[*] --> cancelled: endpoint is disabled"
+    yield "[*] --> cancelled: endpoint is disabled, or access is closed"
     for (status, cause), to in TRANSITIONS.items():
         yield f"{status} --> {to}: {cause}"
 
