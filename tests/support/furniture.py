@@ -4,6 +4,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.tables import deliveries, queue
+from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.application.manage_webhooks import EndpointChange, Unveiled
 from cuepost.application.service import Service
@@ -117,9 +121,42 @@ class Furnisher:
         await self._delivery(t, disabled, project.id, _S.CANCELLED, "cancelled")
         await self._delivery(t, failing, project.id, _S.RETRYING, "retrying")
         await self._delivery(t, healthy, project.id, _S.PENDING, "pending")
+        await self._delivered_then_failed(t, healthy, project.id)
         now = SystemClock().now()
         await t.endpoints.save(replace(healthy, last_delivered_at=now - timedelta(minutes=14)))
         await t.endpoints.save(replace(failing, failing_since=now - timedelta(hours=21)))
+
+    async def _delivered_then_failed(
+        self, t: Transaction, endpoint: Endpoint, project: UUID
+    ) -> None:
+        """Sent again by hand; one of the attempts was interrupted."""
+        delivery = await self._delivery(t, endpoint, project, _S.DELIVERED, "delivered-before")
+        records = self.records
+        records.clock.advance(minutes=1)
+        await t.deliveries.send_again(delivery.account_id, [delivery.id], records.clock.now())
+        lost = records.attempt(
+            delivery,
+            budget=0,
+            duration_ms=0.0,
+            signed_with=(),
+            request_headers=(),
+            response_status=None,
+            response_headers=(),
+            response_body=b"",
+            outcome=Outcome.INTERRUPTED,
+            url=LONG,
+        )
+        records.clock.advance(seconds=30)
+        headers = _signed_headers(delivery)
+        refused = records.attempt(delivery, budget=2, request_headers=headers, url=LONG)
+        await t.attempts.add([lost, refused])
+        assert isinstance(t, RecordsTransaction)
+        await t._session.run(
+            sa.update(deliveries)
+            .where(deliveries.c.id == delivery.id)
+            .values(final_status=_S.FAILED, finished_at=records.clock.now(), attempt_count=2)
+        )
+        await t._session.run(sa.delete(queue).where(queue.c.delivery_id == delivery.id))
 
     async def _projects(self, t: Transaction) -> None:
         """One to be moved by hand, with an event for nobody; one that is gone."""
@@ -171,7 +208,7 @@ class Furnisher:
 
     async def _delivery(
         self, t: Transaction, endpoint: Endpoint, project: UUID, status: DeliveryStatus, name: str
-    ) -> None:
+    ) -> Delivery:
         account_id, records = self.account_id, self.records
         event = records.event(account_id, project_id=project)
         data = {"projectId": str(project), "status": "completed", "stage": "export"}
@@ -193,6 +230,7 @@ class Furnisher:
         await self._attempts(t, delivery)
         self.paths[f"delivery-{name}"] = f"{WEBHOOKS}/{endpoint.id}/deliveries/{delivery.id}"
         self.paths["event"] = f"/settings/events/{event.id}"
+        return delivery
 
     async def _attempts(self, t: Transaction, delivery: Delivery) -> None:
         for number, (outcome, status) in enumerate(_WAYS.get(delivery.status, ()), start=1):
@@ -232,6 +270,7 @@ class Furnisher:
             "deliveries": "/settings/deliveries",
             "deliveries-of-webhook": f"{WEBHOOKS}/{failing.id}/deliveries",
             "deliveries-filtered": "/settings/deliveries?status=failed&outcome=http_error",
+            "deliveries-delivered-before": "/settings/deliveries?status=failed&delivered=included",
             "deliveries-none": "/settings/deliveries?status=delivering&type=project.ready",
             "deliveries-unknown": "/settings/deliveries?q=nothing",
             "events": "/settings/events",
