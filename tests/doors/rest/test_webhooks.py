@@ -158,6 +158,7 @@ async def test_a_test_event_is_taken_on_as_an_ordinary_delivery(api: Api) -> Non
         "nextAttemptAt": NOW,
         "createdAt": NOW,
         "finishedAt": None,
+        "deliveredAt": None,
         "lastAttempt": None,
     }
     path = f"/v1/webhooks/{made['id']}/deliveries/{delivery['id']}"
