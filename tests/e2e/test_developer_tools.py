@@ -128,7 +128,9 @@ def test_one_delivery_and_many_are_sent_again(desk: Desk) -> None:
     desk.json("trigger", "project.completed")
     chosen = ("--webhook", webhook, "--since", "2020-01-01T00:00:00Z", "--status", "delivered")
     counted = desk.json("deliveries", "retry", *chosen, "--dry-run")
-    assert (counted["dryRun"], counted["count"]) == (True, 2)
+    assert (counted["dryRun"], counted["count"], counted["includeDelivered"]) == (True, 2, False)
+    counted = desk.json("deliveries", "retry", *chosen, "--dry-run", "--include-delivered")
+    assert counted["includeDelivered"] is True
     assert desk.run("deliveries", "retry", *chosen).stdout == "2 deliveries are sent again.\n"
 
 
@@ -208,4 +210,7 @@ def test_tail_is_a_table_for_people(desk: Desk) -> None:
     [line] = shown.stdout.splitlines()
     assert line.split()[1:4] == ["delivered", "project.completed", made["id"]]
     assert "\x1b" not in line
-    assert desk.run("deliveries", "tail", "--no-follow", "--status", "failed").stdout == ""
+    failed = ("deliveries", "tail", "--no-follow", "--status", "failed")
+    for more in ((), ("--include-delivered",)):
+        shown = desk.run(*failed, *more)
+        assert (shown.returncode, shown.stdout) == (0, "")
