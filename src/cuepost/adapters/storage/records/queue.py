@@ -16,7 +16,7 @@ from cuepost.adapters.storage.session import Session, upsert
 from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import IN_FLIGHT, deliveries, lanes, queue, workers
 from cuepost.adapters.storage.types import Instant
-from cuepost.domain.attempt import interrupted
+from cuepost.domain.attempt import Attempt, interrupted, trigger_of
 from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.ports.dispatch import Claim, Claimed
 
@@ -34,6 +34,10 @@ class _Held(NamedTuple):
     attempts_made: int
     trigger: str
     lease_token: UUID | None
+
+    def interrupted(self, now: datetime) -> Attempt:
+        trigger = trigger_of(Trigger(self.trigger), self.attempts_made + 1)
+        return interrupted(self.account_id, self.delivery_id, trigger, now)
 
 
 def _unknown() -> sa.Select[Any]:
@@ -173,13 +177,7 @@ class QueueRecords:
     async def _interrupt(self, held: Sequence[_Held], now: datetime) -> None:
         """Each of them may have been sent, so each gets an attempt."""
         await AttemptRecords(self._session).add_uncounted(
-            [
-                (
-                    each.lease_token,
-                    interrupted(each.account_id, each.delivery_id, Trigger(each.trigger), now),
-                )
-                for each in held
-            ]
+            [(each.lease_token, each.interrupted(now)) for each in held]
         )
 
     async def _release(self, held: Sequence[_Held], now: datetime, changed: dict[str, Any]) -> None:
