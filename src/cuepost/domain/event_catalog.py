@@ -15,7 +15,7 @@ ERROR_MESSAGE_LIMIT = 300
 UNEXPLAINED = ProcessingError("unknown", "The pipeline gave no reason.")
 
 _UUID: Json = {"type": "string", "format": "uuid"}
-_STAGE: Json = {"enum": [stage.value for stage in Stage]}
+_STAGE: Json = {"title": "Stage", "enum": [stage.value for stage in Stage]}
 _SAMPLE_PROJECT = "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90"
 _SAMPLE_WEBHOOK = "0198c0de-1111-7abc-8def-0123456789ab"
 

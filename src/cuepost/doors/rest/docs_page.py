@@ -44,7 +44,7 @@ def render_page(document: Json) -> str:
     environment.filters |= {
         "prose": prose,
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
-        "parameters": lambda operation: list(_parameters(operation)),
+        "parameters": lambda operation: list(_parameters(operation, document)),
         "fields": lambda schema: list(_fields(schema)),
         "kind": kind_of,
         "resolved": lambda response: _resolved(response, document),
@@ -100,8 +100,9 @@ def _limits(schema: Json) -> Iterator[str]:
             yield words.format(schema[name])
 
 
-def _parameters(operation: Json) -> Iterator[Row]:
-    for each in operation.get("parameters", ()):
+def _parameters(operation: Json, document: Json) -> Iterator[Row]:
+    for named in operation.get("parameters", ()):
+        each = _resolved(named, document)
         description = each.get("description") or each["schema"].get("description", "")
         required = each.get("required", False)
         yield Row(each["name"], kind_of(each["schema"]), required, description, each["in"])
@@ -118,9 +119,10 @@ def _description(schema: Json) -> str:
     return str(schema.get("description") or next(filter(None, inner), ""))
 
 
-def _resolved(response: Json, document: Json) -> Json:
-    if "$ref" not in response:
-        return response
-    name = response["$ref"].rpartition("/")[2]
-    found: Json = document["components"]["responses"][name]
+def _resolved(part: Json, document: Json) -> Json:
+    """A response or parameter, which may stand among the components."""
+    if "$ref" not in part:
+        return part
+    *_, kind, name = part["$ref"].split("/")
+    found: Json = document["components"][kind][name]
     return found

@@ -110,7 +110,8 @@ class Attempt(Answer, frozen=True):
     response_headers: list[Header]
     response_body: Annotated[str, Meta(description="Its first 16 KiB.")]
     response_body_encoding: Annotated[
-        Literal["utf-8", "base64"], Meta(description="base64 where it is not UTF-8 text.")
+        Literal["utf-8", "base64"],
+        Meta(title="BodyEncoding", description="base64 where it is not UTF-8 text."),
     ]
     response_truncated: bool
     outcome: Outcome

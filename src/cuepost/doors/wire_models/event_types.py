@@ -9,7 +9,9 @@ from cuepost.domain.event_catalog import BY_NAME
 from cuepost.domain.event_catalog import EventType as CatalogEntry
 from cuepost.doors.wire_models.shapes import Answer
 
-EventTypeName = Annotated[str, Meta(extra_json_schema={"enum": list(BY_NAME)})]
+EventTypeName = Annotated[
+    str, Meta(title="EventTypeName", extra_json_schema={"enum": list(BY_NAME)})
+]
 
 
 class EventType(Answer, frozen=True):

@@ -21,7 +21,13 @@ ReceiverUrl = Annotated[
     ),
 ]
 EventName = Annotated[
-    str, Meta(max_length=100, pattern=LINE, extra_json_schema={"enum": list(SUBSCRIBABLE)})
+    str,
+    Meta(
+        title="SubscribableEventType",
+        max_length=100,
+        pattern=LINE,
+        extra_json_schema={"enum": list(SUBSCRIBABLE)},
+    ),
 ]
 EventNames = Annotated[
     list[EventName],

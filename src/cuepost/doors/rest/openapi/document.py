@@ -10,11 +10,24 @@ from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.doors.rest.openapi.events import webhooks_section
 from cuepost.doors.rest.openapi.examples import example_of
 from cuepost.doors.rest.openapi.links import path_ids
+from cuepost.doors.rest.openapi.portable import Schema
 from cuepost.doors.rest.openapi.responses import headers, problem_responses, responses_of
-from cuepost.doors.rest.openapi.schemas import Schema, component_name, ref, schemas_of
+from cuepost.doors.rest.openapi.schemas import component_name, ref, schemas_of
 from cuepost.doors.rest.operation import Nothing, Operation
 
 ACCOUNT_KEY, SERVICE_KEY = "accountKey", "serviceKey"
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+_TAGS = {
+    "Milestones": "What the processing pipeline reports about projects.",
+    "Webhooks": "The endpoints of an account: receivers with their event types and secrets.",
+    "Deliveries": "Each event on its way to each endpoint, with every attempt.",
+    "Events": "What happened to projects, and what became of it at each endpoint.",
+    "Retries": "Sending deliveries again, one or many.",
+    "Listeners": "Streams of events for programs that cannot be reached from outside.",
+    "Projects": "Video projects and the files of their exports.",
+    "Audit": "Who changed what.",
+}
 
 _DESCRIPTION = """\
 Signed webhook notifications for a captioning and video-export product.
@@ -53,14 +66,17 @@ def openapi_document(
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": base_url}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(each.tag for each in operations)],
+        "tags": [
+            {"name": tag, "description": _TAGS[tag]}
+            for tag in dict.fromkeys(each.tag for each in operations)
+        ],
         "paths": paths,
         "webhooks": webhooks_section(),
         "components": {
             "schemas": schemas,
             "responses": problem_responses(operations),
             "headers": headers(),
-            "parameters": {"Idempotency-Key": _idempotency_key()},
+            "parameters": {IDEMPOTENCY_KEY: _idempotency_key()},
             "securitySchemes": _security_schemes(),
         },
     }
@@ -83,8 +99,6 @@ def _operation(
     needs = f"Needs the scope `{operation.scope}`."
     if operation.webhooks:
         needs += " The account must have access to webhooks."
-    if operation.takes_idempotency_key:
-        needs += " Takes an `Idempotency-Key`."
     made: Schema = {
         "operationId": operation.name,
         "tags": [operation.tag],
@@ -92,7 +106,10 @@ def _operation(
         "description": f"{operation.description}\n\n{needs}".strip(),
         "security": [{SERVICE_KEY if is_service else ACCOUNT_KEY: [operation.scope.value]}],
     }
-    if parameters := [*_path_parameters(operation), *_query_parameters(operation, schemas)]:
+    parameters = [*_path_parameters(operation), *_query_parameters(operation, schemas)]
+    if operation.takes_idempotency_key:
+        parameters.append({"$ref": f"#/components/parameters/{IDEMPOTENCY_KEY}"})
+    if parameters:
         made["parameters"] = parameters
     if operation.takes_body:
         content: Schema = {"schema": ref(component_name(operation.body))}
@@ -124,11 +141,11 @@ def _query_parameters(operation: Operation, schemas: dict[str, Schema]) -> list[
 
 
 def _idempotency_key() -> Schema:
-    """Not listed with each POST: a key that comes twice by chance would be refused."""
     return {
-        "name": "Idempotency-Key",
+        "name": IDEMPOTENCY_KEY,
         "in": "header",
-        "description": "For every POST; see the description of this document.",
+        "description": "Choose a new one for each change; a repetition with it changes nothing"
+        " and gets the first answer again, for 24 hours.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
     }
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from cuepost.domain.event_catalog import CATALOG, EventType
-from cuepost.doors.rest.openapi.schemas import Schema, event_component, ref
+from cuepost.doors.rest.openapi.portable import Schema
+from cuepost.doors.rest.openapi.schemas import event_component, ref
 
 _HEADERS: tuple[tuple[str, Schema, str], ...] = (
     (
@@ -38,6 +39,7 @@ def _delivery_of(entry: EventType) -> Schema:
         "operationId": "on" + event_component(entry.name),
         "summary": entry.meaning,
         "description": "Sent by default." if entry.subscribed_by_default else "",
+        "security": [],
         "parameters": [
             {
                 "name": name,

@@ -16,7 +16,8 @@ from cuepost.domain.errors import (
 )
 from cuepost.doors.rest.openapi.examples import example_of
 from cuepost.doors.rest.openapi.links import links_of
-from cuepost.doors.rest.openapi.schemas import PROBLEM, Schema, component_name, ref
+from cuepost.doors.rest.openapi.portable import Schema
+from cuepost.doors.rest.openapi.schemas import PROBLEM, component_name, ref
 from cuepost.doors.rest.operation import Operation
 from cuepost.doors.rest.problems import MEDIA_TYPE, status_of
 
@@ -118,17 +119,13 @@ def _component(status: int, codes: list[str]) -> str:
 def _problem_response(status: int, codes: list[str]) -> Schema:
     names = [] if status in (401, 503) else [*_ALLOWANCE]
     names += {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}.get(status, [])
-    told: Schema = {"status": {"const": status}}
     listed = ", ".join(f"`{code}`" for code in codes)
     if status == INVALID:
         listed += "; with a single fault, the code of that fault"
-    else:
-        told["code"] = {"enum": codes}
-    schema = {"allOf": [ref(PROBLEM), {"properties": told}]}
     return {
         "description": f"{_MEANINGS[status]} Code: {listed}.",
         "headers": _refs(names),
-        "content": {MEDIA_TYPE: {"schema": schema}},
+        "content": {MEDIA_TYPE: {"schema": ref(PROBLEM)}},
     }
 
 
