@@ -38,7 +38,7 @@ def _delivery_of(entry: EventType) -> Schema:
     return {
         "operationId": "on" + event_component(entry.name),
         "summary": entry.meaning,
-        "description": "Sent by default." if entry.subscribed_by_default else "",
+        "description": _sent_to(entry),
         "security": [],
         "parameters": [
             {
@@ -56,3 +56,9 @@ def _delivery_of(entry: EventType) -> Schema:
             "default": {"description": "Not acknowledged; it is sent again, three times in all."},
         },
     }
+
+
+def _sent_to(entry: EventType) -> str:
+    if not entry.subscribable:
+        return "Sent to one endpoint, whatever it is subscribed to."
+    return "Sent by default." if entry.subscribed_by_default else "Sent to endpoints that chose it."
