@@ -33,16 +33,21 @@ COVERED := tests/unit/domain packages/receiver/tests
 
 .PHONY: test
 ifeq ($(strip $(PYTEST_ARGS)),)
-test: install browser coverage ## set up, then every test (PYTEST_ARGS=… to choose)
+test: install browser clients coverage ## set up, then every test (PYTEST_ARGS=… to choose)
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal tests $(COVERED:%=--ignore=%)
 else
-test: install browser
+test: install browser clients
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 endif
 
 .PHONY: browser
 browser: install # a Chromium for the tests of the pages, where none is and we may install one
 	@$(BIN)/python -m tests.support.browser
+
+# After the browser: both may call apt-get, which runs once at a time.
+.PHONY: clients
+clients: install browser # the npm packages of the tests that generate API clients
+	@$(BIN)/python -m tests.support.node_packages
 
 .PHONY: check
 check: install ## what CI runs: format, lint, types, layering, coverage, every test

@@ -1,18 +1,16 @@
 """A real Chromium: the one of this machine, or one that is installed for the tests."""
 
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
+from tests.support.debian import install_packages
 from tests.support.missing import missing_component
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-INSTALL_SECONDS = 600
 PATIENCE_MILLIS = 15_000
 AXE = Path(__file__).parent / "vendor" / "axe-4.14.0.min.js"
 # A form that comes back with its faults is no fault of the page.
@@ -34,8 +32,8 @@ def found_chromium() -> str | None:
 
 def prepare() -> None:
     """Before any test, and not within the time of one: Debian's is installed where we may."""
-    if found_chromium() is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        _install()
+    if found_chromium() is None:
+        install_packages("chromium")
 
 
 def chromium() -> str:
@@ -44,17 +42,6 @@ def chromium() -> str:
     if found is None:
         missing_component("there is no Chromium on this machine")
     return found
-
-
-def _install() -> None:
-    for command in (["apt-get", "update"], ["apt-get", "install", "-y", "chromium"]):
-        subprocess.run(
-            command,
-            check=False,
-            capture_output=True,
-            timeout=INSTALL_SECONDS,
-            env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
-        )
 
 
 @contextmanager
