@@ -70,6 +70,9 @@ class EngineTelemetry:
             "How often deliveries have stopped although work was due and capacity was free.",
             registry=registry,
         )
+        self._add_gauges(registry)
+
+    def _add_gauges(self, registry: CollectorRegistry) -> None:
         self._stalled = Gauge(
             "cuepost_engine_stalled",
             "1 while deliveries have stopped although work is due and capacity is free.",
