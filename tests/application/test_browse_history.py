@@ -29,7 +29,7 @@ def attempt(delivery: Delivery, number: int, outcome: Outcome) -> Attempt:
         started_at=delivery.created_at + timedelta(minutes=number),
         duration_ms=12.5,
         timings=Timings(dns_ms=1.5, connect_ms=2.0, tls_ms=None, first_byte_ms=9.0),
-        signed_with=("whsec_…abc=",),
+        signed_with=("whsec_…zabc",),
         request_headers=(("webhook-id", str(delivery.event_id)),),
         response_status=500,
         response_headers=(("server", "nginx"), ("server", "again")),

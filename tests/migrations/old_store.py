@@ -19,6 +19,13 @@ from tests.migrations.plain_sql import insert
 
 Row = dict[str, Any]
 
+# The hints are those that its migration has left of the ones from before.
+_SINCE_0006: dict[str, Row] = {
+    "idempotency_keys": {"key_id": old.fixed(0x21)},
+    "signing_secrets": {"hint": "whsec_…Hh8"},
+    "inbox_messages": {"verified_with": "whsec_…Hh8"},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class OldStore:
@@ -55,10 +62,10 @@ class OldStore:
         inspector = sa.inspect(connection)
         known = inspector.get_table_names()
         columns = {each["name"] for each in inspector.get_columns("idempotency_keys")}
-        whose = {"key_id": old.fixed(0x21)} if "key_id" in columns else {}
+        changes = _SINCE_0006 if "key_id" in columns else {}
         for table, row in (*self._records(), *self._history(), *self._people()):
             if table in known:
-                insert(connection, table, row | (whose if table == "idempotency_keys" else {}))
+                insert(connection, table, row | changes.get(table, {}))
 
     def _records(self) -> Iterator[tuple[str, Row]]:
         before = self.now - timedelta(days=3)

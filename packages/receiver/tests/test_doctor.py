@@ -137,7 +137,7 @@ SECRETS = {
     "with a line end": (SECRET + "\n", Cause.SECRET_PADDED),
     "in quotes": (f'"{SECRET}"', Cause.SECRET_PADDED),
     "cut off": (SECRET[:-3], Cause.SECRET_MALFORMED),
-    "hint": ("whsec_…Yv0=", Cause.SECRET_IS_A_HINT),
+    "hint": ("whsec_…9Yv0", Cause.SECRET_IS_A_HINT),
     "API key": ("cpk_" + "0" * 75, Cause.SECRET_IS_AN_API_KEY),
     "another endpoint's": (OTHER_SECRET, Cause.WRONG_SECRET),
     "two of others": ([OTHER_SECRET, "whsec_AAAA"], Cause.WRONG_SECRET),

@@ -33,7 +33,8 @@ class SigningSecret:
 
     @property
     def hint(self) -> str:
-        return HINT_PREFIX + b64encode(self.key).decode()[-4:]
+        """The last four characters in front of the padding, which is the same for every secret."""
+        return HINT_PREFIX + b64encode(self.key).decode().rstrip("=")[-4:]
 
     def __repr__(self) -> str:
         return f"SigningSecret({self.hint})"

@@ -81,7 +81,7 @@ async def test_a_new_secret_is_a_hint_and_an_address(desk: Desk) -> None:
     made = await desk.done("webhooks_create", url=f"https://{HOST}/new")
     webhook = made["webhook"]
     [secret] = await secrets_of(desk)
-    assert made["secretHint"] == webhook["secretHint"] == f"whsec_…{secret[-4:]}"
+    assert made["secretHint"] == webhook["secretHint"] == f"whsec_…{secret.rstrip('=')[-4:]}"
     assert made["revealUrl"].startswith("https://cuepost.example.com/reveal/")
     desk.world.clock.advance(1)
     turned = await desk.done("webhooks_rotate_secret", webhook_id=webhook["id"], confirm_host=HOST)

@@ -120,7 +120,7 @@ def attempt_of(delivery: Delivery, **changed: Any) -> Attempt:
         "started_at": delivery.created_at,
         "duration_ms": 12.5,
         "timings": Timings(dns_ms=1.0, connect_ms=2.0, tls_ms=3.0, first_byte_ms=4.0),
-        "signed_with": ("whsec_…abc=",),
+        "signed_with": ("whsec_…zabc",),
         "request_headers": (("webhook-id", str(delivery.event_id)),),
         "response_status": 500,
         "response_headers": (("set-cookie", "a=1"), ("set-cookie", "b=2")),

@@ -98,7 +98,7 @@ async def test_a_delivery_is_shown_with_its_event_and_every_attempt(api: Api) ->
         "startedAt": NOW,
         "durationMs": 12.5,
         "timings": {"dnsMs": 1.0, "connectMs": 2.0, "tlsMs": 3.0, "firstByteMs": 4.0},
-        "signedWith": ["whsec_…abc="],
+        "signedWith": ["whsec_…zabc"],
         "requestHeaders": [{"name": "webhook-id", "value": str(delivery.event_id)}],
         "responseStatus": 500,
         "responseHeaders": [

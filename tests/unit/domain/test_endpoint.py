@@ -19,8 +19,8 @@ from cuepost.testing import START, SequentialIds
 
 OVERLAP = timedelta(hours=24)
 TICK = timedelta(milliseconds=1)
-FIRST = StoredSecret(1, b"sealed-one", "whsec_…one=", START)
-SECOND = StoredSecret(2, b"sealed-two", "whsec_…two=", START + timedelta(days=1))
+FIRST = StoredSecret(1, b"sealed-one", "whsec_…none", START)
+SECOND = StoredSecret(2, b"sealed-two", "whsec_…ztwo", START + timedelta(days=1))
 CHOOSE = "Choose from project.completed, project.failed, project.ready, project.cancelled."
 
 
@@ -101,13 +101,13 @@ def test_of_several_old_secrets_only_the_live_one_overlaps() -> None:
     now = START + timedelta(days=3)
     oldest = FIRST.expiring(START + timedelta(days=2))
     previous = SECOND.expiring(now + TICK)
-    current = StoredSecret(3, b"sealed-three", "whsec_…tri=", now)
+    current = StoredSecret(3, b"sealed-three", "whsec_…ztri", now)
     assert Keyring.at(now, [previous, current, oldest]) == Keyring(current, previous)
 
 
 def test_a_stored_secret_shows_its_hint_and_nothing_more() -> None:
     assert repr(Keyring(FIRST)) == (
-        "Keyring(current=StoredSecret(version=1, whsec_…one=), previous=None)"
+        "Keyring(current=StoredSecret(version=1, whsec_…none), previous=None)"
     )
 
 

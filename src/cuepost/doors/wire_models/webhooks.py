@@ -41,7 +41,13 @@ Secret = Annotated[
     str,
     Meta(description="The signing secret. It is shown here and never again; keep it safe."),
 ]
-SecretHint = Annotated[str, Meta(description="Tells secrets apart.", examples=["whsec_…x9Q="])]
+SecretHint = Annotated[
+    str,
+    Meta(
+        description="The end of the secret, without padding. It tells secrets apart.",
+        examples=["whsec_…vx9Q"],
+    ),
+]
 
 
 class CreateWebhook(Request, frozen=True):

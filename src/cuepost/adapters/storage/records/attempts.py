@@ -146,7 +146,8 @@ def _attempt(row: Sequence[Any]) -> Attempt:
         started_at=started_at,
         duration_ms=duration_ms,
         timings=Timings(dns_ms, connect_ms, tls_ms, first_byte_ms),
-        signed_with=tuple(signed_with.split()),
+        # Hints that were stored before revision 0006 end in the padding of base64.
+        signed_with=tuple(signed_with.replace("=", "").split()),
         request_headers=_headers(sent),
         response_status=status,
         response_headers=_headers(answered),

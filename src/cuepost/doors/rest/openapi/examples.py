@@ -50,7 +50,7 @@ from cuepost.doors.wire_models.webhooks import (
 )
 
 _NOON, _LATER = "2026-01-02T03:04:05.678Z", "2026-01-03T03:04:05.678Z"
-_HINT = "whsec_…YW0="
+_HINT = "whsec_…eYW0"
 # Not a secret: base64 of the word "example", over and over.
 _SECRET = "whsec_ZXhhbXBsZWV4YW1wbGVleGFtcGxlZXhhbXBsZWV4YW0="
 _URL = "https://hooks.example.com/cuepost"
