@@ -46,6 +46,7 @@ async def test_a_valid_key_tells_who_is_calling(world: World) -> None:
         scopes=ACCOUNT_SCOPES,
         webhooks_enabled=True,
         address="192.0.2.1",
+        id=key.id,
     )
 
 

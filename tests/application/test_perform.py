@@ -79,6 +79,18 @@ async def test_keys_of_two_accounts_do_not_meet(world: World) -> None:
     assert not answer.replayed
 
 
+async def test_another_api_key_of_the_account_never_gets_the_answer(world: World) -> None:
+    mine, theirs = (replace(world.owner, id=world.ids(world.clock.now())) for _ in range(2))
+    perform, work = world.service.perform, creating(world)
+    first = await perform.once(mine, CALL, work, refusal)
+    second = await perform.once(theirs, CALL, work, refusal)
+    assert (first.replayed, second.replayed) == (False, False)
+    assert first.content != second.content
+    assert await perform.once(mine, CALL, work, refusal) == replace(first, replayed=True)
+    assert await perform.once(theirs, CALL, work, refusal) == replace(second, replayed=True)
+    assert await endpoints(world) == 2
+
+
 async def test_without_a_key_each_request_counts(world: World) -> None:
     for _ in range(2):
         assert not (await once(world, None, creating(world))).replayed

@@ -67,6 +67,7 @@ async def test_a_link_signs_in_once(people: World) -> None:
     visitor = await visitor_of(people, session)
     assert (visitor.account, visitor.user) == (people.account, session.user)
     assert visitor.caller.door is Door.PAGES
+    assert visitor.caller.id == session.user.id
     assert visitor.caller.scopes == ACCOUNT_SCOPES
     assert visitor.caller.webhooks_enabled
     with pytest.raises(NotFound):

@@ -14,7 +14,8 @@ from cuepost.ports.store import Contention
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
 
-OWNER = UUID(int=7)
+OWNER, API_KEY, ANOTHER_API_KEY = UUID(int=7), UUID(int=8), UUID(int=9)
+FROM_BEFORE = UUID(int=0)
 MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -67,10 +68,16 @@ async def test_a_report_is_answered_once(store: AnyStore, records: Records) -> N
 
 
 async def claim(
-    store: AnyStore, records: Records, key: str, fingerprint: bytes
+    store: AnyStore, records: Records, key: str, fingerprint: bytes, by: UUID = API_KEY
 ) -> RememberedAnswer | None:
+    now = records.clock.now()
     async with store.transaction() as transaction:
-        return await transaction.idempotency.claim(OWNER, key, fingerprint, records.clock.now())
+        return await transaction.idempotency.claim(OWNER, by, key, fingerprint, now)
+
+
+async def remember(store: AnyStore, key: str, sealed: bytes, by: UUID = API_KEY) -> None:
+    async with store.transaction() as transaction:
+        await transaction.idempotency.remember(OWNER, by, key, sealed)
 
 
 async def test_the_first_to_claim_a_key_has_it(store: AnyStore, records: Records) -> None:
@@ -84,8 +91,7 @@ async def test_the_remembered_answer_is_given_to_who_claims_later(
 ) -> None:
     await claim(store, records, "key", b"a")
     await claim(store, records, "other", b"a")
-    async with store.transaction() as transaction:
-        await transaction.idempotency.remember(OWNER, "key", b"\xffsealed")
+    await remember(store, "key", b"\xffsealed")
 
     assert await claim(store, records, "key", b"b") == RememberedAnswer(b"a", b"\xffsealed")
     assert await claim(store, records, "other", b"b") == RememberedAnswer(b"a", None)
@@ -93,8 +99,7 @@ async def test_the_remembered_answer_is_given_to_who_claims_later(
 
 async def test_a_key_is_free_again_after_a_day(store: AnyStore, records: Records) -> None:
     await claim(store, records, "key", b"a")
-    async with store.transaction() as transaction:
-        await transaction.idempotency.remember(OWNER, "key", b"sealed")
+    await remember(store, "key", b"sealed")
 
     records.clock.advance((IDEMPOTENCY_LIFE - MILLISECOND).total_seconds())
     assert await claim(store, records, "key", b"b") == RememberedAnswer(b"a", b"sealed")
@@ -103,12 +108,49 @@ async def test_a_key_is_free_again_after_a_day(store: AnyStore, records: Records
     assert await claim(store, records, "key", b"c") == RememberedAnswer(b"b", None)
 
 
+async def test_another_api_key_of_the_account_has_keys_of_its_own(
+    store: AnyStore, records: Records
+) -> None:
+    await claim(store, records, "key", b"a")
+    await remember(store, "key", b"sealed")
+    assert await claim(store, records, "key", b"b", ANOTHER_API_KEY) is None
+    assert await claim(store, records, "key", b"c", ANOTHER_API_KEY) == RememberedAnswer(b"b", None)
+    await remember(store, "key", b"another", ANOTHER_API_KEY)
+    assert await claim(store, records, "key", b"a") == RememberedAnswer(b"a", b"sealed")
+
+
+async def test_an_answer_from_before_the_upgrade_is_given_to_every_api_key_for_its_day(
+    store: AnyStore, records: Records
+) -> None:
+    await claim(store, records, "key", b"a", FROM_BEFORE)
+    await remember(store, "key", b"sealed", FROM_BEFORE)
+    for api_key in (API_KEY, ANOTHER_API_KEY):
+        found = await claim(store, records, "key", b"b", api_key)
+        assert found == RememberedAnswer(b"a", b"sealed")
+
+    records.clock.advance(IDEMPOTENCY_LIFE.total_seconds())
+    assert await claim(store, records, "key", b"b") is None
+    await remember(store, "key", b"mine")
+    assert await claim(store, records, "key", b"c") == RememberedAnswer(b"b", b"mine")
+    assert await claim(store, records, "key", b"c", ANOTHER_API_KEY) is None
+
+
+async def test_a_claim_from_before_the_upgrade_without_an_answer_holds_nobody_up(
+    store: AnyStore, records: Records
+) -> None:
+    await claim(store, records, "key", b"a", FROM_BEFORE)
+    assert await claim(store, records, "key", b"b") is None
+    await remember(store, "key", b"mine")
+    assert await claim(store, records, "key", b"b") == RememberedAnswer(b"b", b"mine")
+    assert await claim(store, records, "key", b"b", ANOTHER_API_KEY) is None
+
+
 async def test_a_claim_that_is_rolled_back_leaves_the_key_free(
     store: AnyStore, records: Records
 ) -> None:
     async def fail() -> None:
         async with store.transaction() as transaction:
-            await transaction.idempotency.claim(OWNER, "key", b"a", records.clock.now())
+            await transaction.idempotency.claim(OWNER, API_KEY, "key", b"a", records.clock.now())
             raise LookupError
 
     with pytest.raises(LookupError):

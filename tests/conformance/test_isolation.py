@@ -134,7 +134,7 @@ CHANGES: dict[str, tuple[Call, object]] = {
         None,
     ),
     "Idempotency.remember": (
-        lambda t, s, p: t.idempotency.remember(s.id, p.idempotency_key, b"theirs"),
+        lambda t, s, p: t.idempotency.remember(s.id, p.key.id, p.idempotency_key, b"theirs"),
         None,
     ),
     "Users.save": (lambda t, s, p: t.users.save(replace(p.user, account_id=s.id, email="x")), None),
@@ -186,7 +186,7 @@ CHANGES: dict[str, tuple[Call, object]] = {
 # These write rows of the account that is named, beside those of any other.
 ADDITIONS: dict[str, tuple[Call, object]] = {
     "Idempotency.claim": (
-        lambda t, s, p: t.idempotency.claim(s.id, p.idempotency_key, b"theirs", s.now),
+        lambda t, s, p: t.idempotency.claim(s.id, p.key.id, p.idempotency_key, b"theirs", s.now),
         None,
     ),
     "Inboxes.keep": (

@@ -238,7 +238,7 @@ async def test_reports_idempotency_keys_and_the_audit_trail_leave_in_chunks(
         async with store.transaction() as transaction:
             for _ in range(count):
                 key = str(records.id())
-                await transaction.idempotency.claim(account_id, key, b"", now)
+                await transaction.idempotency.claim(account_id, account_id, key, b"", now)
                 await transaction.audit.add(records.audit_entry(account_id))
                 await transaction.reports.add({(account_id, key): records.answer()}, now)
 

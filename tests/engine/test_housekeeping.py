@@ -151,8 +151,8 @@ async def test_a_listener_that_nobody_serves_for_30_days_is_forgotten(
 
 async def test_idempotency_keys_are_forgotten_after_a_day(world: World, house: House) -> None:
     async def claim(key: str) -> None:
-        now = world.clock.now()
-        await world.do(lambda t: t.idempotency.claim(world.account.id, key, b"", now))
+        owner, now = world.account.id, world.clock.now()
+        await world.do(lambda t: t.idempotency.claim(owner, owner, key, b"", now))
 
     await claim("old")
     await house.later(MINUTE)

@@ -163,6 +163,7 @@ def what_waited_is_delivered(
     for name, attempts in (("pending", 1), ("retrying", 2), ("delivering", 1)):
         ended = ended_delivery(visitor, store, name)
         assert (ended["status"], ended["attemptCount"]) == ("delivered", attempts)
+        assert ended["attempts"][-1]["signedWith"][0] == "whsec_…Hh8"
     seen = {each.event_id: each for each in receiver.seen()}
     assert len(seen) == len(receiver.seen()) == 3
     for name in ("pending", "retrying", "delivering"):

@@ -101,6 +101,8 @@ async def add_history(transaction: Transaction, records: Records, made: Populate
     # The event was there before, and so it is noted.
     await transaction.listeners.add(made.listener)
     await transaction.reports.add({(account_id, made.report.report_id): made.report}, now)
-    await transaction.idempotency.claim(account_id, made.idempotency_key, b"print", now)
-    await transaction.idempotency.remember(account_id, made.idempotency_key, b"sealed")
+    await transaction.idempotency.claim(
+        account_id, made.key.id, made.idempotency_key, b"print", now
+    )
+    await transaction.idempotency.remember(account_id, made.key.id, made.idempotency_key, b"sealed")
     await transaction.audit.add(records.audit_entry(account_id))

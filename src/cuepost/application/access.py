@@ -67,6 +67,7 @@ class Authenticate:
             scopes=key.scopes,
             webhooks_enabled=account is not None and account.webhooks_enabled,
             address=address,
+            id=key.id,
         )
 
     async def _look_up(

@@ -16,6 +16,8 @@ T = TypeVar("T")
 TRIES = 5
 # Service keys belong to no account; their idempotency keys lie under this one.
 OPERATOR = UUID(int=0)
+# An operator at the command line has no id of their own.
+NOBODY = UUID(int=1)
 _SEAL_CONTEXT = b"idempotent answer"
 
 
@@ -124,17 +126,21 @@ class Perform:
     async def _claim(
         self, caller: Caller, call: IdempotentCall, transaction: Transaction
     ) -> RememberedAnswer | None:
-        owner = caller.account_id or OPERATOR
         return await transaction.idempotency.claim(
-            owner, call.key, call.fingerprint, self.clock.now()
+            caller.account_id or OPERATOR,
+            caller.id or NOBODY,
+            call.key,
+            call.fingerprint,
+            self.clock.now(),
         )
 
     async def _keep(
         self, caller: Caller, call: IdempotentCall, content: bytes, transaction: Transaction
     ) -> None:
-        owner = caller.account_id or OPERATOR
         sealed = self.box.seal(content, _SEAL_CONTEXT)
-        await transaction.idempotency.remember(owner, call.key, sealed)
+        await transaction.idempotency.remember(
+            caller.account_id or OPERATOR, caller.id or NOBODY, call.key, sealed
+        )
 
     def _replay(self, call: IdempotentCall, earlier: RememberedAnswer | None) -> Answer | None:
         if earlier is None:

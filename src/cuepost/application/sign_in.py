@@ -206,4 +206,5 @@ def _caller(user: User, address: str | None, *, webhooks_enabled: bool) -> Calle
         scopes=ACCOUNT_SCOPES,
         webhooks_enabled=webhooks_enabled,
         address=address,
+        id=user.id,
     )

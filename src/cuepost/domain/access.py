@@ -81,7 +81,10 @@ class Door(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: a key or an operator, with what it may do, and from where."""
+    """Who asks: a key, a user or an operator, with what it may do, and from where.
+
+    `id` is the key's or the user's; an operator at the command line has none.
+    """
 
     door: Door
     actor: str
@@ -89,6 +92,7 @@ class Caller:
     scopes: frozenset[Scope]
     webhooks_enabled: bool = False
     address: str | None = None
+    id: UUID | None = None
 
     def require(self, scope: Scope) -> None:
         if scope not in self.scopes and _IMPLIED.get(scope) not in self.scopes:

@@ -146,13 +146,17 @@ class Reports(Protocol):
 
 
 class Idempotency(Protocol):
+    """Whoever uses another API key of the account uses other Idempotency-Keys."""
+
     async def claim(
-        self, account_id: UUID, key: str, fingerprint: bytes, now: datetime
+        self, account_id: UUID, key_id: UUID, key: str, fingerprint: bytes, now: datetime
     ) -> RememberedAnswer | None:
         """None: the key is this transaction's. Else what the first request with it left behind."""
         ...
 
-    async def remember(self, account_id: UUID, key: str, sealed_answer: bytes) -> None: ...
+    async def remember(
+        self, account_id: UUID, key_id: UUID, key: str, sealed_answer: bytes
+    ) -> None: ...
 
 
 class Audit(Protocol):

@@ -4,6 +4,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from cuepost.domain.access import ACCOUNT_SCOPES
 from cuepost.doors.rest.openapi.examples import example_of
 from cuepost.doors.rest.table import OPERATIONS
 from tests.application.world import BASE_URL
@@ -83,6 +84,21 @@ async def test_keys_of_different_accounts_never_meet(api: Api) -> None:
     mine = await api.done("POST", "/v1/projects", {"name": "a"}, headers=KEY)
     theirs = await api.done("POST", "/v1/projects", {"name": "b"}, headers=KEY, key=stranger)
     assert mine["id"] != theirs["id"]
+
+
+async def test_another_key_of_the_account_is_never_shown_the_secret_again(api: Api) -> None:
+    colleague = await api.new_key(ACCOUNT_SCOPES)
+    mine = await api.done("POST", "/v1/webhooks", {"url": URL}, headers=KEY)
+    theirs = await api.call("POST", "/v1/webhooks", {"url": URL}, headers=KEY, key=colleague)
+    assert (theirs.status_code, "idempotency-replayed" in theirs.headers) == (201, False)
+    assert (theirs.json()["id"], theirs.json()["secret"]) != (mine["id"], mine["secret"])
+    other = await api.call("POST", "/v1/projects", {"name": "a"}, headers=KEY, key=colleague)
+    assert problem(other) == (422, "idempotency_key_reused")
+    rotate, turn = f"/v1/webhooks/{mine['id']}/rotate-secret", {"Idempotency-Key": "turn"}
+    rotated = await api.done("POST", rotate, headers=turn)
+    refused = await api.call("POST", rotate, headers=turn, key=colleague)
+    assert problem(refused) == (409, "rotation_overlap_active")
+    assert await api.done("POST", rotate, headers=turn) == rotated
 
 
 @pytest.mark.parametrize("operation", POSTS, ids=lambda operation: operation.name)

@@ -55,7 +55,7 @@ async def make_first_account(opened: Opened) -> FirstAccount:
 
 async def _make(service: Service, transaction: Transaction) -> FirstAccount:
     access, caller = service.access, operator()
-    await transaction.idempotency.claim(_TURN, "setup", b"", access.clock.now())
+    await transaction.idempotency.claim(_TURN, _TURN, "setup", b"", access.clock.now())
     accounts = await transaction.accounts.all()
     if accounts:
         return FirstAccount(accounts[0].id)

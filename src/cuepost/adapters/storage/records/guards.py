@@ -17,7 +17,8 @@ from cuepost.domain.ids import instant_of
 from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer, ReportKey
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
-NO_KEY = UUID(int=0)
+# Answers that were kept before revision 0006 are given to every API key of their account.
+EVERY_KEY = UUID(int=0)
 _FOUND = Prepared(
     lambda among: sa.select(
         reports.c.account_id,
@@ -27,10 +28,13 @@ _FOUND = Prepared(
         reports.c.reason,
     ).where(among((reports.c.account_id, reports.c.report_id), "accounts", "report_ids"))
 )
-_OF_KEY = sa.and_(
+_SAME_KEY = sa.and_(
     idempotency_keys.c.account_id == sa.bindparam("account"),
-    idempotency_keys.c.key_id == sa.bindparam("key_id"),
     idempotency_keys.c.key == sa.bindparam("its_key"),
+)
+_OF_CALLER = idempotency_keys.c.key_id == sa.bindparam("key_id")
+_OF_EVERYBODY = sa.and_(
+    idempotency_keys.c.key_id == EVERY_KEY, idempotency_keys.c.sealed_answer.is_not(None)
 )
 # Both engines spell it alike.
 _CLAIM = Prepared(
@@ -38,7 +42,12 @@ _CLAIM = Prepared(
         """
         INSERT INTO idempotency_keys
             (account_id, key_id, "key", fingerprint, sealed_answer, created_at)
-        VALUES (:account, :key_id, :its_key, :its_fingerprint, NULL, :now)
+        SELECT :account, :key_id, :its_key, :its_fingerprint, NULL, :now
+        WHERE NOT EXISTS (
+            SELECT 1 FROM idempotency_keys
+            WHERE account_id = :account AND key_id = :every_key AND "key" = :its_key
+                AND sealed_answer IS NOT NULL AND created_at > :expired
+        )
         ON CONFLICT (account_id, key_id, "key") DO UPDATE
         SET fingerprint = excluded.fingerprint, sealed_answer = NULL,
             created_at = excluded.created_at
@@ -49,6 +58,7 @@ _CLAIM = Prepared(
     .bindparams(
         sa.bindparam("account", type_=Id()),
         sa.bindparam("key_id", type_=Id()),
+        sa.bindparam("every_key", EVERY_KEY, type_=Id()),
         sa.bindparam("its_key", type_=sa.Text()),
         sa.bindparam("its_fingerprint", type_=sa.LargeBinary()),
         sa.bindparam("now", type_=Instant()),
@@ -57,11 +67,13 @@ _CLAIM = Prepared(
     .columns(account_id=Id())
 )
 _REMEMBERED = Prepared(
-    sa.select(idempotency_keys.c.fingerprint, idempotency_keys.c.sealed_answer).where(_OF_KEY)
+    sa.select(idempotency_keys.c.fingerprint, idempotency_keys.c.sealed_answer)
+    .where(_SAME_KEY, sa.or_(_OF_CALLER, _OF_EVERYBODY))
+    .order_by(idempotency_keys.c.created_at.desc())
 )
 _REMEMBER = Prepared(
     sa.update(idempotency_keys)
-    .where(_OF_KEY)
+    .where(_SAME_KEY, _OF_CALLER)
     .values(sealed_answer=sa.bindparam("answer", type_=sa.LargeBinary))
 )
 _NOTE_DOWN = Prepared(sa.insert(audit_entries))
@@ -106,9 +118,9 @@ class IdempotencyRecords:
         self._session = session
 
     async def claim(
-        self, account_id: UUID, key: str, fingerprint: bytes, now: datetime
+        self, account_id: UUID, key_id: UUID, key: str, fingerprint: bytes, now: datetime
     ) -> RememberedAnswer | None:
-        same = {"account": account_id, "key_id": NO_KEY, "its_key": key}
+        same = {"account": account_id, "key_id": key_id, "its_key": key}
         expired = now - IDEMPOTENCY_LIFE
         if await self._session.fetch(
             _CLAIM, **same, its_fingerprint=fingerprint, now=now, expired=expired
@@ -117,9 +129,11 @@ class IdempotencyRecords:
         rows = await self._session.fetch(_REMEMBERED, **same)
         return RememberedAnswer(*rows[0]) if rows else None
 
-    async def remember(self, account_id: UUID, key: str, sealed_answer: bytes) -> None:
+    async def remember(
+        self, account_id: UUID, key_id: UUID, key: str, sealed_answer: bytes
+    ) -> None:
         await self._session.fetch(
-            _REMEMBER, account=account_id, key_id=NO_KEY, its_key=key, answer=sealed_answer
+            _REMEMBER, account=account_id, key_id=key_id, its_key=key, answer=sealed_answer
         )
 
 

@@ -40,6 +40,7 @@ one it needs. `webhooks:manage` includes `webhooks:read`.
 **Idempotency.** Every POST takes an `Idempotency-Key` header (1 to 200 visible ASCII characters).
 For 24 hours the same key with the same body gets the first answer again, with
 `Idempotency-Replayed: true`; with another body it is refused with 422 `idempotency_key_reused`.
+Another API key of the account has Idempotency-Keys of its own.
 
 **Problems** are `application/problem+json` with a stable `code`. What belongs to another account
 answers exactly like what does not exist. Unknown fields and parameters are refused by name.
