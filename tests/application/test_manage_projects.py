@@ -10,7 +10,13 @@ from cuepost.application.manage_projects import ProjectChange
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
-from cuepost.domain.errors import IllegalTransition, MissingScope, NotFound, ProjectDeleted
+from cuepost.domain.errors import (
+    IllegalTransition,
+    Invalid,
+    MissingScope,
+    NotFound,
+    ProjectDeleted,
+)
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import (
     Origin,
@@ -60,6 +66,14 @@ async def test_a_new_project_is_queued_and_found_again(world: World, origin: Ori
         updated_at=world.clock.now(),
     )
     assert await world.see(world.service.projects.get, world.owner, made.id) == made
+
+
+async def test_a_project_is_not_created_with_access_that_has_expired(world: World) -> None:
+    before = await world.dump()
+    with pytest.raises(Invalid) as refused:
+        await create(world, access_expires_at=world.clock.now())
+    assert [error.code for error in refused.value.errors] == ["expiry_in_the_past"]
+    assert await world.dump() == before
 
 
 async def test_projects_are_listed_newest_first_page_by_page(world: World) -> None:

@@ -15,10 +15,12 @@ class ProjectRules(Caller):
     def create_project(self, kind: str | None, access: int | None) -> None:
         name, until = self.new_name(), self.after(access)
         body = {"name": name, "kind": kind, "accessExpiresAt": until and to_text(until)}
-        made = self.twice("/v1/projects", body)
-        self.model.projects[made["id"]] = Project(name, kind or "video", until)
-        self.settle()
-        self.require_project(made, made["id"])
+        why = (422, "expiry_in_the_past") if access == 0 else None
+        made = self.twice("/v1/projects", body, why)
+        if why is None:
+            self.model.projects[made["id"]] = Project(name, kind or "video", until)
+            self.settle()
+            self.require_project(made, made["id"])
 
     @rule(number=NUMBER, access=st.none() | SECONDS)
     def set_access_window(self, number: int, access: int | None) -> None:

@@ -11,7 +11,14 @@ from cuepost.domain.access import Caller, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.errors import NotFound
-from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
+from cuepost.domain.project import (
+    Origin,
+    Project,
+    ProjectKind,
+    ProjectStatus,
+    Stage,
+    access_of_new,
+)
 from cuepost.ports.records import Page
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
@@ -53,7 +60,7 @@ class ManageProjects:
             origin=origin,
             status=ProjectStatus.QUEUED,
             stage=Stage.PROCESSING,
-            access_expires_at=access_expires_at,
+            access_expires_at=access_of_new(access_expires_at, now),
             created_at=now,
             updated_at=now,
         )

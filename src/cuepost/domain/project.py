@@ -142,6 +142,15 @@ class Project:
         return self.exported_at
 
 
+def access_of_new(until: datetime | None, now: datetime) -> datetime | None:
+    """The access window of a project that is being created; it has to be open still."""
+    if until is not None and until <= now:
+        raise Invalid(
+            FieldError("accessExpiresAt", "expiry_in_the_past", "Choose a time in the future.")
+        )
+    return until
+
+
 def stage_after(current: Stage, to: ProjectStatus, reported: Stage | None) -> Stage:
     fixed = STAGE_OF.get(to)
     if fixed is None:

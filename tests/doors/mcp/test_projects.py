@@ -54,6 +54,15 @@ async def test_the_last_completed_export_is_the_result_while_another_one_runs(de
     assert during["exportedAt"] == "2026-01-02T03:04:05.678Z"
 
 
+async def test_a_project_with_access_that_has_expired_is_refused(desk: Desk) -> None:
+    before = await desk.stored()
+    ended = "2026-01-02T03:04:05.678Z"
+    told = await desk.told("projects_create", name="Trailer", access_expires_at=ended)
+    sentence = "expiry_in_the_past: access_expires_at: Choose a time in the future."
+    assert (told.is_error, told.text) == (True, sentence)
+    assert await desk.stored() == before
+
+
 async def test_the_audit_trail_says_that_an_agent_did_it(desk: Desk) -> None:
     async with desk.agent() as agent:
         await agent.call_tool("webhooks_create", {"url": "https://hooks.example.com/cue"})

@@ -7,7 +7,7 @@ from cuepost.domain.artifact import Artifact
 from cuepost.domain.project import ProjectStatus, Stage
 from cuepost.ports.media import NO_MEDIA
 from tests.application.world import BASE_URL, World
-from tests.doors.rest.client import NOW, Api, opened, problem
+from tests.doors.rest.client import NOW, Api, faults, opened, problem
 
 LATER = "2026-01-02T03:04:06.678Z"
 
@@ -42,6 +42,17 @@ async def test_kind_and_access_window_can_be_chosen(api: Api) -> None:
     assert (made["kind"], made["accessExpiresAt"]) == ("transcript", "2026-02-01T00:00:00.999Z")
     made = await created(api, kind=None, accessExpiresAt=None)
     assert (made["kind"], made["accessExpiresAt"]) == ("video", None)
+
+
+@pytest.mark.parametrize("ended", [NOW, "2026-01-02T04:04:05.678+01:00", "1999-12-31T00:00:00Z"])
+async def test_a_project_with_access_that_has_expired_is_refused(api: Api, ended: str) -> None:
+    before = await api.stored()
+    answer = await api.call("POST", "/v1/projects", {"name": "a", "accessExpiresAt": ended})
+    assert faults(answer) == [("accessExpiresAt", "expiry_in_the_past")]
+    assert await api.stored() == before
+    made = await created(api, accessExpiresAt="2026-01-02T03:04:05.679Z")
+    closed = await api.done("PATCH", f"/v1/projects/{made['id']}", {"accessExpiresAt": ended})
+    assert closed["accessExpiresAt"] <= NOW
 
 
 async def test_a_change_tells_absent_from_null(api: Api) -> None:

@@ -170,6 +170,19 @@ async def test_a_project_is_shown_when_its_media_store_cannot_be_reached(world: 
     assert (page.status_code, "The media store cannot be reached now" in page.text) == (200, True)
 
 
+async def test_a_project_with_access_that_has_expired_is_refused_beside_its_field(
+    guest: Guest,
+) -> None:
+    await guest.get("/settings/projects")
+    answer = await guest.post("/settings/projects", name="Trailer", expires="2020-01-01T00:00")
+    assert answer.status_code == 422
+    field = re.search(r'<input type="datetime-local" name="expires"[^<]*(<[^<]*)', answer.text)
+    assert field is not None
+    assert "Choose a time in the future." in field[1]
+    world = guest.world
+    assert await world.see(world.service.projects.page, world.owner, Page(5)) == []
+
+
 async def test_a_project_is_renamed_and_its_access_window_moved(guest: Guest) -> None:
     world = guest.world
     ends = world.clock.now() + timedelta(days=1, milliseconds=7)

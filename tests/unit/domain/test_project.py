@@ -1,7 +1,7 @@
 """Projects: the moves between their statuses, their stages, their access window and their end."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -19,6 +19,7 @@ from cuepost.domain.project import (
     ProjectKind,
     ProjectStatus,
     Stage,
+    access_of_new,
     stage_after,
 )
 from cuepost.testing import START, Factory, SequentialIds, VirtualClock
@@ -168,3 +169,16 @@ def test_what_follows_from_a_project_ends_with_its_access_window() -> None:
     assert endless.access_until(LATER) == LATER
     assert window.access_until(LATER + timedelta(seconds=1)) == LATER
     assert window.access_until(START) == START
+
+
+@pytest.mark.parametrize("until", [None, START + timedelta(milliseconds=1)])
+def test_a_new_project_has_an_access_window_that_is_open(until: datetime | None) -> None:
+    assert access_of_new(until, START) == until
+
+
+@pytest.mark.parametrize("until", [START, START - timedelta(days=400)])
+def test_a_new_project_cannot_have_an_access_window_that_has_ended(until: datetime) -> None:
+    with pytest.raises(Invalid) as refused:
+        access_of_new(until, START)
+    [error] = refused.value.errors
+    assert (error.field, error.code) == ("accessExpiresAt", "expiry_in_the_past")

@@ -1,8 +1,9 @@
 """Carries a tool out: arguments in, the use case in a transaction, an answer or a refusal out."""
 
 import logging
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -59,7 +60,10 @@ class Calls:
             return await tool.run(Work(self.service, transaction, caller), arguments)
 
         perform = self.service.perform
-        return await (perform.read(act) if tool.reads else perform.change(act))
+        try:
+            return await (perform.read(act) if tool.reads else perform.change(act))
+        except Invalid as invalid:
+            raise _in_arguments(invalid) from None
 
 
 def refused(refusal: Refused) -> Told:
@@ -71,6 +75,16 @@ def refused(refusal: Refused) -> Told:
     if errors:
         error["errors"] = msgspec.to_builtins(errors)
     return Told(f"{code}: {error['message']}", {"error": error}, is_error=True)
+
+
+def _in_arguments(invalid: Invalid) -> Invalid:
+    """Use cases name fields as REST does; arguments of tools are in snake_case."""
+    errors = (replace(each, field=_snake_case(each.field)) for each in invalid.errors)
+    return type(invalid)(*errors, message=str(invalid))
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z])[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
 def _failed(code: str, sentence: str) -> Told:

@@ -1,7 +1,7 @@
 """Projects: create, status, events, results; and milestones by hand, to see a receiver work."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from starlette.responses import Response
@@ -39,22 +39,24 @@ async def show_all(visit: Visit) -> Response:
 
 async def create(visit: Visit) -> Response:
     wanted = _wanted(visit)
-    errors, until = wanted.errors, wanted.until
-    if until is not None and until <= visit.house.now():
-        errors += (FieldError("expires", "expiry_in_the_past", "Choose a time to come."),)
-    if errors:
-        return await _list(visit, errors)
+    if wanted.errors:
+        return await _list(visit, wanted.errors)
     transcript = visit.form.text("kind") == ProjectKind.TRANSCRIPT
-    made = await visit.do(
-        lambda transaction: visit.service.projects.create(
-            transaction,
-            visit.caller,
-            name=wanted.name,
-            kind=ProjectKind.TRANSCRIPT if transcript else ProjectKind.VIDEO,
-            origin=Origin.APP,
-            access_expires_at=until,
+    try:
+        made = await visit.do(
+            lambda transaction: visit.service.projects.create(
+                transaction,
+                visit.caller,
+                name=wanted.name,
+                kind=ProjectKind.TRANSCRIPT if transcript else ProjectKind.VIDEO,
+                origin=Origin.APP,
+                access_expires_at=wanted.until,
+            )
         )
-    )
+    except Invalid as invalid:
+        # The access window is all that the use case can refuse, and its field is called so here.
+        errors = tuple(replace(error, field="expires") for error in invalid.errors)
+        return await _list(visit, errors)
     return visit.go(f"{ALL}/{made.id}", "project-created")
 
 
