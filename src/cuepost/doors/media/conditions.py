@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 
+from cuepost.doors.wire_models.entity_tags import tags_in
+
 NOT_MODIFIED, PRECONDITION_FAILED, UNSATISFIABLE = 304, 412, 416
 
 _SINGLE_RANGE = re.compile(r"bytes[ \t]*=[ \t]*([0-9]{0,40})-([0-9]{0,40})", re.IGNORECASE)
-_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _SECOND = timedelta(seconds=1)
 
 Headers = Mapping[str, str]
@@ -104,10 +105,8 @@ def _still_fits(headers: Headers, validators: Validators) -> bool:
 
 
 def _lists(header: str, tag: str, *, weakly: bool) -> bool:
-    if header.strip() == "*":
-        return True
-    tags = _TAG.findall(header)
-    return tag in tags or (weakly and f"W/{tag}" in tags)
+    listed = tags_in(header, weakly=weakly)
+    return listed is None or tag.strip('"') in listed
 
 
 def _date(text: str | None) -> datetime | None:
