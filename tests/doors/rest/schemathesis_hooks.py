@@ -60,4 +60,4 @@ def is_past(value: Any) -> bool:
         instant = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         return False
-    return instant.tzinfo is not None and 1970 <= instant.year and instant < datetime.now(UTC)
+    return instant.tzinfo is not None and instant.year >= 1970 and instant < datetime.now(UTC)
