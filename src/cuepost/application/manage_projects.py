@@ -19,6 +19,7 @@ from cuepost.domain.project import (
     Stage,
     access_of_new,
 )
+from cuepost.domain.version import Expected, project_version, require_version
 from cuepost.ports.records import Page
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
@@ -79,10 +80,15 @@ class ManageProjects:
         return project.require_present()
 
     async def change(
-        self, transaction: Transaction, caller: Caller, project_id: UUID, wanted: ProjectChange
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        project_id: UUID,
+        wanted: ProjectChange,
+        expected: Expected = None,
     ) -> Project:
-        caller.require(Scope.PROJECTS_WRITE)
-        project, now = await self._locked(transaction, caller, project_id), self.clock.now()
+        project = await self._locked(transaction, caller, project_id, expected)
+        now = self.clock.now()
         if wanted.name is not None:
             project = replace(project, name=wanted.name)
         if wanted.sets_access:
@@ -95,15 +101,23 @@ class ManageProjects:
             )
         return project
 
-    async def export(self, transaction: Transaction, caller: Caller, project_id: UUID) -> Project:
-        return await self._move(transaction, caller, project_id, ProjectStatus.EXPORTING)
+    async def export(
+        self, transaction: Transaction, caller: Caller, project_id: UUID, expected: Expected = None
+    ) -> Project:
+        project = await self._locked(transaction, caller, project_id, expected)
+        return await self._move(transaction, project, ProjectStatus.EXPORTING)
 
-    async def cancel(self, transaction: Transaction, caller: Caller, project_id: UUID) -> Project:
-        return await self._move(transaction, caller, project_id, ProjectStatus.CANCELLED)
+    async def cancel(
+        self, transaction: Transaction, caller: Caller, project_id: UUID, expected: Expected = None
+    ) -> Project:
+        project = await self._locked(transaction, caller, project_id, expected)
+        return await self._move(transaction, project, ProjectStatus.CANCELLED)
 
-    async def delete(self, transaction: Transaction, caller: Caller, project_id: UUID) -> None:
-        caller.require(Scope.PROJECTS_WRITE)
-        project, now = await self._locked(transaction, caller, project_id), self.clock.now()
+    async def delete(
+        self, transaction: Transaction, caller: Caller, project_id: UUID, expected: Expected = None
+    ) -> None:
+        project = await self._locked(transaction, caller, project_id, expected)
+        now = self.clock.now()
         await transaction.projects.save([project.deleted(now)])
         await transaction.projects.replace_artifacts({(project.account_id, project.id): ()})
         await transaction.deliveries.stop_project(
@@ -113,22 +127,23 @@ class ManageProjects:
             transaction, caller, Action.PROJECT_DELETED, project.account_id, project.id
         )
 
-    async def _move(
-        self, transaction: Transaction, caller: Caller, project_id: UUID, to: ProjectStatus
+    async def _move(self, transaction: Transaction, project: Project, to: ProjectStatus) -> Project:
+        project.moved(to, self.clock.now())
+        book = await self.bookkeeper.open(transaction, {project.id: project})
+        book.enter(Milestone(report_id="", project_id=project.id, status=to))
+        await book.write(transaction)
+        return book.projects[project.id]
+
+    async def _locked(
+        self, transaction: Transaction, caller: Caller, project_id: UUID, expected: Expected
     ) -> Project:
         caller.require(Scope.PROJECTS_WRITE)
-        project = await self._locked(transaction, caller, project_id)
-        project.moved(to, self.clock.now())
-        book = await self.bookkeeper.open(transaction, {project_id: project})
-        book.enter(Milestone(report_id="", project_id=project_id, status=to))
-        await book.write(transaction)
-        return book.projects[project_id]
-
-    async def _locked(self, transaction: Transaction, caller: Caller, project_id: UUID) -> Project:
         found = await transaction.projects.lock([(caller.account, project_id)])
         if project_id not in found:
             raise NotFound
-        return found[project_id].require_present()
+        project = found[project_id].require_present()
+        require_version(expected, project_version(project))
+        return project
 
 
 @dataclass(frozen=True, slots=True)

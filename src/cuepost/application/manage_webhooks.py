@@ -31,6 +31,7 @@ from cuepost.domain.event_catalog import TEST_EVENT, webhook_test_data
 from cuepost.domain.fanout import delivery_to
 from cuepost.domain.receiver_url import ReceiverUrlRefused, parse_receiver_url
 from cuepost.domain.signing import KEY_BYTES, SigningSecret
+from cuepost.domain.version import Expected, endpoint_version, require_version
 from cuepost.ports.records import Page
 from cuepost.ports.runtime import Clock, Entropy, IdSource, SecretBox
 from cuepost.ports.store import Transaction
@@ -43,6 +44,10 @@ class EndpointView:
     endpoint: Endpoint
     keyring: Keyring
     health: Health
+
+    @property
+    def version(self) -> str:
+        return endpoint_version(self.endpoint, self.keyring)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +127,14 @@ class ManageWebhooks:
         return await self._view(transaction, endpoint)
 
     async def change(
-        self, transaction: Transaction, caller: Caller, webhook_id: UUID, wanted: EndpointChange
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        webhook_id: UUID,
+        wanted: EndpointChange,
+        expected: Expected = None,
     ) -> EndpointView:
-        before = await self._locked(transaction, caller, webhook_id)
+        before = await self._locked(transaction, caller, webhook_id, expected)
         url = before.url
         if wanted.url is not None:
             url = await self._receiver(transaction, before.account_id, wanted.url)
@@ -141,8 +151,10 @@ class ManageWebhooks:
             await self._follow_up(transaction, caller, before, after)
         return await self._view(transaction, after)
 
-    async def delete(self, transaction: Transaction, caller: Caller, webhook_id: UUID) -> None:
-        endpoint = await self._locked(transaction, caller, webhook_id)
+    async def delete(
+        self, transaction: Transaction, caller: Caller, webhook_id: UUID, expected: Expected = None
+    ) -> None:
+        endpoint = await self._locked(transaction, caller, webhook_id, expected)
         await transaction.endpoints.delete(endpoint.account_id, webhook_id, self.clock.now())
         await self.audit.note(
             transaction,
@@ -154,9 +166,9 @@ class ManageWebhooks:
         )
 
     async def rotate_secret(
-        self, transaction: Transaction, caller: Caller, webhook_id: UUID
+        self, transaction: Transaction, caller: Caller, webhook_id: UUID, expected: Expected = None
     ) -> Unveiled:
-        endpoint = await self._locked(transaction, caller, webhook_id)
+        endpoint = await self._locked(transaction, caller, webhook_id, expected)
         now = self.clock.now()
         keyring = await self._keyring(transaction, endpoint)
         keyring.require_rotation_allowed()
@@ -171,10 +183,10 @@ class ManageWebhooks:
         return Unveiled(await self._view(transaction, endpoint), secret)
 
     async def end_overlap(
-        self, transaction: Transaction, caller: Caller, webhook_id: UUID
+        self, transaction: Transaction, caller: Caller, webhook_id: UUID, expected: Expected = None
     ) -> EndpointView:
         """The previous secret signs no more from now on; without an overlap nothing changes."""
-        endpoint = await self._locked(transaction, caller, webhook_id)
+        endpoint = await self._locked(transaction, caller, webhook_id, expected)
         keyring = await self._keyring(transaction, endpoint)
         if keyring.previous is not None:
             await transaction.endpoints.drop_secret(
@@ -227,11 +239,16 @@ class ManageWebhooks:
             transaction, caller, action, after.account_id, after.id, url=after.url
         )
 
-    async def _locked(self, transaction: Transaction, caller: Caller, webhook_id: UUID) -> Endpoint:
+    async def _locked(
+        self, transaction: Transaction, caller: Caller, webhook_id: UUID, expected: Expected = None
+    ) -> Endpoint:
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
         endpoint = await transaction.endpoints.lock(account_id, webhook_id)
         if endpoint is None:
             raise NotFound
+        if expected is not None:
+            keyring = await self._keyring(transaction, endpoint)
+            require_version(expected, endpoint_version(endpoint, keyring))
         return endpoint
 
     async def _view(self, transaction: Transaction, endpoint: Endpoint) -> EndpointView:

@@ -6,7 +6,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from cuepost.domain.access import Caller
-from cuepost.domain.errors import IdempotencyKeyReused, Refused
+from cuepost.domain.errors import IdempotencyKeyReused, PreconditionFailed, Refused
 from cuepost.ports.records import RememberedAnswer
 from cuepost.ports.runtime import Clock, SecretBox
 from cuepost.ports.store import ConnectionDied, Contention, Manner, Store, Transaction
@@ -81,7 +81,8 @@ class Perform:
     ) -> Answer:
         """The change and the memory of its answer commit together, so a retry never does it twice.
 
-        A refusal is an answer too, and remembered as such.
+        A refusal is an answer too, and remembered as such; but not that the caller has to read
+        again what it wants to change, because then it sends the same request once more.
         """
         if call is None:
             return Answer(await self.change(action))
@@ -89,7 +90,7 @@ class Perform:
             return await self.change(
                 lambda transaction: self._first(caller, call, action, transaction)
             )
-        except IdempotencyKeyReused:
+        except (IdempotencyKeyReused, PreconditionFailed):
             raise
         except Refused as refused:
             content = refusal(refused)

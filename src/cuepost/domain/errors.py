@@ -27,6 +27,7 @@ Refused
 │   ├── ProjectNotRehearsable project_not_rehearsable
 │   ├── EmailTaken           email_taken
 │   └── ResultNotReady       result_not_ready
+├── PreconditionFailed       precondition_failed
 ├── Invalid                  invalid_request, with a list of field errors
 │   └── IdempotencyKeyReused idempotency_key_reused
 ├── MediaUnavailable         media_unavailable
@@ -195,6 +196,12 @@ class ResultNotReady(Conflict):
     """No export of the project has completed yet."""
 
     code = "result_not_ready"
+
+
+class PreconditionFailed(Refused):
+    """It was changed since you read it; read it again, and send its new ETag in If-Match."""
+
+    code = "precondition_failed"
 
 
 @dataclass(frozen=True, slots=True)

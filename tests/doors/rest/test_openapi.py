@@ -72,6 +72,7 @@ def test_a_call_tells_its_scope_its_parameters_and_every_refusal(operation: Oper
     assert in_query == list(operation.query.__struct_encode_fields__)
     assert ("requestBody" in shown) == operation.takes_body
     expected = {str(operation.status), *(str(status) for status in codes_of(operation))}
+    expected |= {"304"} if operation.takes_if_none_match else set()
     assert set(shown["responses"]) == expected
     for status, codes in codes_of(operation).items():
         name = shown["responses"][str(status)]["$ref"].rpartition("/")[2]

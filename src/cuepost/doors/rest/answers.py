@@ -6,9 +6,12 @@ from dataclasses import dataclass
 import msgspec
 from starlette.types import Send
 
+from cuepost.doors.wire_models.entity_tags import entity_tag
 from cuepost.doors.wire_models.shapes import Answer
 
 Headers = Sequence[tuple[bytes, bytes]]
+
+NO_CONTENT, NOT_MODIFIED = 204, 304
 
 _encode = msgspec.json.Encoder().encode
 STANDING_HEADERS: Headers = (
@@ -21,10 +24,14 @@ STANDING_HEADERS: Headers = (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler has to say; `location` is the path of what it made."""
+    """What a handler has to say; `location` is the path of what it made.
+
+    `version` is that of the webhook or project which the call was about.
+    """
 
     answer: Answer | None = None
     location: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,7 @@ class Rendered:
     location: str | None = None
     headers: Headers = ()
     replayed: bool = False
+    version: str | None = None
 
     @property
     def media_type(self) -> bytes:
@@ -44,6 +52,7 @@ class _Kept(msgspec.Struct, array_like=True):
     status: int
     body: bytes
     location: str | None
+    version: str | None = None
 
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -53,28 +62,36 @@ _unpack = msgspec.msgpack.Decoder(_Kept).decode
 def render(reply: Reply, status: int, base_url: str) -> Rendered:
     body = b"" if reply.answer is None else _encode(reply.answer)
     location = None if reply.location is None else base_url + reply.location
-    return Rendered(status, body, location)
+    return Rendered(status, body, location, version=reply.version)
+
+
+def not_modified(rendered: Rendered) -> Rendered:
+    return Rendered(NOT_MODIFIED, b"", version=rendered.version)
 
 
 def keep(rendered: Rendered) -> bytes:
     """For the memory behind an Idempotency-Key."""
-    return _pack(_Kept(rendered.status, rendered.body, rendered.location))
+    return _pack(_Kept(rendered.status, rendered.body, rendered.location, rendered.version))
 
 
 def kept(content: bytes, *, replayed: bool) -> Rendered:
     found = _unpack(content)
-    return Rendered(found.status, found.body, found.location, replayed=replayed)
+    return Rendered(
+        found.status, found.body, found.location, replayed=replayed, version=found.version
+    )
 
 
 async def transmit(
     rendered: Rendered, send: Send, *, more: Headers = (), head: bool = False
 ) -> None:
     headers = [*STANDING_HEADERS, *rendered.headers, *more]
-    if rendered.status != 204:
+    if rendered.status not in (NO_CONTENT, NOT_MODIFIED):
         headers.append((b"content-length", str(len(rendered.body)).encode()))
         headers.append((b"content-type", rendered.media_type))
     if rendered.location is not None:
         headers.append((b"location", rendered.location.encode("ascii")))
+    if rendered.version is not None:
+        headers.append((b"etag", entity_tag(rendered.version).encode("ascii")))
     if rendered.replayed:
         headers.append((b"idempotency-replayed", b"true"))
     await send({"type": "http.response.start", "status": rendered.status, "headers": headers})

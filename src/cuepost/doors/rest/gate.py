@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from starlette.types import Receive, Scope, Send
@@ -22,11 +23,13 @@ from cuepost.domain.errors import (
     Refused,
     Unauthenticated,
 )
-from cuepost.doors.rest.answers import Headers, Rendered, render, transmit
+from cuepost.domain.version import Expected
+from cuepost.doors.rest.answers import Headers, Rendered, not_modified, render, transmit
 from cuepost.doors.rest.bodies import ClientGone, read_body, require_json
 from cuepost.doors.rest.inputs import BodyReader, read_query
 from cuepost.doors.rest.operation import Call, Context, Operation
 from cuepost.doors.rest.problems import InternalError, Rejected, StoreBusy, problem_of
+from cuepost.doors.wire_models.entity_tags import tags_in
 from cuepost.doors.wire_models.request_notes import CALLER, OPERATION
 from cuepost.doors.wire_models.shapes import Request
 from cuepost.ports.store import Contention, StoreUnavailable
@@ -119,7 +122,9 @@ class GuardedCall:
         if key is not None:
             idempotent = IdempotentCall(key, _fingerprint(visit.scope, canonical))
         context = Context(self._service, self._render, idempotent)
-        return await self.operation.run(context, Call(caller, ids, body, query))
+        call: Call[Any, Any] = Call(caller, ids, body, query, self._expected(visit.scope))
+        rendered = await self.operation.run(context, call)
+        return not_modified(rendered) if self._is_known(visit.scope, rendered) else rendered
 
     async def _authenticate(self, visit: Visit) -> Caller:
         bearer = _BEARER.fullmatch(visit.headers.get(b"authorization", b"").strip())
@@ -162,6 +167,17 @@ class GuardedCall:
             )
         return key.decode("ascii")
 
+    def _expected(self, scope: Scope) -> Expected:
+        condition = _listed(scope, b"if-match") if self.operation.takes_if_match else None
+        return None if condition is None else tags_in(condition, weakly=False)
+
+    def _is_known(self, scope: Scope, rendered: Rendered) -> bool:
+        condition = _listed(scope, b"if-none-match") if self.operation.takes_if_none_match else None
+        if condition is None:
+            return False
+        known = tags_in(condition, weakly=True)
+        return known is None or rendered.version in known
+
     async def _read_body(self, visit: Visit) -> tuple[Request | None, bytes]:
         if self.operation.method in _WITHOUT_BODY:
             return self._nothing, b""
@@ -177,6 +193,12 @@ def _ids(path_params: Mapping[str, str]) -> dict[str, UUID]:
     if not all(map(_UUID.fullmatch, path_params.values())):
         raise NotFound
     return {name: UUID(text) for name, text in path_params.items()}
+
+
+def _listed(scope: Scope, name: bytes) -> str | None:
+    """A header that is a list may come in several lines."""
+    lines = [value for each, value in scope["headers"] if each == name]
+    return b", ".join(lines).decode("latin-1") if lines else None
 
 
 def _fingerprint(scope: Scope, canonical: bytes) -> bytes:

@@ -9,6 +9,7 @@ from cuepost.application.perform import IdempotentCall
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.errors import Refused
+from cuepost.domain.version import Expected
 from cuepost.doors.rest.answers import Rendered, Reply
 from cuepost.doors.wire_models.shapes import Answer, Request
 
@@ -24,12 +25,13 @@ class Nothing(Request, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Body, Query]):
-    """A request that passed the gate: who asks, for what, with what."""
+    """A request that passed the gate: who asks, for what, with what, and for which version."""
 
     caller: Caller
     ids: Mapping[str, UUID]
     body: Body
     query: Query
+    expected: Expected = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,10 @@ Run = Callable[[Context, Call[Any, Any]], Awaitable[Rendered]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """`webhooks`: the account must have access to them. `refusals`: those of this call alone."""
+    """`webhooks`: the account must have access to them. `refusals`: those of this call alone.
+
+    `versioned`: it is about one webhook or project, of which `ETag` and conditions speak.
+    """
 
     method: str
     path: str
@@ -62,6 +67,7 @@ class Operation:
     status: int = 200
     answer: type[Answer] | None
     refusals: tuple[type[Refused], ...] = ()
+    versioned: bool = False
     run: Run
 
     @property
@@ -71,3 +77,15 @@ class Operation:
     @property
     def takes_idempotency_key(self) -> bool:
         return self.method == "POST"
+
+    @property
+    def answers_with_etag(self) -> bool:
+        return self.versioned and self.answer is not None
+
+    @property
+    def takes_if_match(self) -> bool:
+        return self.versioned and self.method != "GET" and "{" in self.path
+
+    @property
+    def takes_if_none_match(self) -> bool:
+        return self.versioned and self.method == "GET"

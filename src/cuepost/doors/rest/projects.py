@@ -12,6 +12,8 @@ from cuepost.domain.errors import (
     ResultNotReady,
 )
 from cuepost.domain.project import Origin, ProjectKind
+from cuepost.domain.project import Project as StoredProject
+from cuepost.domain.version import project_version
 from cuepost.doors.rest.answers import Reply
 from cuepost.doors.rest.operation import Call, Nothing, Operation
 from cuepost.doors.rest.running import changing, reading
@@ -37,6 +39,10 @@ def _id(call: _Plain | Call[UpdateProject, Nothing]) -> UUID:
     return call.ids["projectId"]
 
 
+def _reply(project: StoredProject, location: str | None = None) -> Reply:
+    return Reply(Project.of(project), location, project_version(project))
+
+
 async def create(
     service: Service, transaction: Transaction, call: Call[CreateProject, Nothing]
 ) -> Reply:
@@ -48,7 +54,7 @@ async def create(
         origin=Origin.API,
         access_expires_at=optional_instant(call.body.access_expires_at, "accessExpiresAt"),
     )
-    return Reply(Project.of(project), f"{PROJECTS}/{project.id}")
+    return _reply(project, f"{PROJECTS}/{project.id}")
 
 
 async def page(service: Service, transaction: Transaction, call: Call[Nothing, PageQuery]) -> Reply:
@@ -57,28 +63,32 @@ async def page(service: Service, transaction: Transaction, call: Call[Nothing, P
 
 
 async def get(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    return Reply(Project.of(await service.projects.get(transaction, call.caller, _id(call))))
+    return _reply(await service.projects.get(transaction, call.caller, _id(call)))
 
 
 async def update(
     service: Service, transaction: Transaction, call: Call[UpdateProject, Nothing]
 ) -> Reply:
     wanted = call.body.change()
-    project = await service.projects.change(transaction, call.caller, _id(call), wanted)
-    return Reply(Project.of(project))
+    project = await service.projects.change(
+        transaction, call.caller, _id(call), wanted, call.expected
+    )
+    return _reply(project)
 
 
 async def delete(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    await service.projects.delete(transaction, call.caller, _id(call))
+    await service.projects.delete(transaction, call.caller, _id(call), call.expected)
     return Reply()
 
 
 async def export(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    return Reply(Project.of(await service.projects.export(transaction, call.caller, _id(call))))
+    moved = await service.projects.export(transaction, call.caller, _id(call), call.expected)
+    return _reply(moved)
 
 
 async def cancel(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    return Reply(Project.of(await service.projects.cancel(transaction, call.caller, _id(call))))
+    moved = await service.projects.cancel(transaction, call.caller, _id(call), call.expected)
+    return _reply(moved)
 
 
 async def result(service: Service, transaction: Transaction, call: _Plain) -> Reply:
@@ -97,6 +107,7 @@ OPERATIONS = (
         body=CreateProject,
         status=201,
         answer=Project,
+        versioned=True,
         run=changing(create),
     ),
     Operation(
@@ -119,6 +130,7 @@ OPERATIONS = (
         scope=Scope.PROJECTS_READ,
         answer=Project,
         refusals=(ProjectDeleted,),
+        versioned=True,
         run=reading(get),
     ),
     Operation(
@@ -132,6 +144,7 @@ OPERATIONS = (
         body=UpdateProject,
         answer=Project,
         refusals=(ProjectDeleted,),
+        versioned=True,
         run=changing(update),
     ),
     Operation(
@@ -145,6 +158,7 @@ OPERATIONS = (
         status=204,
         answer=None,
         refusals=(ProjectDeleted,),
+        versioned=True,
         run=changing(delete),
     ),
     Operation(
@@ -160,6 +174,7 @@ OPERATIONS = (
         scope=Scope.PROJECTS_WRITE,
         answer=Project,
         refusals=(IllegalTransition, ProjectDeleted),
+        versioned=True,
         run=changing(export),
     ),
     Operation(
@@ -172,6 +187,7 @@ OPERATIONS = (
         scope=Scope.PROJECTS_WRITE,
         answer=Project,
         refusals=(IllegalTransition, ProjectDeleted),
+        versioned=True,
         run=changing(cancel),
     ),
     Operation(

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from cuepost.application.manage_webhooks import EndpointView
 from cuepost.application.service import Service
 from cuepost.domain.access import Scope
 from cuepost.domain.errors import EndpointDisabled, EndpointLimitReached, RotationOverlapActive
@@ -32,6 +33,10 @@ def _id(call: Call[Nothing, Nothing] | Call[UpdateWebhook, Nothing]) -> UUID:
     return call.ids["webhookId"]
 
 
+def _reply(view: EndpointView) -> Reply:
+    return Reply(Webhook.of(view), version=view.version)
+
+
 async def create(
     service: Service, transaction: Transaction, call: Call[CreateWebhook, Nothing]
 ) -> Reply:
@@ -42,7 +47,8 @@ async def create(
         given(call.body.events),
         given(call.body.description) or "",
     )
-    return Reply(CreatedWebhook.of(made), f"{WEBHOOKS}/{made.view.endpoint.id}")
+    location = f"{WEBHOOKS}/{made.view.endpoint.id}"
+    return Reply(CreatedWebhook.of(made), location, made.view.version)
 
 
 async def page(service: Service, transaction: Transaction, call: Call[Nothing, PageQuery]) -> Reply:
@@ -51,29 +57,31 @@ async def page(service: Service, transaction: Transaction, call: Call[Nothing, P
 
 
 async def get(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    return Reply(Webhook.of(await service.webhooks.get(transaction, call.caller, _id(call))))
+    return _reply(await service.webhooks.get(transaction, call.caller, _id(call)))
 
 
 async def update(
     service: Service, transaction: Transaction, call: Call[UpdateWebhook, Nothing]
 ) -> Reply:
-    changed = await service.webhooks.change(transaction, call.caller, _id(call), call.body.change())
-    return Reply(Webhook.of(changed))
+    changed = await service.webhooks.change(
+        transaction, call.caller, _id(call), call.body.change(), call.expected
+    )
+    return _reply(changed)
 
 
 async def delete(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    await service.webhooks.delete(transaction, call.caller, _id(call))
+    await service.webhooks.delete(transaction, call.caller, _id(call), call.expected)
     return Reply()
 
 
 async def rotate_secret(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    made = await service.webhooks.rotate_secret(transaction, call.caller, _id(call))
-    return Reply(RotatedSecret.of(made))
+    made = await service.webhooks.rotate_secret(transaction, call.caller, _id(call), call.expected)
+    return Reply(RotatedSecret.of(made), version=made.view.version)
 
 
 async def end_overlap(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    view = await service.webhooks.end_overlap(transaction, call.caller, _id(call))
-    return Reply(Webhook.of(view))
+    view = await service.webhooks.end_overlap(transaction, call.caller, _id(call), call.expected)
+    return _reply(view)
 
 
 async def send_test(service: Service, transaction: Transaction, call: _Plain) -> Reply:
@@ -95,6 +103,7 @@ OPERATIONS = (
         status=201,
         answer=CreatedWebhook,
         refusals=(EndpointLimitReached,),
+        versioned=True,
         run=changing(create),
     ),
     Operation(
@@ -118,6 +127,7 @@ OPERATIONS = (
         scope=Scope.WEBHOOKS_READ,
         webhooks=True,
         answer=Webhook,
+        versioned=True,
         run=reading(get),
     ),
     Operation(
@@ -131,6 +141,7 @@ OPERATIONS = (
         webhooks=True,
         body=UpdateWebhook,
         answer=Webhook,
+        versioned=True,
         run=changing(update),
     ),
     Operation(
@@ -144,6 +155,7 @@ OPERATIONS = (
         webhooks=True,
         status=204,
         answer=None,
+        versioned=True,
         run=changing(delete),
     ),
     Operation(
@@ -157,6 +169,7 @@ OPERATIONS = (
         webhooks=True,
         answer=RotatedSecret,
         refusals=(RotationOverlapActive,),
+        versioned=True,
         run=changing(rotate_secret),
     ),
     Operation(
@@ -169,6 +182,7 @@ OPERATIONS = (
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         answer=Webhook,
+        versioned=True,
         run=changing(end_overlap),
     ),
     Operation(

@@ -42,6 +42,11 @@ For 24 hours the same key with the same body gets the first answer again, with
 `Idempotency-Replayed: true`; with another body it is refused with 422 `idempotency_key_reused`.
 Another API key of the account has Idempotency-Keys of its own.
 
+**Versions.** An answer that holds one webhook or project has an `ETag`. With `If-Match` a change is
+made only if the thing still has that version, else it is refused with 412 `precondition_failed` and
+nothing is changed; with `If-None-Match` a GET of a version that is known answers 304. A webhook's
+`health` is not part of its version.
+
 **Problems** are `application/problem+json` with a stable `code`. What belongs to another account
 answers exactly like what does not exist. Unknown fields and parameters are refused by name.
 """
@@ -107,7 +112,11 @@ def _operation(
         "description": f"{operation.description}\n\n{needs}".strip(),
         "security": [{SERVICE_KEY if is_service else ACCOUNT_KEY: [operation.scope.value]}],
     }
-    parameters = [*_path_parameters(operation), *_query_parameters(operation, schemas)]
+    parameters = [
+        *_path_parameters(operation),
+        *_query_parameters(operation, schemas),
+        *_conditions(operation),
+    ]
     if operation.takes_idempotency_key:
         parameters.append({"$ref": f"#/components/parameters/{IDEMPOTENCY_KEY}"})
     if parameters:
@@ -139,6 +148,18 @@ def _query_parameters(operation: Operation, schemas: dict[str, Schema]) -> list[
         return []
     properties = schemas[component_name(operation.query)]["properties"]
     return [{"name": name, "in": "query", "schema": schema} for name, schema in properties.items()]
+
+
+def _conditions(operation: Operation) -> list[Schema]:
+    told = {
+        "If-Match": (operation.takes_if_match, "Do it only to one of these versions, else 412."),
+        "If-None-Match": (operation.takes_if_none_match, "Versions that are known, for 304."),
+    }
+    return [
+        {"name": name, "in": "header", "description": description, "schema": {"type": "string"}}
+        for name, (is_taken, description) in told.items()
+        if is_taken
+    ]
 
 
 def _idempotency_key() -> Schema:

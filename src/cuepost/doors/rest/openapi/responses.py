@@ -9,6 +9,7 @@ from cuepost.domain.errors import (
     Invalid,
     MissingScope,
     NotFound,
+    PreconditionFailed,
     RateLimited,
     Refused,
     Unauthenticated,
@@ -30,12 +31,14 @@ _MEANINGS = {
     201: "Created.",
     202: "Taken on; it is done in the background.",
     204: "Deleted.",
+    304: "It is the one that you know already.",
     400: "The body is not readable JSON.",
     401: "No key, or one that is not valid.",
     403: "The key may not do this.",
     404: "There is no such thing in this account.",
     409: "Its state does not allow this.",
     410: "It was here once, and is not any more.",
+    412: "It is none of the versions that `If-Match` lists; nothing was changed.",
     413: "The body is too large.",
     415: "The body is not `application/json`.",
     422: "The request is not valid.",
@@ -51,6 +54,7 @@ def headers() -> dict[str, Schema]:
         "RateLimit-Reset": _header("integer", "Seconds until all of them are left again."),
         "Retry-After": _header("integer", "Seconds to wait."),
         "WWW-Authenticate": _header("string", "Always `Bearer`."),
+        "ETag": _header("string", "The version of the webhook or project, for `If-Match`."),
         "Location": _header("string", "The address of what was made.", format="uri"),
         "Idempotency-Replayed": _header(
             "string", "`true` when this is an earlier answer, given again.", const="true"
@@ -72,7 +76,8 @@ def responses_of(operation: Operation, operations: Sequence[Operation]) -> dict[
         str(status): {"$ref": _RESPONSE_REF + _component(status, codes)}
         for status, codes in sorted(codes_of(operation).items())
     }
-    return {str(operation.status): _success(operation, operations), **refused}
+    known = {"304": _not_modified()} if operation.takes_if_none_match else {}
+    return {str(operation.status): _success(operation, operations), **known, **refused}
 
 
 def codes_of(operation: Operation) -> dict[int, list[str]]:
@@ -84,6 +89,8 @@ def codes_of(operation: Operation) -> dict[int, list[str]]:
         kinds.append(NotFound)
     if operation.takes_idempotency_key:
         kinds.append(IdempotencyKeyReused)
+    if operation.takes_if_match:
+        kinds.append(PreconditionFailed)
     codes: defaultdict[int, list[str]] = defaultdict(list)
     for kind in (*kinds, *operation.refusals):
         codes[status_of(kind)].append(kind.code)
@@ -97,6 +104,8 @@ def codes_of(operation: Operation) -> dict[int, list[str]]:
 
 def _success(operation: Operation, operations: Sequence[Operation]) -> Schema:
     names = [*_ALLOWANCE]
+    if operation.answers_with_etag:
+        names.append("ETag")
     if operation.status in (201, 202):
         names.append("Location")
     if operation.takes_idempotency_key:
@@ -110,6 +119,10 @@ def _success(operation: Operation, operations: Sequence[Operation]) -> Schema:
     if links := links_of(operation, operations):
         response["links"] = links
     return response
+
+
+def _not_modified() -> Schema:
+    return {"description": _MEANINGS[304], "headers": _refs([*_ALLOWANCE, "ETag"])}
 
 
 def _component(status: int, codes: list[str]) -> str:
