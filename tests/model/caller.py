@@ -37,6 +37,7 @@ class Caller(RuleBasedStateMachine):
         self._names = 0
         self._urls = 0
         self._looked_at = 0
+        self._versions: dict[str, object] = {}
 
     def teardown(self) -> None:
         if self.house.is_running:
@@ -103,6 +104,19 @@ class Caller(RuleBasedStateMachine):
         assert (again.status_code, again.content) == (first.status_code, first.content)
         made: dict[str, Any] = first.json()
         return made
+
+    def condition(self, path: str, stale: bool | None, why: Refusal | None) -> dict[str, str]:
+        """`If-Match` with the version of now or with another one; None is no condition."""
+        if stale is None or why is not None:
+            return {}
+        return {"If-Match": '"another"' if stale else self.call("GET", path).headers["etag"]}
+
+    def require_version(self, path: str, state: object) -> None:
+        """Two different states never have the same version, and a version is known again."""
+        version = self.call("GET", path).headers["etag"]
+        assert self._versions.setdefault(version, state) == state
+        known = self.call("GET", path, headers={"If-None-Match": version})
+        assert (known.status_code, known.headers["etag"]) == (304, version)
 
     def refused(self, answer: httpx2.Response, why: Refusal | None, success: int = 200) -> bool:
         if why is not None:

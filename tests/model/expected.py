@@ -72,6 +72,13 @@ class Webhook:
         overlapping = self.previous is not None and self.overlaps(now)
         return [self.secret, *([self.previous] if overlapping and self.previous else [])]
 
+    def state(self, webhook_id: str, now: datetime) -> tuple[object, ...]:
+        """All that its version stands for."""
+        secrets = tuple(self.secrets(now))
+        until = self.previous_until if self.overlaps(now) else None
+        events = frozenset(self.events)
+        return webhook_id, self.url, events, self.description, self.enabled, secrets, until
+
 
 @dataclass(slots=True)
 class Delivery:

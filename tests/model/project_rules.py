@@ -1,5 +1,6 @@
 """Projects and their milestones, as owners and the pipeline change them."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -22,19 +23,20 @@ class ProjectRules(Caller):
             self.settle()
             self.require_project(made, made["id"])
 
-    @rule(number=NUMBER, access=st.none() | SECONDS)
-    def set_access_window(self, number: int, access: int | None) -> None:
+    @rule(number=NUMBER, access=st.none() | SECONDS, stale=st.none() | st.booleans())
+    def set_access_window(self, number: int, access: int | None, stale: bool | None) -> None:
         project_id, project = self.some_project(number)
-        until = self.after(access)
-        answer = self.call(
-            "PATCH", f"/v1/projects/{project_id}", {"accessExpiresAt": until and to_text(until)}
-        )
-        if self.refused(answer, self.absence(project)):
+        until, why, path = self.after(access), self.absence(project), f"/v1/projects/{project_id}"
+        headers = self.condition(path, stale, why)
+        body = {"accessExpiresAt": until and to_text(until)}
+        answer = self.call("PATCH", path, body, headers=headers)
+        if self.refused(answer, why or ((412, "precondition_failed") if stale else None)):
             return
         assert project is not None
         project.access_until = until
         self.settle()
         self.require_project(answer.json(), project_id)
+        self.require_version(path, (project_id, replace(project)))
 
     @precondition(lambda self: self.model.open)
     @rule(number=NUMBER, action=st.sampled_from(("export", "cancel")))

@@ -41,17 +41,27 @@ class WebhookRules(Caller):
             assert [each["field"] for each in answer.json()["errors"]] == ["url"]
 
     @rule(
-        number=NUMBER, enabled=st.none() | st.booleans(), events=SUBSCRIPTIONS, moves=st.booleans()
+        number=NUMBER,
+        enabled=st.none() | st.booleans(),
+        events=SUBSCRIPTIONS,
+        moves=st.booleans(),
+        stale=st.none() | st.booleans(),
     )
     def change_webhook(
-        self, number: int, enabled: bool | None, events: list[str] | None, moves: bool
+        self,
+        number: int,
+        enabled: bool | None,
+        events: list[str] | None,
+        moves: bool,
+        stale: bool | None,
     ) -> None:
         webhook_id, webhook = self.some_webhook(number)
-        url = self.new_url() if moves else None
+        url, path = self.new_url() if moves else None, f"/v1/webhooks/{webhook_id}"
         wanted = {"enabled": enabled, "events": events, "url": url}
         body = {name: value for name, value in wanted.items() if value is not None}
-        answer = self.call("PATCH", f"/v1/webhooks/{webhook_id}", body)
-        if self.refused(answer, self.closed() or self.absence(webhook)):
+        why = self.closed() or self.absence(webhook)
+        answer = self.call("PATCH", path, body, headers=self.condition(path, stale, why))
+        if self.refused(answer, why or ((412, "precondition_failed") if stale else None)):
             return
         assert webhook is not None
         webhook.url = url or webhook.url
@@ -61,6 +71,7 @@ class WebhookRules(Caller):
         webhook.enabled = webhook.enabled if enabled is None else enabled
         self.settle()
         self.require_webhook(answer.json(), webhook_id)
+        self.require_version(path, webhook.state(webhook_id, self.house.now))
 
     @rule(number=NUMBER)
     def delete_webhook(self, number: int) -> None:
@@ -98,6 +109,8 @@ class WebhookRules(Caller):
             assert webhook is not None
             webhook.previous = webhook.previous_until = None
             self.require_webhook(answer.json(), webhook_id)
+            state = webhook.state(webhook_id, self.house.now)
+            self.require_version(f"/v1/webhooks/{webhook_id}", state)
 
     @rule(number=NUMBER)
     def send_test(self, number: int) -> None:
