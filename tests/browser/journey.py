@@ -105,7 +105,7 @@ def _rotate(hands: Hands, endpoint: str, first: str) -> None:
     hands.sees_in_time("Your server acknowledged it with 200")
     signed = page.locator("#attempt-1-1")
     for secret in (first, second):
-        expect(signed).to_contain_text(f"whsec_…{secret[-4:]}")
+        expect(signed).to_contain_text(f"whsec_…{secret.rstrip('=')[-4:]}")
     signatures = signed.locator("pre").first.text_content() or ""
     assert signatures.count("v1,") == 2
 
