@@ -30,9 +30,9 @@ async def test_a_step_removes_no_more_rows_of_a_kind_than_it_may(
     async with store.transaction() as transaction:
         await transaction.accounts.add(account)
         await transaction.events.add([records.event(account.id) for _ in range(5)])
-        answers = [records.answer() for _ in range(3)]
+        reports = [records.report() for _ in range(3)]
         await transaction.reports.add(
-            {(account.id, each.report_id): each for each in answers}, records.clock.now()
+            {(account.id, each.answer.report_id): each for each in reports}, records.clock.now()
         )
 
     seen = []

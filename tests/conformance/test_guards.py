@@ -9,7 +9,7 @@ import pytest
 from cuepost.adapters.storage.records.guards import IDEMPOTENCY_LIFE
 from cuepost.domain.audit import Action
 from cuepost.domain.event import SilenceReason
-from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer, ReportKey
+from cuepost.ports.records import KeptReport, Page, RememberedAnswer, ReportKey
 from cuepost.ports.store import Contention
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
@@ -19,26 +19,29 @@ FROM_BEFORE = UUID(int=0)
 MILLISECOND = timedelta(milliseconds=1)
 
 
-def keyed(account_id: UUID, *answers: ReportAnswer) -> dict[ReportKey, ReportAnswer]:
-    return {(account_id, each.report_id): each for each in answers}
+def keyed(account_id: UUID, *reports: KeptReport) -> dict[ReportKey, KeptReport]:
+    return {(account_id, each.answer.report_id): each for each in reports}
 
 
-async def test_the_answer_to_a_report_comes_back(store: AnyStore, records: Records) -> None:
+async def test_the_answer_to_a_report_and_its_digest_come_back(
+    store: AnyStore, records: Records
+) -> None:
     account_id = records.id()
-    answers = [
-        records.answer(),
-        records.answer(report_id='"quoted" \\ [1, 2] 🎬 é'),
-        records.answer(event_id=None, notified=False, reason=SilenceReason.PROJECT_DELETED),
+    reports = [
+        records.report(),
+        records.report(digest=None),
+        records.report(report_id='"quoted" \\ [1, 2] 🎬 é'),
+        records.report(event_id=None, notified=False, reason=SilenceReason.PROJECT_DELETED),
     ]
-    answers += [records.answer(notified=False, reason=reason) for reason in SilenceReason]
+    reports += [records.report(notified=False, reason=reason) for reason in SilenceReason]
     async with store.transaction() as transaction:
-        await transaction.reports.add(keyed(account_id, *answers), records.clock.now())
+        await transaction.reports.add(keyed(account_id, *reports), records.clock.now())
         await transaction.reports.add({}, records.clock.now())
 
     async with store.snapshot() as transaction:
-        foreign = records.id(), answers[0].report_id
+        foreign = records.id(), reports[0].answer.report_id
         unknown = account_id, "unknown"
-        known = keyed(account_id, *answers)
+        known = keyed(account_id, *reports)
         assert await transaction.reports.find([*known, unknown, foreign]) == known
         assert await transaction.reports.find([unknown]) == {}
         assert await transaction.reports.find([]) == {}
@@ -46,25 +49,25 @@ async def test_the_answer_to_a_report_comes_back(store: AnyStore, records: Recor
 
 async def test_hundreds_of_reports_are_found_at_once(store: AnyStore, records: Records) -> None:
     account_id = records.id()
-    answers = [records.answer() for _ in range(537)]
+    reports = [records.report() for _ in range(537)]
     async with store.transaction() as transaction:
-        known = keyed(account_id, *answers)
+        known = keyed(account_id, *reports)
         await transaction.reports.add(known, records.clock.now())
         found = await transaction.reports.find(list(known))
     assert found == known
 
 
 async def test_a_report_is_answered_once(store: AnyStore, records: Records) -> None:
-    account_id, answer, now = records.id(), records.answer(), records.clock.now()
+    account_id, report, now = records.id(), records.report(), records.clock.now()
     async with store.transaction() as transaction:
-        await transaction.reports.add(keyed(account_id, answer), now)
-    changed = replace(answer, notified=False)
+        await transaction.reports.add(keyed(account_id, report), now)
+    changed = replace(report, digest=b"other")
     with pytest.raises(Contention):
         async with store.transaction() as transaction:
             await transaction.reports.add(keyed(account_id, changed), now)
     async with store.snapshot() as transaction:
-        found = await transaction.reports.find([(account_id, answer.report_id)])
-    assert found == keyed(account_id, answer)
+        found = await transaction.reports.find([(account_id, report.answer.report_id)])
+    assert found == keyed(account_id, report)
 
 
 async def claim(

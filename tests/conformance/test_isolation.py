@@ -53,7 +53,7 @@ READS: dict[str, tuple[Call, object]] = {
     "Endpoints.page": (lambda t, s, p: t.endpoints.page(s.id, ALL), []),
     "Endpoints.subscribers": (lambda t, s, p: t.endpoints.subscribers([s.id]), {}),
     "Endpoints.secrets": (lambda t, s, p: t.endpoints.secrets(s.id, [p.endpoint.id]), {}),
-    "Reports.find": (lambda t, s, p: t.reports.find([(s.id, p.report.report_id)]), {}),
+    "Reports.find": (lambda t, s, p: t.reports.find([(s.id, p.report.answer.report_id)]), {}),
     "Users.get": (lambda t, s, p: t.users.get(s.id, p.user.id), None),
     "Users.all": (lambda t, s, p: t.users.all(s.id), []),
     "SecretReveals.find": (
@@ -198,7 +198,7 @@ ADDITIONS: dict[str, tuple[Call, object]] = {
         None,
     ),
     "Reports.add": (
-        lambda t, s, p: t.reports.add({(s.id, p.report.report_id): p.report}, s.now),
+        lambda t, s, p: t.reports.add({(s.id, p.report.answer.report_id): p.report}, s.now),
         None,
     ),
     "Endpoints.put_secret": (

@@ -240,7 +240,7 @@ async def test_reports_idempotency_keys_and_the_audit_trail_leave_in_chunks(
                 key = str(records.id())
                 await transaction.idempotency.claim(account_id, account_id, key, b"", now)
                 await transaction.audit.add(records.audit_entry(account_id))
-                await transaction.reports.add({(account_id, key): records.answer()}, now)
+                await transaction.reports.add({(account_id, key): records.report()}, now)
 
     await add(5)
     records.clock.advance(days=1)

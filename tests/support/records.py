@@ -19,7 +19,7 @@ from cuepost.domain.listener import Listener, Turn
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.domain.secret_reveal import SecretReveal
-from cuepost.ports.records import ReportAnswer
+from cuepost.ports.records import KeptReport, ReportAnswer
 from cuepost.testing import SequentialIds, VirtualClock
 
 T = TypeVar("T")
@@ -237,9 +237,9 @@ class Records:
     def digest(self) -> bytes:
         return next(self._numbers).to_bytes(32, "big")
 
-    def answer(self, **changed: Any) -> ReportAnswer:
+    def report(self, digest: bytes | None = b"\x00digest\xff", **changed: Any) -> KeptReport:
         answer = ReportAnswer(f"report-{next(self._numbers)} ä", True, self.id(), True, None)
-        return _made(answer, changed)
+        return KeptReport(_made(answer, changed), digest)
 
 
 def _made(record: T, changed: dict[str, Any]) -> T:

@@ -12,7 +12,7 @@ from cuepost.domain.listener import Listener
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Project
 from cuepost.domain.secret_reveal import SecretReveal
-from cuepost.ports.records import ReportAnswer
+from cuepost.ports.records import KeptReport
 from cuepost.ports.store import Transaction
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
@@ -29,7 +29,7 @@ class Populated:
     ended: Delivery
     job: BulkRetry
     listener: Listener
-    report: ReportAnswer
+    report: KeptReport
     user: User
     session: Session
     link: SignInLink
@@ -59,7 +59,7 @@ def of_account(records: Records) -> Populated:
         ended=records.delivery(account.id, status=DeliveryStatus.FAILED, **concerning),
         job=records.bulk_retry(account.id, endpoint.id),
         listener=records.listener(account.id),
-        report=records.answer(),
+        report=records.report(),
         user=user,
         session=records.session(user),
         link=records.sign_in_link(user),
@@ -100,7 +100,7 @@ async def add_history(transaction: Transaction, records: Records, made: Populate
     await transaction.bulk_retries.add(made.job)
     # The event was there before, and so it is noted.
     await transaction.listeners.add(made.listener)
-    await transaction.reports.add({(account_id, made.report.report_id): made.report}, now)
+    await transaction.reports.add({(account_id, made.report.answer.report_id): made.report}, now)
     await transaction.idempotency.claim(
         account_id, made.key.id, made.idempotency_key, b"print", now
     )

@@ -8,12 +8,13 @@ from uuid import UUID
 from cuepost.application.gathering import Gathering
 from cuepost.application.milestone_book import Bookkeeper, Milestone
 from cuepost.application.perform import Perform
+from cuepost.application.report_digest import digest_of
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.artifact import faults_of
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProjectStatus, Stage, stage_after
-from cuepost.ports.records import ReportAnswer, ReportKey
+from cuepost.ports.records import KeptReport, ReportAnswer, ReportKey
 from cuepost.ports.store import Contention, Manner, Transaction
 
 # In one transaction; a request may have more.
@@ -25,8 +26,10 @@ REMEMBERED_OWNERS = 20_000
 SMALL, LARGE = UUID(int=1), UUID(int=2)
 LARGE_FROM = 50
 
-Owned = tuple[UUID, Milestone]
-"""A milestone, and the account of its project."""
+Owned = tuple[UUID, Milestone, bytes]
+"""The account of a project, its milestone, and the digest of that."""
+ContentKey = tuple[UUID, str, bytes]
+"""Account, report id and digest: the same report id may come with other content."""
 
 
 class ReportMilestones:
@@ -39,27 +42,17 @@ class ReportMilestones:
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
         """One answer each, in order; what concerns an account is kept as a whole or not at all."""
         caller.require(Scope.MILESTONES_REPORT)
-        _require_consistent(milestones)
         owners = await self._owners_of({milestone.project_id for milestone in milestones})
-        owned = [
-            (owners[milestone.project_id], milestone)
-            for milestone in milestones
-            if milestone.project_id in owners
-        ]
-        answers = await self._answers_to(owned)
-        return [
-            answers[owners[milestone.project_id], milestone.report_id]
-            if milestone.project_id in owners
-            else _unknown(milestone)
-            for milestone in milestones
-        ]
+        entries = [_entry(milestone, owners.get(milestone.project_id)) for milestone in milestones]
+        answers = await self._answers_to([each for each in entries if isinstance(each, tuple)])
+        return [answers[_key(each)] if isinstance(each, tuple) else each for each in entries]
 
-    async def _answers_to(self, owned: Sequence[Owned]) -> dict[ReportKey, ReportAnswer]:
+    async def _answers_to(self, owned: Sequence[Owned]) -> dict[ContentKey, ReportAnswer]:
         """All together; where somebody else is at an account, that one waits by itself."""
-        held_up = {account for account, _ in owned if self._gathering.is_busy_with(account)}
+        held_up = {account for account, _, _ in owned if self._gathering.is_busy_with(account)}
         together = [each for each in owned if each[0] not in held_up]
         alone = [each for each in owned if each[0] in held_up]
-        answers: dict[ReportKey, ReportAnswer] = {}
+        answers: dict[ContentKey, ReportAnswer] = {}
         if together:
             desk = LARGE if len(together) >= LARGE_FROM else SMALL
             try:
@@ -68,11 +61,11 @@ class ReportMilestones:
                 alone = [*together, *alone]
         return answers | await self._answers_by_account(alone)
 
-    async def _answers_by_account(self, owned: Sequence[Owned]) -> dict[ReportKey, ReportAnswer]:
+    async def _answers_by_account(self, owned: Sequence[Owned]) -> dict[ContentKey, ReportAnswer]:
         of_account: dict[UUID, list[Owned]] = defaultdict(list)
-        for account_id, milestone in owned:
-            of_account[account_id].append((account_id, milestone))
-        answers: dict[ReportKey, ReportAnswer] = {}
+        for each in owned:
+            of_account[each[0]].append(each)
+        answers: dict[ContentKey, ReportAnswer] = {}
         accounts = list(of_account.items())
         for first in range(0, len(accounts), ACCOUNTS_AT_ONCE):
             some = accounts[first : first + ACCOUNTS_AT_ONCE]
@@ -100,8 +93,8 @@ class ReportMilestones:
 
     async def _report_some(
         self, desk: UUID, batch: Sequence[Owned]
-    ) -> dict[ReportKey, ReportAnswer]:
-        async def book(transaction: Transaction) -> dict[ReportKey, ReportAnswer]:
+    ) -> dict[ContentKey, ReportAnswer]:
+        async def book(transaction: Transaction) -> dict[ContentKey, ReportAnswer]:
             return await self._book(transaction, batch)
 
         if desk in (SMALL, LARGE):
@@ -110,40 +103,57 @@ class ReportMilestones:
 
     async def _book(
         self, transaction: Transaction, batch: Sequence[Owned]
-    ) -> dict[ReportKey, ReportAnswer]:
+    ) -> dict[ContentKey, ReportAnswer]:
         # Projects first: whoever reports the same milestone waits here, and then finds the report.
         projects = await transaction.projects.lock(
-            {(account_id, milestone.project_id) for account_id, milestone in batch}
+            {(account_id, milestone.project_id) for account_id, milestone, _ in batch}
         )
-        answers = await transaction.reports.find(
-            [(account_id, milestone.report_id) for account_id, milestone in batch]
+        known = await transaction.reports.find(
+            [(account_id, milestone.report_id) for account_id, milestone, _ in batch]
         )
         book = await self._bookkeeper.open(transaction, projects)
-        fresh: dict[ReportKey, ReportAnswer] = {}
-        for account_id, milestone in batch:
+        answers: dict[ContentKey, ReportAnswer] = {}
+        fresh: dict[ReportKey, KeptReport] = {}
+        for account_id, milestone, digest in batch:
+            content = account_id, milestone.report_id, digest
+            if content in answers:
+                continue
             key = account_id, milestone.report_id
-            if key not in answers:
-                answer = answers[key] = book.enter(milestone)
-                # A refused report leaves no trace, so that it may be repeated when its time comes.
-                if answer.accepted:
-                    fresh[key] = answer
+            if key in known:
+                answers[content] = _answer_again(known[key], milestone, digest)
+                continue
+            answer = answers[content] = book.enter(milestone)
+            # A refused report leaves no trace, so that it may be repeated when its time comes.
+            if answer.accepted:
+                known[key] = fresh[key] = KeptReport(answer, digest)
         await book.write(transaction)
         await transaction.reports.add(fresh, book.now)
         return answers
 
 
-def _unknown(milestone: Milestone) -> ReportAnswer:
-    return ReportAnswer(milestone.report_id, False, None, False, SilenceReason.PROJECT_NOT_FOUND)
+def _key(owned: Owned) -> ContentKey:
+    account_id, milestone, digest = owned
+    return account_id, milestone.report_id, digest
 
 
-def _require_consistent(milestones: Sequence[Milestone]) -> None:
-    errors = [
-        FieldError(f"milestones[{place}].{error.field}", error.code, error.message)
-        for place, milestone in enumerate(milestones)
-        for error in _contradictions(milestone)
-    ]
+def _entry(milestone: Milestone, account_id: UUID | None) -> Owned | ReportAnswer:
+    """What to book, or why there is nothing to book."""
+    errors = _contradictions(milestone)
     if errors:
-        raise Invalid(*errors)
+        return _refused(milestone, SilenceReason.INVALID, *errors)
+    if account_id is None:
+        return _refused(milestone, SilenceReason.PROJECT_NOT_FOUND)
+    return account_id, milestone, digest_of(milestone)
+
+
+def _answer_again(kept: KeptReport, milestone: Milestone, digest: bytes) -> ReportAnswer:
+    if kept.digest is None or kept.digest == digest:
+        return kept.answer
+    return _refused(milestone, SilenceReason.REPORT_ID_REUSED)
+
+
+def _refused(milestone: Milestone, reason: SilenceReason, *errors: FieldError) -> ReportAnswer:
+    return ReportAnswer(milestone.report_id, False, None, False, reason, errors)
 
 
 def _contradictions(milestone: Milestone) -> list[FieldError]:

@@ -27,6 +27,8 @@ class SilenceReason(StrEnum):
     NO_EVENT_FOR_STATUS = "no_event_for_status"
     ILLEGAL_TRANSITION = "illegal_transition"
     PROJECT_NOT_FOUND = "project_not_found"
+    INVALID = "invalid"
+    REPORT_ID_REUSED = "report_id_reused"
     ENDPOINT_DISABLED = "endpoint_disabled"
     ACCESS_CLOSED = "access_closed"
 

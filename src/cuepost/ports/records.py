@@ -10,6 +10,7 @@ from cuepost.domain.access import Account, ApiKey
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.endpoint import Endpoint, StoredSecret
+from cuepost.domain.errors import FieldError
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.fanout import Subscriber
 from cuepost.domain.project import Project
@@ -32,13 +33,25 @@ ReportKey = tuple[UUID, str]
 
 @record
 class ReportAnswer:
-    """What was answered to a milestone report; a repeated report gets it again."""
+    """What is answered to a milestone report; `errors` say what is wrong with an invalid one."""
 
     report_id: str
     accepted: bool
     event_id: UUID | None
     notified: bool
     reason: SilenceReason | None
+    errors: tuple[FieldError, ...] = ()
+
+
+@record
+class KeptReport:
+    """An accepted report: its answer, and a digest of its content.
+
+    Reports from before digests were kept have none.
+    """
+
+    answer: ReportAnswer
+    digest: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +154,8 @@ class Endpoints(Protocol):
 
 
 class Reports(Protocol):
-    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, ReportAnswer]: ...
-    async def add(self, answers: Mapping[ReportKey, ReportAnswer], now: datetime) -> None: ...
+    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, KeptReport]: ...
+    async def add(self, accepted: Mapping[ReportKey, KeptReport], now: datetime) -> None: ...
 
 
 class Idempotency(Protocol):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -22,18 +22,20 @@ TRUTHS = {"true": True, "false": False}
 _encode = msgspec.json.Encoder().encode
 
 
-class BodyReader(Generic[T]):
-    def __init__(self, model: type[T]) -> None:
+class BodyReader:
+    def __init__(self, model: type[Request]) -> None:
         self._model = model
         self._decode = msgspec.json.Decoder(model).decode
 
-    def read(self, body: bytes) -> tuple[T, bytes]:
-        """The decoded body, and the same in one canonical form."""
+    def read(self, body: bytes) -> tuple[Request, bytes]:
+        """The decoded body, and the same in one canonical form (of a fallback, as it came)."""
         try:
             decoded = self._decode(body)
         except msgspec.ValidationError as error:
             _require_readable(body)
-            raise Invalid(field_error(str(error), self._model)) from None
+            if self._model.fallback is None:
+                raise Invalid(field_error(str(error), self._model)) from None
+            return _read_fallback(body, self._model.fallback), body
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise _malformed() from None
         canonical = _encode(decoded)
@@ -41,6 +43,15 @@ class BodyReader(Generic[T]):
         if b"\\" in body or body.count(b'"') != canonical.count(b'"'):
             _refuse_doubled_keys(body)
         return decoded, canonical
+
+
+def _read_fallback(body: bytes, model: type[Request]) -> Request:
+    try:
+        return msgspec.json.decode(body, type=model)
+    except msgspec.ValidationError as error:
+        raise Invalid(field_error(str(error), model)) from None
+    except msgspec.DecodeError:
+        raise _malformed() from None
 
 
 def read_query(query: bytes, model: type[T]) -> T:
@@ -90,7 +101,7 @@ def _require_readable(body: bytes) -> None:
 
 def _refuse_doubled_keys(body: bytes) -> None:
     try:
-        json.loads(body, object_pairs_hook=_each_once, parse_int=str, parse_float=str)
+        json.loads(body.decode(), object_pairs_hook=_each_once, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         raise _malformed() from None
 

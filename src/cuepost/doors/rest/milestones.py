@@ -2,10 +2,16 @@
 
 from typing import Any
 
+from cuepost.application.milestone_book import Milestone
 from cuepost.domain.access import Scope
 from cuepost.doors.rest.answers import Rendered, Reply, keep, kept
 from cuepost.doors.rest.operation import KIB, Call, Context, Operation
-from cuepost.doors.wire_models.milestones import MilestoneResults, ReportMilestones
+from cuepost.doors.wire_models.milestones import (
+    EntryByEntry,
+    MilestoneResult,
+    MilestoneResults,
+    ReportMilestones,
+)
 
 MILESTONES = "/v1/milestones"
 
@@ -17,9 +23,15 @@ async def report(context: Context, call: Call[Any, Any]) -> Rendered:
         earlier = await service.perform.recall(call.caller, idempotent)
         if earlier is not None:
             return kept(earlier.content, replayed=True)
-    body: ReportMilestones = call.body
-    answers = await service.milestones.report(call.caller, body.all())
-    rendered = context.render(Reply(MilestoneResults.of(answers)))
+    body: ReportMilestones | EntryByEntry = call.body
+    entries = body.entries()
+    milestones = [each for each in entries if isinstance(each, Milestone)]
+    answers = iter(await service.milestones.report(call.caller, milestones))
+    results = [
+        MilestoneResult.of(next(answers)) if isinstance(each, Milestone) else each
+        for each in entries
+    ]
+    rendered = context.render(Reply(MilestoneResults(results)))
     if idempotent is not None:
         await service.perform.remember(call.caller, idempotent, keep(rendered))
     return rendered
@@ -33,7 +45,9 @@ OPERATIONS = (
         tag="Milestones",
         summary="Report milestones of projects",
         description="With a service key. Accepted means committed: the move, its event and all "
-        "its deliveries. A second report with a `reportId` gets the first answer.",
+        "its deliveries. Each entry is judged by itself: one that is not valid gets the reason "
+        "`invalid` and its `errors`, and the others are booked. A second report with a `reportId` "
+        "gets the first answer if its content is the same, and `report_id_reused` otherwise.",
         scope=Scope.MILESTONES_REPORT,
         body=ReportMilestones,
         body_limit=1024 * KIB,

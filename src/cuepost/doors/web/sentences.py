@@ -40,6 +40,8 @@ SILENCES: Mapping[SilenceReason, str] = {
     SilenceReason.NO_EVENT_FOR_STATUS: "nobody is notified of this status.",
     SilenceReason.ILLEGAL_TRANSITION: "the project could not move there from where it was.",
     SilenceReason.PROJECT_NOT_FOUND: "there was no such project.",
+    SilenceReason.INVALID: "the report was not valid.",
+    SilenceReason.REPORT_ID_REUSED: "its report id was used before with other content.",
     SilenceReason.ENDPOINT_DISABLED: "every endpoint that wanted it was disabled.",
     SilenceReason.ACCESS_CLOSED: "the account's access to webhooks was closed. What was held back "
     "can be retried now that it is open.",

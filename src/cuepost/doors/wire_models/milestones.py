@@ -1,15 +1,19 @@
 """Milestones, as the processing pipeline reports them, and what is answered to each."""
 
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, ValidationError
+from msgspec.json import Decoder
 
 from cuepost.application.milestone_book import Milestone
 from cuepost.domain.artifact import FILE_NAME, LONGEST_KEY, LONGEST_NAME, MEDIA_KEY, Artifact
+from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
+from cuepost.domain.event_catalog import ERROR_MESSAGE_LIMIT
 from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
+from cuepost.doors.wire_models.faults import field_error
 from cuepost.doors.wire_models.shapes import (
     LINE,
     MEDIA_TYPE,
@@ -18,7 +22,7 @@ from cuepost.doors.wire_models.shapes import (
     Request,
     Time,
     given,
-    instant_of,
+    optional_instant,
 )
 from cuepost.ports.records import ReportAnswer
 
@@ -26,6 +30,16 @@ MOST_MILESTONES = 500
 MOST_ARTIFACTS = 50
 LARGEST_SIZE = 2**53
 
+ReportId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=LINE,
+        description="Chosen by the pipeline. A second report with it gets the first answer if its "
+        "content is the same, and `report_id_reused` if it is not.",
+    ),
+]
 # To JSON 5.0 is a whole number as well.
 Size = (
     Annotated[int, Meta(ge=0, le=LARGEST_SIZE)]
@@ -38,9 +52,9 @@ class ReportedError(Request, frozen=True):
     message: Annotated[
         str,
         Meta(
-            max_length=2000,
             pattern=TEXT,
-            description="No caption text. Events carry its first 300 characters.",
+            description="No caption text. Of any length; events carry its first "
+            f"{ERROR_MESSAGE_LIMIT} characters.",
         ),
     ]
 
@@ -65,15 +79,7 @@ class ReportedArtifact(Request, frozen=True):
 
 
 class MilestoneReport(Request, frozen=True):
-    report_id: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=200,
-            pattern=LINE,
-            description="Chosen by the pipeline; a second report with it gets the first answer.",
-        ),
-    ]
+    report_id: ReportId
     project_id: UUID
     status: ProjectStatus
     stage: Stage | UnsetType | None = UNSET
@@ -92,8 +98,12 @@ class MilestoneReport(Request, frozen=True):
     ) = UNSET
     occurred_at: Time | UnsetType | None = UNSET
 
-    def milestone(self, place: int) -> Milestone:
-        error, artifacts, occurred_at = self.error, self.artifacts, given(self.occurred_at)
+    def entry(self) -> "Entry":
+        error, artifacts = self.error, self.artifacts
+        try:
+            occurred_at = optional_instant(self.occurred_at, "occurredAt")
+        except Invalid as invalid:
+            return MilestoneResult.invalid(self.report_id, invalid.errors)
         return Milestone(
             self.report_id,
             self.project_id,
@@ -103,26 +113,56 @@ class MilestoneReport(Request, frozen=True):
             if isinstance(error, ReportedError)
             else None,
             tuple([each.artifact() for each in artifacts]) if isinstance(artifacts, list) else None,
-            # The field is only named where there is a time to complain about.
-            occurred_at and instant_of(occurred_at, f"milestones[{place}].occurredAt"),
+            occurred_at,
         )
 
 
-class ReportMilestones(Request, frozen=True):
-    milestones: Annotated[list[MilestoneReport], Meta(min_length=1, max_length=MOST_MILESTONES)]
-
-    def all(self) -> list[Milestone]:
-        return [report.milestone(place) for place, report in enumerate(self.milestones)]
-
-
 class MilestoneResult(Answer, frozen=True, kw_only=True):
-    """`reason` says why nothing was sent."""
+    """`reason` says why nothing was sent, and `errors` what is wrong with an invalid entry."""
 
-    report_id: str
-    accepted: bool
+    report_id: Annotated[
+        str | None,
+        Meta(description="As it was reported; null where an invalid entry has no usable one."),
+    ]
+    accepted: Annotated[
+        bool,
+        Meta(description="It is stored. What is not accepted may be repeated with the same id."),
+    ]
     event_id: UUID | UnsetType = UNSET
     notified: bool
     reason: SilenceReason | UnsetType = UNSET
+    errors: (
+        Annotated[
+            list[FieldError],
+            Meta(
+                min_length=1,
+                description="With the reason `invalid`. Fields are named relative to the entry: "
+                "`error.code`, `artifacts[0].key`.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def of(cls, answer: ReportAnswer) -> "MilestoneResult":
+        return cls(
+            report_id=answer.report_id,
+            accepted=answer.accepted,
+            event_id=answer.event_id or UNSET,
+            notified=answer.notified,
+            reason=answer.reason or UNSET,
+            errors=list(answer.errors) or UNSET,
+        )
+
+    @classmethod
+    def invalid(cls, report_id: str | None, errors: Sequence[FieldError]) -> "MilestoneResult":
+        return cls(
+            report_id=report_id,
+            accepted=False,
+            notified=False,
+            reason=SilenceReason.INVALID,
+            errors=list(errors),
+        )
 
 
 class MilestoneResults(Answer, frozen=True):
@@ -130,17 +170,52 @@ class MilestoneResults(Answer, frozen=True):
 
     results: list[MilestoneResult]
 
-    @classmethod
-    def of(cls, answers: Iterable[ReportAnswer]) -> "MilestoneResults":
-        return cls(
-            [
-                MilestoneResult(
-                    report_id=answer.report_id,
-                    accepted=answer.accepted,
-                    event_id=answer.event_id or UNSET,
-                    notified=answer.notified,
-                    reason=answer.reason or UNSET,
-                )
-                for answer in answers
-            ]
-        )
+
+Entry = Milestone | MilestoneResult
+"""A milestone to book, or the result of an entry that is not valid."""
+
+
+class EntryByEntry(Request, frozen=True):
+    """The body of a report in which some entry is not valid: each is decoded by itself."""
+
+    milestones: Annotated[list[Raw], Meta(min_length=1, max_length=MOST_MILESTONES)]
+
+    def __post_init__(self) -> None:
+        for place, raw in enumerate(self.milestones):
+            if not bytes(raw).startswith(b"{"):
+                field = f"milestones[{place}]"
+                raise Invalid(FieldError(field, "wrong_type", "This must be an object."))
+
+    def entries(self) -> list[Entry]:
+        return [_entry_of(raw) for raw in self.milestones]
+
+
+class ReportMilestones(Request, frozen=True):
+    fallback: ClassVar[type[Request] | None] = EntryByEntry
+    milestones: Annotated[list[MilestoneReport], Meta(min_length=1, max_length=MOST_MILESTONES)]
+
+    def entries(self) -> list[Entry]:
+        return [report.entry() for report in self.milestones]
+
+
+class _Identified(Struct, rename="camel"):
+    report_id: ReportId
+
+
+_decode_report = Decoder(MilestoneReport).decode
+_decode_identified = Decoder(_Identified).decode
+
+
+def _entry_of(raw: Raw) -> Entry:
+    try:
+        return _decode_report(raw).entry()
+    except ValidationError as error:
+        fault = field_error(str(error), MilestoneReport)
+        return MilestoneResult.invalid(_report_id_in(raw), [fault])
+
+
+def _report_id_in(raw: Raw) -> str | None:
+    try:
+        return _decode_identified(raw).report_id
+    except ValidationError:
+        return None

@@ -5,7 +5,7 @@ An optional field of a request is UNSET when it was left out: so a change can te
 """
 
 from datetime import datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -50,7 +50,12 @@ Moment = Annotated[
 
 
 class Request(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A body or a query: every field that is not known is refused by name."""
+    """A body or a query: every field that is not known is refused by name.
+
+    `fallback` is decoded instead where a readable body is not valid as a whole.
+    """
+
+    fallback: ClassVar[type["Request"] | None] = None
 
 
 class Answer(Struct, frozen=True, rename="camel"):

@@ -14,7 +14,7 @@ from cuepost.adapters.storage.types import Id, Instant
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.ids import instant_of
-from cuepost.ports.records import Page, RememberedAnswer, ReportAnswer, ReportKey
+from cuepost.ports.records import KeptReport, Page, RememberedAnswer, ReportAnswer, ReportKey
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
 # Answers that were kept before revision 0006 are given to every API key of their account.
@@ -26,6 +26,7 @@ _FOUND = Prepared(
         reports.c.event_id,
         reports.c.notified,
         reports.c.reason,
+        reports.c.digest,
     ).where(among((reports.c.account_id, reports.c.report_id), "accounts", "report_ids"))
 )
 _SAME_KEY = sa.and_(
@@ -83,32 +84,36 @@ class ReportRecords:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, ReportAnswer]:
+    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, KeptReport]:
         rows = await self._session.fetch(
             _FOUND,
             accounts=[account_id for account_id, _ in keys],
             report_ids=[report_id for _, report_id in keys],
         )
         return {
-            (account_id, report_id): ReportAnswer(
-                report_id, True, event_id, notified, SilenceReason(reason) if reason else None
+            (account_id, report_id): KeptReport(
+                ReportAnswer(
+                    report_id, True, event_id, notified, SilenceReason(reason) if reason else None
+                ),
+                digest,
             )
-            for account_id, report_id, event_id, notified, reason in rows
+            for account_id, report_id, event_id, notified, reason, digest in rows
         }
 
-    async def add(self, answers: Mapping[ReportKey, ReportAnswer], now: datetime) -> None:
+    async def add(self, accepted: Mapping[ReportKey, KeptReport], now: datetime) -> None:
         await self._session.insert(
             reports,
             [
                 {
                     "account_id": account_id,
                     "report_id": report_id,
-                    "event_id": answer.event_id,
-                    "notified": answer.notified,
-                    "reason": answer.reason,
+                    "event_id": kept.answer.event_id,
+                    "notified": kept.answer.notified,
+                    "reason": kept.answer.reason,
                     "created_at": now,
+                    "digest": kept.digest,
                 }
-                for (account_id, report_id), answer in answers.items()
+                for (account_id, report_id), kept in accepted.items()
             ],
         )
 
