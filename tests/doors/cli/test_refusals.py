@@ -8,6 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from cuepost.doors.cli.output import why_refused
 from tests.doors.cli.terminal import Terminal
 from tests.support.service_process import free_port
 
@@ -151,3 +152,25 @@ def test_a_postgres_that_does_not_let_us_in_is_one_line(
     assert code == 1
     assert re.fullmatch(rf"Error: the database is not available: .*{why}.*\n", said)
     assert "canary-password" not in said
+
+
+@pytest.mark.parametrize(
+    ("result", "sentence"),
+    [
+        ({"reason": "illegal_transition"}, "illegal_transition."),
+        (
+            {
+                "reason": "invalid",
+                "errors": [
+                    {"field": "status", "code": "invalid_value", "message": "Choose another."},
+                    {"field": "x\x1b[2J", "code": "unknown_field", "message": "It is not known."},
+                ],
+            },
+            "invalid. status: Choose another. x�[2J: It is not known.",
+        ),
+    ],
+)
+def test_a_refused_milestone_is_told_with_its_errors(
+    result: dict[str, object], sentence: str
+) -> None:
+    assert why_refused(result) == sentence

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cuepost.doors.cli.output import why_refused
+
 PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.05
 RETRY_SECONDS = (1, 2)
@@ -53,7 +55,7 @@ class Service:
         body = {"milestones": [report | more]}
         [answer] = self._call("POST", "/v1/milestones", 200, self.service_key, body)["results"]
         if not answer["accepted"]:
-            raise DemoFailed(f"the milestone '{status}' was not accepted: {answer['reason']}")
+            raise DemoFailed(f"the milestone '{status}' was not accepted: {why_refused(answer)}")
 
     def put(self, path: Path, project_id: str, kind: str) -> dict[str, Any]:
         """What a pipeline without a store of its own does with the files of an export."""

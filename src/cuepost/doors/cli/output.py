@@ -37,6 +37,12 @@ def facts(known: Mapping[str, str]) -> str:
     )
 
 
+def why_refused(result: Mapping[str, Any]) -> str:
+    """Why a reported milestone was not accepted: the reason, and what is wrong with which field."""
+    errors = [f"{each['field']}: {each['message']}" for each in result.get("errors", ())]
+    return _inert(" ".join([f"{result['reason']}.", *errors]))
+
+
 def moment(instant: datetime | None, never: str = "-") -> str:
     return to_text(instant) if instant else never
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from cuepost.domain.event_catalog import BY_NAME, CATALOG, TEST_EVENT
+from cuepost.domain.event_catalog import CATALOG, TEST_EVENT
 from cuepost.doors.cli.house import CannotRun, Unusable
-from cuepost.doors.cli.output import json_option, table, tell
+from cuepost.doors.cli.output import json_option, table, tell, why_refused
 from cuepost.doors.cli.service_client import ServiceClient, service_options
 
 SERVICE_KEY = "CUEPOST_SERVICE_KEY"
@@ -99,7 +99,6 @@ def _milestone(client: ServiceClient, event_type: str) -> str:
 
 
 def _report(pipeline: ServiceClient, project: str, event_type: str) -> str:
-    wanted = BY_NAME[event_type].status
     milestones: list[dict[str, Any]] = [
         {"reportId": f"trigger-{project}-{status}", "projectId": project, "status": status}
         for status in WAYS[event_type]
@@ -107,8 +106,11 @@ def _report(pipeline: ServiceClient, project: str, event_type: str) -> str:
     if event_type == "project.failed":
         milestones[-1]["error"] = {"code": "triggered", "message": "Made by cuepost trigger."}
     results = pipeline.post("/v1/milestones", {"milestones": milestones})["results"]
-    if not results[-1]["accepted"]:
-        raise CannotRun(f"The milestone {wanted} was refused: {results[-1]['reason']}.")
+    for milestone, result in zip(milestones, results, strict=True):
+        if not result["accepted"]:
+            raise CannotRun(
+                f"The milestone {milestone['status']} was refused: {why_refused(result)}"
+            )
     return str(results[-1]["eventId"])
 
 
