@@ -7,7 +7,7 @@ import pytest
 
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
-from cuepost.domain.errors import FieldError, Invalid
+from cuepost.domain.errors import FieldError
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import (
     Origin,
@@ -184,24 +184,40 @@ async def test_reports_that_contradict_themselves_are_named_and_store_nothing(
 ) -> None:
     project = await world.project()
     before = await world.dump()
-    with pytest.raises(Invalid) as refused:
-        await world.report(
-            world.milestone(project),
-            world.milestone(project, stage=Stage.PROCESSING, error=BROKEN),
-            world.milestone(project, "failed", artifacts=(VIDEO,)),
-            world.milestone(project, "failed", stage=Stage.PROCESSING, error=BROKEN),
-        )
-    assert refused.value.errors == (
-        FieldError(
-            "milestones[1].stage", "stage_mismatch", "The stage of status completed is export."
-        ),
-        FieldError(
-            "milestones[1].error", "error_not_expected", "Only a failed milestone has an error."
-        ),
-        FieldError(
-            "milestones[2].artifacts",
-            "artifacts_not_expected",
-            "Only a completed milestone has artifacts.",
-        ),
+    refused = await world.report(
+        world.milestone(project, report_id="a", stage=Stage.PROCESSING, error=BROKEN),
+        world.milestone(project, "failed", report_id="b", artifacts=(VIDEO,)),
     )
+    assert refused == [
+        invalid(
+            "a",
+            FieldError("stage", "stage_mismatch", "The stage of status completed is export."),
+            FieldError("error", "error_not_expected", "Only a failed milestone has an error."),
+        ),
+        invalid(
+            "b",
+            FieldError(
+                "artifacts", "artifacts_not_expected", "Only a completed milestone has artifacts."
+            ),
+        ),
+    ]
     assert await world.dump() == before
+
+
+async def test_a_report_that_contradicts_itself_holds_up_no_other(world: World) -> None:
+    await world.endpoint("project.failed")
+    projects = [await world.project(), await world.project(), await world.project()]
+    answers = await world.report(
+        world.milestone(projects[0], "failed", stage=Stage.PROCESSING, error=BROKEN),
+        world.milestone(projects[1], "completed", error=BROKEN),
+        world.milestone(projects[2], "failed"),
+    )
+    assert [answer.notified for answer in answers] == [True, False, True]
+    assert {each.project_id for each in await world.deliveries()} == {
+        projects[0].id,
+        projects[2].id,
+    }
+
+
+def invalid(report_id: str, *errors: FieldError) -> ReportAnswer:
+    return ReportAnswer(report_id, False, None, False, SilenceReason.INVALID, errors)

@@ -37,6 +37,7 @@ from cuepost.doors.rest.problems import Rejected
 from cuepost.doors.rest.table import OPERATIONS
 from cuepost.doors.web.forms import BadForm, read_form
 from cuepost.doors.web.protection import carries_token, form_token
+from cuepost.doors.wire_models.milestones import Entry, EntryByEntry, ReportMilestones
 from cuepost.doors.wire_models.paging import cursor_of, id_in
 from cuepost.ports.media import Grant
 from cuepost.settings import VARIABLES, BadSettings, load
@@ -135,6 +136,15 @@ def body(operation: Operation) -> Parser:
     reader = BodyReader(operation.body)
     inputs = documents(operation.body)
     return Parser(f"body of {operation.name}", inputs, reader.read, (Invalid, Rejected))
+
+
+def reported(raw: bytes) -> list[Entry]:
+    """Whatever list of objects it is, there is something to say of each of them."""
+    read, _ = BodyReader(ReportMilestones).read(raw)
+    assert isinstance(read, ReportMilestones | EntryByEntry)
+    entries = read.entries()
+    assert len(entries) == len(read.milestones)
+    return entries
 
 
 def query(operation: Operation) -> Parser:
@@ -249,6 +259,7 @@ PARSERS = (
     ),
     *map(setting, VARIABLES),
     *(body(each) for each in OPERATIONS if each.takes_body),
+    Parser("reported entries", documents(ReportMilestones), reported, (Invalid, Rejected)),
     *map(query, OPERATIONS),
     *map(arguments, TOOLS),
 )

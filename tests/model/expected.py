@@ -139,7 +139,7 @@ class Expected:
     webhooks: dict[str, Webhook] = field(default_factory=dict)
     deliveries: list[Delivery] = field(default_factory=list)
     events: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reports: dict[str, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)
     sent: list[Attempt] = field(default_factory=list)
 
@@ -176,13 +176,15 @@ class Expected:
     def report(self, milestone: dict[str, Any], now: datetime) -> dict[str, Any]:
         """The answer without the event's id; `event` says whether there has to be one."""
         report_id, project_id = milestone["reportId"], milestone["projectId"]
+        content = {name: value for name, value in milestone.items() if value is not None}
         if report_id in self.reports and project_id in self.projects:
-            return self.reports[report_id]
+            reported, answer = self.reports[report_id]
+            return answer if reported == content else _told(False, "report_id_reused")
         artifacts = milestone.get("artifacts")
         files = None if artifacts is None else tuple(each["name"] for each in artifacts)
         answer = self.move(project_id, milestone["status"], now, files)
         if answer["accepted"]:
-            self.reports[report_id] = answer
+            self.reports[report_id] = content, answer
         return answer
 
     def move(

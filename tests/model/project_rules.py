@@ -97,11 +97,14 @@ class ProjectRules(Caller):
         self.report_all(milestones)
 
     @precondition(lambda self: self.model.reports)
-    @rule(number=NUMBER)
-    def report_again(self, number: int) -> None:
+    @rule(number=NUMBER, same=st.booleans())
+    def report_again(self, number: int, same: bool) -> None:
+        """With the content that it had, or with that of another project."""
         report_id = sorted(self.model.reports)[number % len(self.model.reports)]
-        project_id, _ = self.some_project(number)
-        self.report_all([{"reportId": report_id, "projectId": project_id, "status": "failed"}])
+        (project_id, status), _ = self.model.reports[report_id]
+        if not same:
+            project_id, status = self.some_project(number)[0], "failed"
+        self.report_all([{"reportId": report_id, "projectId": project_id, "status": status}])
 
     def report_all(self, milestones: list[dict[str, Any]]) -> None:
         body, key = {"milestones": milestones}, self.house.running.api.pipeline
