@@ -257,7 +257,7 @@ def protocol_methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 def test_every_method_that_is_told_an_account_is_tried() -> None:
     plain = {"account_id", "job", "projects", "endpoint", "user", "message", "listener"}
-    words = plain | {"account_ids", "keys", "artifacts", "answers"}
+    words = plain | {"account_ids", "keys", "artifacts", "accepted"}
     told = {
         f"{kind}.{name}"
         for kind, name, method in protocol_methods()
