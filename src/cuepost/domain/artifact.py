@@ -25,6 +25,7 @@ KEY_FAULT = (
 )
 
 _name, _key = re.compile(FILE_NAME), re.compile(MEDIA_KEY)
+_half_pair = re.compile("[\ud800-\udfff]")
 _FINGERPRINT_BYTES = 16
 # What a quoted file name may hold without being read in two ways; RFC 6266, appendix D.
 _NOT_PLAIN = re.compile(r"[^ !#$&'()+,.0-9;=@A-Z\[\]^_`a-z{}~-]")
@@ -75,4 +76,4 @@ def is_media_key(text: str) -> bool:
 
 def _is_text(text: str) -> bool:
     """Half a surrogate pair is no character, and could stand for a byte in a path."""
-    return not any("\ud800" <= each <= "\udfff" for each in text)
+    return not _half_pair.search(text)
