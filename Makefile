@@ -83,6 +83,7 @@ proof: install ## the long proofs: kills, failing databases, seeds, a million de
 	CUEPOST_TEST_RECEIVER_KILLS=1000 CUEPOST_TEST_HISTORY_ROWS=1000000 \
 	CUEPOST_TEST_DOWNLOAD_MIB=5120 CUEPOST_TEST_SCHEMATHESIS_EXAMPLES=1000 \
 	CUEPOST_TEST_FUZZ_EXAMPLES=2000 CUEPOST_TEST_HOSTILE_MIXES=10000 \
+	CUEPOST_TEST_CONTENTION_ROUNDS=200 CUEPOST_TEST_CONTENTION_EVENTS=10000 \
 	$(BIN)/python -m pytest -n 1 -o timeout=86400 $(PROOF) $(PYTEST_ARGS)
 
 # What to run and where to keep the figures: make bench BENCH="bare delivery --json figures.json".

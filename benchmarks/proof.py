@@ -88,4 +88,10 @@ def require_kept(history: History) -> None:
 def require_all_seen(sent: set[str], seen: Sequence[Seen], webhook_id: str, secret: str) -> None:
     """For senders that keep no history: all that they took came, unaltered and well signed."""
     delivered = [StoredDelivery(each, webhook_id, each, "delivered", None, ()) for each in sent]
-    require_kept(History(set(sent), list(seen), delivered, {webhook_id: [secret]}))
+    secrets = {webhook_id: [secret]}
+    require_kept(History(set(sent), list(seen), delivered, secrets, keeps_attempts=False))
+
+
+def require_no_stall(said: str) -> None:
+    """`said` is what a service wrote to its standard error."""
+    assert "event=engine_stalled" not in said, said[-2_000:]

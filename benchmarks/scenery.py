@@ -12,7 +12,7 @@ from uuid import UUID
 from benchmarks.feeding import Fed, batches, feed
 from benchmarks.furnishing import Furnished, furnish
 from benchmarks.processes import cpu_seconds, pin, resident_megabytes
-from benchmarks.proof import require_kept, stored_since, wait_until_settled
+from benchmarks.proof import require_kept, require_no_stall, stored_since, wait_until_settled
 from benchmarks.receiving import PATIENCE_SECONDS, Receiver, arrivals, read, receiving
 from benchmarks.stores import StoreChoice
 from tests.support.history_checker import History
@@ -116,6 +116,8 @@ class Product:
         furnished: what hangs or waits on purpose is not over when a scenario is.
         """
         self.wait_until_settled()
+        for service in self.services:
+            require_no_stall(service.said)
         if len(self._ok_paths()) == len(self.furnished.webhook_of):
             self.stop()
         self.kill()

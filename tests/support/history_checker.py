@@ -40,7 +40,7 @@ class History:
     for how much at once, `owners` and `looks` for what is whose, `shown` for what people and
     machines can read; without them those promises are not looked at. `sees_all` says that whatever
     was sent is in `seen`, also what reached nobody; `undisturbed` that nothing has happened for
-    which anything may be sent again.
+    which anything may be sent again. `keeps_attempts` is false for senders that keep no record.
     """
 
     acknowledged: set[str] = field(default_factory=set)
@@ -59,6 +59,7 @@ class History:
     shown: dict[str, str] = field(default_factory=dict)
     sees_all: bool = False
     undisturbed: bool = False
+    keeps_attempts: bool = True
 
     def broken_promises(self) -> list[str]:
         return [
@@ -146,7 +147,7 @@ class History:
     def _unrecorded(self) -> Iterator[str]:
         """An interrupted attempt may have been sent or not; every other one is one request."""
         counts = Counter(seen.key for seen in self.seen)
-        for delivery in self.deliveries:
+        for delivery in self.deliveries if self.keeps_attempts else ():
             sent, recorded = counts[_key(delivery)], len(delivery.attempts)
             surely = sum(each.outcome != "interrupted" for each in delivery.attempts)
             if sent > recorded:
