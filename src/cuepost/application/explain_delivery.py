@@ -1,6 +1,6 @@
 """Why did my last export not arrive? Everything that is known about it, read in one go."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -12,13 +12,25 @@ from cuepost.application.silence_causes import (
     access_closed,
     access_expired,
     cancelled,
+    endpoint_disabled,
     export_failed,
     history_gone,
     no_endpoint,
+    no_event_for,
     not_exported,
+    not_sent_to,
     nothing_happened,
+    nothing_sent,
     project_deleted,
     standalone_transcript,
+)
+from cuepost.application.subject_search import (
+    WAITING,
+    newest_event,
+    newest_missed,
+    newest_sent,
+    project_of,
+    unfinished_project,
 )
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.eligibility import Ineligible, ineligibility
@@ -27,27 +39,17 @@ from cuepost.domain.errors import NotFound
 from cuepost.domain.event import Event
 from cuepost.domain.event_catalog import BY_STATUS
 from cuepost.domain.project import Project, ProjectStatus
-from cuepost.ports.history import EventFilter
 from cuepost.ports.records import Page
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Transaction
 
 ENDPOINTS_LOOKED_AT = 1_000
-PROJECTS_LOOKED_AT = 100
-NEWEST = Page(limit=1)
-_ENDS = (ProjectStatus.COMPLETED, ProjectStatus.FAILED, ProjectStatus.CANCELLED)
-_END_EVENTS = tuple(BY_STATUS[status].name for status in _ENDS)
-_WAITING = (
-    ProjectStatus.QUEUED,
-    ProjectStatus.PROCESSING,
-    ProjectStatus.READY,
-    ProjectStatus.EXPORTING,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """About the newest export, unless a project, an event or an endpoint is named."""
+    """About the newest export, or about the newest delivery of an endpoint, tests included,
+    unless a project or an event is named."""
 
     project_id: UUID | None = None
     event_id: UUID | None = None
@@ -55,8 +57,8 @@ class Question:
     webhook_id: UUID | None = None
 
     @property
-    def is_open(self) -> bool:
-        return self.project_id is None and self.event_id is None and self.event_type is None
+    def names_subject(self) -> bool:
+        return self.project_id is not None or self.event_id is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +87,45 @@ class ExplainDelivery:
         if account is None or not account.webhooks_enabled:
             return Diagnosis(None, None, [access_closed()])
         endpoints = await self._endpoints(transaction, account.id, question.webhook_id)
+        if question.webhook_id is not None and not question.names_subject:
+            endpoint = endpoints[question.webhook_id]
+            return await self._of_endpoint(transaction, endpoint, question.event_type)
         project, event = await self._subject(transaction, account.id, question)
         case = _Case(endpoints, project, event, self.clock.now())
         findings = case.weighed(await self._of_event(transaction, case))
-        if question.is_open:
+        if question.event_type is None and not question.names_subject:
             findings = _with_unfinished(
-                findings, await _unfinished_project(transaction, account.id, event)
+                findings, await unfinished_project(transaction, account.id, event)
             )
         if not endpoints and not any(each.cause is Cause.NO_ENDPOINT for each in findings):
             findings = [no_endpoint(), *findings]
         return Diagnosis(project, event, findings or [nothing_happened()])
+
+    async def _of_endpoint(
+        self, transaction: Transaction, endpoint: Endpoint, event_type: str | None
+    ) -> Diagnosis:
+        """Its newest delivery; where it has none, why nothing was sent to it."""
+        sent = await newest_sent(transaction, endpoint, event_type)
+        if sent is None:
+            return await self._never_sent(transaction, endpoint, event_type)
+        project = await project_of(transaction, sent)
+        case = _Case({endpoint.id: endpoint}, project, sent, self.clock.now())
+        return Diagnosis(project, sent, case.stopped(await self._of_event(transaction, case)))
+
+    async def _never_sent(
+        self, transaction: Transaction, endpoint: Endpoint, event_type: str | None
+    ) -> Diagnosis:
+        event = await newest_missed(transaction, endpoint, event_type)
+        project = await project_of(transaction, event) if event else None
+        reasons = [] if endpoint.enabled else [endpoint_disabled(endpoint)]
+        if event is not None:
+            reasons += _Case({endpoint.id: endpoint}, project, event, self.clock.now()).of_silence()
+        else:
+            reasons.append(no_event_for(endpoint, (event_type,) if event_type else endpoint.events))
+            unfinished = await unfinished_project(transaction, endpoint.account_id, None)
+            reasons += [not_exported(unfinished)] if unfinished else []
+        first, *rest = reasons
+        return Diagnosis(project, event, [nothing_sent(endpoint, first), *rest])
 
     async def _endpoints(
         self, transaction: Transaction, account_id: UUID, chosen: UUID | None
@@ -114,15 +145,17 @@ class ExplainDelivery:
             event = await transaction.events.get(account_id, question.event_id)
             if event is None:
                 raise NotFound
-            return await _project_of(transaction, event), event
+            return await project_of(transaction, event), event
         project = None
         if question.project_id is not None:
             project = await transaction.projects.get(account_id, question.project_id)
             if project is None:
                 raise NotFound
-        event = await _newest_event(transaction, account_id, question)
+        event = await newest_event(
+            transaction, account_id, question.event_type, question.project_id
+        )
         if project is None and event is not None:
-            project = await _project_of(transaction, event)
+            project = await project_of(transaction, event)
         return project, event
 
     async def _of_event(self, transaction: Transaction, case: "_Case") -> list[Finding]:
@@ -162,6 +195,14 @@ class _Case:
         ]
         return [*of_project, *of_event]
 
+    def stopped(self, of_delivery: list[Finding]) -> list[Finding]:
+        """What is said of the delivery, after what stops it now."""
+        return [
+            each
+            for each in self.weighed(of_delivery)
+            if each in of_delivery or each.cause in _STOPS
+        ]
+
     def _of_project(self) -> list[Finding]:
         """Why the project itself would not notify, or has not got that far."""
         if self.project is None:
@@ -169,7 +210,7 @@ class _Case:
         ineligible = ineligibility(self.project, self.now)
         if ineligible is not None:
             return [_INELIGIBLE[ineligible]()]
-        if self.project.status in _WAITING:
+        if self.project.status in WAITING:
             return [not_exported(self.project)]
         if self.event is None:
             return [history_gone(self.project)]
@@ -183,7 +224,7 @@ class _Case:
             return [_INELIGIBLE[Ineligible(reason.value)]()]
         if not self.known:
             return [no_endpoint()]
-        return [self._not_subscribed(endpoint, self.event) for endpoint in self.known.values()]
+        return [not_sent_to(endpoint, self.event) for endpoint in self.known.values()]
 
     def _ended_otherwise(self, event: Event) -> list[Finding]:
         if event.type == BY_STATUS[ProjectStatus.FAILED].name:
@@ -192,31 +233,6 @@ class _Case:
             return [cancelled()]
         return []
 
-    def _not_subscribed(self, endpoint: Endpoint, event: Event) -> Finding:
-        if event.type not in endpoint.events:
-            return Finding(
-                Cause.NOT_SUBSCRIBED,
-                f"The endpoint {endpoint.url} is not subscribed to {event.type}, but to "
-                f"{', '.join(endpoint.events)}.",
-                f"Add {event.type} to the endpoint's events; it then gets those to come.",
-                endpoint.id,
-            )
-        if endpoint.updated_at > event.created_at:
-            return Finding(
-                Cause.SUBSCRIBED_LATER,
-                f"Nobody was subscribed to {event.type} when this happened; the endpoint "
-                f"{endpoint.url} was created or changed afterwards.",
-                "It gets those to come; read this one from the list of events, or export again.",
-                endpoint.id,
-            )
-        # Of history from before such events had a cancelled delivery.
-        return Finding(
-            Cause.ACCESS_WAS_CLOSED,
-            "The account's access to webhooks was closed when this happened.",
-            "Access is open now; read this event from the list of events, or export again.",
-            endpoint.id,
-        )
-
 
 _STOPS = (Cause.PROJECT_DELETED, Cause.PROJECT_ACCESS_EXPIRED)
 _INELIGIBLE = {
@@ -224,39 +240,6 @@ _INELIGIBLE = {
     Ineligible.PROJECT_ACCESS_EXPIRED: access_expired,
     Ineligible.STANDALONE_TRANSCRIPT: standalone_transcript,
 }
-
-
-async def _newest_event(
-    transaction: Transaction, account_id: UUID, question: Question
-) -> Event | None:
-    types: Iterable[str] = (question.event_type,) if question.event_type else _END_EVENTS
-    found = [
-        event
-        for each in types
-        for event in await transaction.events.page(
-            account_id, EventFilter(event_type=each, project_id=question.project_id), NEWEST
-        )
-    ]
-    return max(found, key=lambda event: event.id, default=None)
-
-
-async def _unfinished_project(
-    transaction: Transaction, account_id: UUID, event: Event | None
-) -> Project | None:
-    """One that moved after the newest event and has not ended: it may be the one that is meant."""
-    projects = await transaction.projects.page(account_id, Page(PROJECTS_LOOKED_AT))
-    moved = [
-        each
-        for each in projects
-        if each.status in _WAITING and (event is None or each.updated_at > event.created_at)
-    ]
-    return max(moved, key=lambda each: each.updated_at, default=None)
-
-
-async def _project_of(transaction: Transaction, event: Event) -> Project | None:
-    if event.project_id is None:
-        return None
-    return await transaction.projects.get(event.account_id, event.project_id)
 
 
 def _with_unfinished(findings: list[Finding], project: Project | None) -> list[Finding]:

@@ -44,6 +44,8 @@ class Cause(StrEnum):
     TLS_HANDSHAKE_FAILED = "tls_handshake_failed"
     BLOCKED_DESTINATION = "blocked_destination"
     PROTOCOL_ERROR = "protocol_error"
+    INTERRUPTED = "interrupted"
+    SUPERSEDED = "superseded"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,13 @@
 """Why nothing was sent at all: the account, its endpoints or the project are the cause."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 
 from cuepost.application.finding import Cause, Finding
+from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.event import Event
+from cuepost.domain.event_catalog import TEST_EVENT
 from cuepost.domain.instants import to_text
 from cuepost.domain.project import Project, ProjectStatus
 
@@ -91,3 +95,61 @@ def standalone_transcript() -> Finding:
         "The project is a standalone transcript, and those never notify.",
         "Make a video project, or ask for the project's status instead.",
     )
+
+
+def not_sent_to(endpoint: Endpoint, event: Event) -> Finding:
+    """Why this endpoint has no delivery of an event that others might have got."""
+    if event.type == TEST_EVENT:
+        return Finding(
+            Cause.NOT_SUBSCRIBED,
+            f"A test is sent to one endpoint alone, and this one was not sent to {endpoint.url}.",
+            "Send a test event to this endpoint.",
+            endpoint.id,
+        )
+    if event.type not in endpoint.events:
+        return Finding(
+            Cause.NOT_SUBSCRIBED,
+            f"The endpoint {endpoint.url} is not subscribed to {event.type}, but to "
+            f"{', '.join(endpoint.events)}.",
+            f"Add {event.type} to the endpoint's events; it then gets those to come.",
+            endpoint.id,
+        )
+    if endpoint.updated_at > event.created_at:
+        return Finding(
+            Cause.SUBSCRIBED_LATER,
+            f"Nobody was subscribed to {event.type} when this happened; the endpoint "
+            f"{endpoint.url} was created or changed afterwards.",
+            "It gets those to come; read this one from the list of events, or export again.",
+            endpoint.id,
+        )
+    # Of history from before such events had a cancelled delivery.
+    return Finding(
+        Cause.ACCESS_WAS_CLOSED,
+        "The account's access to webhooks was closed when this happened.",
+        "Access is open now; read this event from the list of events, or export again.",
+        endpoint.id,
+    )
+
+
+def no_event_for(endpoint: Endpoint, types: Sequence[str]) -> Finding:
+    return Finding(
+        Cause.NOTHING_HAPPENED,
+        f"No event of the type {' or '.join(types)} is on record since the endpoint was created "
+        f"at {to_text(endpoint.created_at)}.",
+        "Create a project and export it, or send a test event to the endpoint.",
+        endpoint.id,
+    )
+
+
+def endpoint_disabled(endpoint: Endpoint) -> Finding:
+    return Finding(
+        Cause.ENDPOINT_DISABLED,
+        f"The endpoint {endpoint.url} is disabled, so nothing is sent to it.",
+        "Enable the endpoint.",
+        endpoint.id,
+    )
+
+
+def nothing_sent(endpoint: Endpoint, reason: Finding) -> Finding:
+    sentence = f"Nothing was sent to {endpoint.url} in the time that history is kept."
+    return replace(reason, sentence=f"{sentence} {reason.sentence}", webhook_id=endpoint.id)

@@ -38,7 +38,8 @@ ComputedSignature = Annotated[
 
 
 class Explain(Arguments, frozen=True):
-    """Without arguments it is about the newest export of the account."""
+    """Without arguments it is about the newest export of the account; with `webhook_id` alone about
+    the newest delivery of that endpoint, tests included."""
 
     project_id: ProjectId | None = None
     event_id: EventId | None = None
@@ -100,7 +101,8 @@ TOOLS = (
         title="Why did it not arrive?",
         description="Answers 'why did my last export not arrive?' in one call: names the cause "
         "(endpoint disabled, not subscribed, wrong path, certificate, project outside its "
-        "window, not exported yet, …) and what to do. Start here.",
+        "window, not exported yet, …) and what to do. Start here. With webhook_id alone it is "
+        "about that endpoint's newest delivery, tests included.",
         scope=Scope.WEBHOOKS_READ,
         arguments=Explain,
         answer=DeliveryExplanation,
