@@ -12,8 +12,8 @@ import click
 from cuepost.domain.event_catalog import CATALOG, EventType
 from cuepost.doors.cli import cli
 from cuepost.doors.mcp import prompts
-from cuepost.doors.mcp.resources import RESOURCES
-from cuepost.doors.mcp.schemas import schema_of
+from cuepost.doors.mcp.resources import RESOURCES, RESULTS, result_schemas
+from cuepost.doors.mcp.schemas import outline_of, schema_of
 from cuepost.doors.mcp.table import TOOLS
 from cuepost.doors.mcp.tool import Tool
 from cuepost.doors.rest.first_reading import DIALECT
@@ -86,6 +86,14 @@ change the URL or to disable the endpoint.
 | --- | --- |
 {arguments}
 
+Every result is JSON, as text and as `structuredContent`. These are its fields; those with a
+question mark may be null. To keep the list of tools short it has no output schemas: the whole
+schemas are in [mcp-results.json](mcp-results.json), which agents read as `{results}`.
+
+| tool | returns |
+| --- | --- |
+{returns}
+
 ## To read up
 
 | resource | |
@@ -141,6 +149,8 @@ def mcp_page() -> str:
         arguments="\n".join(
             f"| `{tool.name}` | {arguments_of(tool) or 'none'} |" for tool in TOOLS
         ),
+        results=RESULTS,
+        returns="\n".join(f"| `{tool.name}` | `{outline_of(tool.answer)}` |" for tool in TOOLS),
         resources="\n".join(f"| `{each.uri}` | {each.description} |" for each in RESOURCES),
         prompt=prompts.NAME,
     )
@@ -166,6 +176,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "cli.md": cli_page,
     "mcp.md": mcp_page,
+    "mcp-results.json": lambda: json.dumps(result_schemas(), indent=2) + "\n",
     "cuepost.http": partial(http_file, "http://127.0.0.1:8000"),
     **{f"schemas/{entry.name}.json": partial(schema_page, entry) for entry in CATALOG},
 }

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -62,9 +62,13 @@ def visitor_of(service: ServiceProcess, settings: dict[str, str]) -> Visitor:
 
 
 @asynccontextmanager
-async def over_http(visitor: Visitor, era: str) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {visitor.keys.api}"}
-    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=20) as http:
+async def over_http(
+    visitor: Visitor, era: str, *answered: Callable[[httpx2.Response], Awaitable[None]]
+) -> AsyncIterator[Client]:
+    headers, hooks = {"Authorization": f"Bearer {visitor.keys.api}"}, {"response": [*answered]}
+    async with httpx2.AsyncClient(
+        headers=headers, event_hooks=hooks, trust_env=False, timeout=20
+    ) as http:
         transport = streamable_http_client(f"{visitor.base_url}/mcp", http_client=http)
         async with Client(transport, mode=era) as agent:
             yield agent
@@ -119,6 +123,24 @@ async def test_an_agent_walks_a_project_through_in_both_eras_and_both_ways(
                     await walk_through(agent, visitor, receiver)
         # Nothing was logged, and nothing but the service's own logging was set up.
         assert service.stop() == Ended(0, "")
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_list_of_tools_takes_less_than_25_kilobytes_on_the_wire(
+    settings: dict[str, str], era: str
+) -> None:
+    sizes = []
+
+    async def measure(answer: httpx2.Response) -> None:
+        if json.loads(answer.request.content)["method"] == "tools/list":
+            sizes.append(len(await answer.aread()))
+
+    with ServiceProcess(settings) as service:
+        visitor = visitor_of(service, settings)
+        async with asyncio.timeout(PATIENCE_SECONDS), over_http(visitor, era, measure) as agent:
+            assert (await agent.list_tools()).tools
+    [size] = sizes
+    assert 10_000 < size < 25_000
 
 
 async def test_the_go_between_outlives_a_restart_of_the_service(settings: dict[str, str]) -> None:

@@ -5,28 +5,43 @@ from typing import Annotated
 from msgspec import Meta
 
 from cuepost.domain.access import Scope
-from cuepost.domain.delivery import DeliveryStatus
-from cuepost.doors.mcp.kinds import DeliveryId, EventId, Paged, ProjectId, RetryId, WebhookId
+from cuepost.domain.delivery import FINAL, DeliveryStatus
+from cuepost.doors.mcp.kinds import (
+    ChosenType,
+    DeliveryId,
+    EventId,
+    Paged,
+    ProjectId,
+    RetryId,
+    Since,
+    Until,
+    WebhookId,
+)
 from cuepost.doors.mcp.shapes import DeliveryDetail
 from cuepost.doors.mcp.tool import Arguments, Tool, Work
-from cuepost.doors.wire_models.bulk_retries import BulkRetry, EndedStatuses
+from cuepost.doors.wire_models.bulk_retries import BulkRetry
 from cuepost.doors.wire_models.deliveries import Delivery, DeliveryList, IncludeDelivered
-from cuepost.doors.wire_models.event_types import EventTypeName, known_type
+from cuepost.doors.wire_models.event_types import known_type
 from cuepost.doors.wire_models.paging import cut
-from cuepost.doors.wire_models.shapes import Time, instant_of, optional_instant
+from cuepost.doors.wire_models.shapes import instant_of, optional_instant
 from cuepost.ports.history import DeliveryFilter
+
+ChosenStatus = Annotated[DeliveryStatus, Meta(description="Only deliveries with this status.")]
+EndedStatus = Annotated[DeliveryStatus, Meta(extra_json_schema={"enum": [*FINAL]})]
+EndedStatuses = Annotated[
+    list[EndedStatus],
+    Meta(max_length=len(FINAL), description="None chosen means failed and cancelled."),
+]
 
 
 class ListDeliveries(Paged, frozen=True):
-    """`since` is the earliest creation time, `until` the first that is too late."""
-
     webhook_id: WebhookId | None = None
-    status: DeliveryStatus | None = None
-    type: EventTypeName | None = None
+    status: ChosenStatus | None = None
+    type: ChosenType | None = None
     project_id: ProjectId | None = None
     event_id: EventId | None = None
-    since: Time | None = None
-    until: Time | None = None
+    since: Since | None = None
+    until: Until | None = None
     include_delivered: IncludeDelivered = False
 
     def chosen(self) -> DeliveryFilter:
@@ -48,11 +63,9 @@ class OneDelivery(Arguments, frozen=True):
 
 
 class RetryMany(Arguments, frozen=True):
-    """Deliveries created at `since` or later and before `until` (now, if absent)."""
-
     webhook_id: WebhookId
-    since: Time
-    until: Time | None = None
+    since: Since
+    until: Annotated[Until, Meta(description="Created before then, or now.")] | None = None
     statuses: EndedStatuses | None = None
     include_delivered: IncludeDelivered = False
     dry_run: Annotated[

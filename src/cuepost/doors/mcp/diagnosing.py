@@ -7,11 +7,11 @@ from msgspec import Meta
 from cuepost.application.diagnose_signature import SignatureQuestion, SignatureVerdict
 from cuepost.application.explain_delivery import Question
 from cuepost.domain.access import Scope
-from cuepost.doors.mcp.kinds import DeliveryId, EventId, ProjectId, WebhookId
+from cuepost.doors.mcp.kinds import ChosenType, DeliveryId, EventId, ProjectId, WebhookId
 from cuepost.doors.mcp.shapes import DeliveryExplanation
 from cuepost.doors.mcp.tool import Arguments, Tool, Work
 from cuepost.doors.wire_models.attempts import Explanation, Mend
-from cuepost.doors.wire_models.event_types import EventTypeName, known_type
+from cuepost.doors.wire_models.event_types import known_type
 from cuepost.doors.wire_models.shapes import Answer, Time, optional_instant
 
 LONGEST = 65_536
@@ -28,22 +28,20 @@ HeldSecret = Annotated[
     Meta(
         max_length=1_000,
         description="Leave it out: the endpoint's own secrets are looked at, and never shown. "
-        "Only where the user has put the receiver's secret here already, it can be compared.",
+        "Give it only if the user has already shown it here.",
     ),
 ]
 ComputedSignature = Annotated[
     str,
     Meta(max_length=4_096, description="The signature that the receiver's own code computed."),
 ]
+ReceivedAt = Annotated[Time, Meta(description="When the receiver got it, by its own clock.")]
 
 
 class Explain(Arguments, frozen=True):
-    """Without arguments it is about the newest export of the account; with `webhook_id` alone about
-    the newest delivery of that endpoint, tests included."""
-
     project_id: ProjectId | None = None
     event_id: EventId | None = None
-    type: EventTypeName | None = None
+    type: ChosenType | None = None
     webhook_id: WebhookId | None = None
 
 
@@ -56,7 +54,7 @@ class DiagnoseSignature(Arguments, frozen=True):
     body: ReceivedBody | None = None
     secret: HeldSecret | None = None
     computed_signature: ComputedSignature | None = None
-    received_at: Time | None = None
+    received_at: ReceivedAt | None = None
 
     def __repr__(self) -> str:
         return f"DiagnoseSignature({self.webhook_id})"

@@ -2,28 +2,25 @@
 
 from cuepost.domain.access import Scope
 from cuepost.domain.event_catalog import CATALOG
-from cuepost.doors.mcp.kinds import EventId, Paged, ProjectId
+from cuepost.doors.mcp.kinds import ChosenType, EventId, Paged, ProjectId, Since, Until
 from cuepost.doors.mcp.tool import Arguments, Nothing, Tool, Work
 from cuepost.doors.wire_models.audit import AuditEntry, AuditList
 from cuepost.doors.wire_models.event_types import (
     EventType,
     EventTypeList,
-    EventTypeName,
     known_type,
 )
 from cuepost.doors.wire_models.events import Event, EventList
 from cuepost.doors.wire_models.paging import cut
-from cuepost.doors.wire_models.shapes import Time, optional_instant
+from cuepost.doors.wire_models.shapes import optional_instant
 from cuepost.ports.history import EventFilter
 
 
 class ListEvents(Paged, frozen=True):
-    """`since` is the earliest creation time, `until` the first that is too late."""
-
-    type: EventTypeName | None = None
+    type: ChosenType | None = None
     project_id: ProjectId | None = None
-    since: Time | None = None
-    until: Time | None = None
+    since: Since | None = None
+    until: Until | None = None
 
     def chosen(self) -> EventFilter:
         return EventFilter(

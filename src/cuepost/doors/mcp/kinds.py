@@ -6,36 +6,39 @@ from uuid import UUID
 from msgspec import Meta
 
 from cuepost.doors.mcp.tool import Arguments
+from cuepost.doors.wire_models.event_types import EventTypeName
 from cuepost.doors.wire_models.paging import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     Cursor,
     id_in,
 )
+from cuepost.doors.wire_models.shapes import Time
 from cuepost.ports.records import Page
 
-WebhookId = Annotated[UUID, Meta(description="The id of a webhook endpoint.")]
-DeliveryId = Annotated[UUID, Meta(description="The id of a delivery.")]
-EventId = Annotated[UUID, Meta(description="The id of an event, which is also its webhook-id.")]
-ProjectId = Annotated[UUID, Meta(description="The id of a project.")]
-RetryId = Annotated[UUID, Meta(description="The id of a bulk retry.")]
+WebhookId = Annotated[UUID, Meta(description="Id of a webhook endpoint.")]
+DeliveryId = Annotated[UUID, Meta(description="Id of a delivery.")]
+EventId = Annotated[UUID, Meta(description="Id of an event, sent as the webhook-id header.")]
+ProjectId = Annotated[UUID, Meta(description="Id of a project.")]
+RetryId = Annotated[UUID, Meta(description="Id of a bulk retry.")]
+ChosenType = Annotated[EventTypeName, Meta(description="Only events of this type.")]
+Since = Annotated[Time, Meta(description="Created then or later.")]
+Until = Annotated[Time, Meta(description="Created before then.")]
 ReceiverHost = Annotated[
     str,
     Meta(
         max_length=300,
-        description="The host name in the endpoint's present URL. Ask the user before you "
-        "confirm; without the right one nothing is done.",
+        description="Host name in the endpoint's present URL, to confirm; ask the user first.",
     ),
 ]
 ServiceHost = Annotated[
     str,
     Meta(
         max_length=300,
-        description="The host name of this cuepost service itself, as in its base URL. Ask the "
-        "user before you confirm; without the right one nothing is done.",
+        description="Host name of this service's base URL, to confirm; ask the user first.",
     ),
 ]
-Limit = Annotated[int, Meta(ge=1, le=LARGEST_LIMIT)]
+Limit = Annotated[int, Meta(ge=1, le=LARGEST_LIMIT, description="Largest number of entries.")]
 
 
 class Paged(Arguments, frozen=True):

@@ -1,6 +1,8 @@
 """Tools about projects and their results."""
 
-from msgspec import UNSET, UnsetType
+from typing import Annotated
+
+from msgspec import UNSET, Meta, UnsetType
 
 from cuepost.application.manage_projects import ProjectChange
 from cuepost.domain.access import Scope
@@ -12,19 +14,24 @@ from cuepost.doors.wire_models.paging import cut
 from cuepost.doors.wire_models.projects import Name, Project, ProjectList, ProjectResult
 from cuepost.doors.wire_models.shapes import Time, optional_instant
 
+ProjectName = Annotated[Name, Meta(description="One line of text.")]
+Kind = Annotated[ProjectKind, Meta(description="A transcript never notifies.")]
+AccessEnd = Annotated[Time, Meta(description="End of the access window; without it there is none.")]
+NewAccessEnd = Annotated[Time | None, Meta(description="End of the access window; null for none.")]
+
 
 class CreateProject(Arguments, frozen=True):
-    name: Name
-    kind: ProjectKind = ProjectKind.VIDEO
-    access_expires_at: Time | None = None
+    name: ProjectName
+    kind: Kind = ProjectKind.VIDEO
+    access_expires_at: AccessEnd | None = None
 
 
 class UpdateProject(Arguments, frozen=True):
-    """`access_expires_at: null` opens the access window without an end."""
+    """What is left out stays as it is."""
 
     project_id: ProjectId
-    name: Name | None = None
-    access_expires_at: Time | UnsetType | None = UNSET
+    name: ProjectName | None = None
+    access_expires_at: NewAccessEnd | UnsetType = UNSET
 
 
 async def create(work: Work, wanted: CreateProject) -> Project:

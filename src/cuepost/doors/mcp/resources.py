@@ -9,7 +9,11 @@ from types import MappingProxyType
 
 from cuepost.domain.attempt import EXPLANATIONS, Outcome
 from cuepost.domain.event_catalog import CATALOG, EventType
+from cuepost.doors.mcp.schemas import Schema, schemas_of
+from cuepost.doors.mcp.table import TOOLS
 
+RESULTS = "cuepost://results"
+_DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 SNIPPETS = {
     "python": ("Python, standard library alone", "text/x-python"),
     "fastapi": ("FastAPI", "text/x-python"),
@@ -41,8 +45,26 @@ def _event_type(entry: EventType) -> Readable:
 
 
 def _schema_text(entry: EventType) -> str:
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return json.dumps(dialect | entry.schema() | {"examples": [entry.sample()]}, indent=2)
+    return json.dumps(_DIALECT | entry.schema() | {"examples": [entry.sample()]}, indent=2)
+
+
+def _results() -> Readable:
+    return Readable(
+        uri=RESULTS,
+        name="results",
+        title="What the tools return",
+        description="JSON schema of what each tool returns; the properties are the tools' names.",
+        media_type="application/schema+json",
+        text=_results_text,
+    )
+
+
+def _results_text() -> str:
+    return json.dumps(result_schemas())
+
+
+def result_schemas() -> Schema:
+    return _DIALECT | schemas_of({tool.name: tool.answer for tool in TOOLS})
 
 
 def _outcomes() -> Readable:
@@ -83,6 +105,7 @@ def _snippet_text(name: str) -> str:
 RESOURCES: tuple[Readable, ...] = (
     *map(_event_type, CATALOG),
     _outcomes(),
+    _results(),
     *map(_snippet, SNIPPETS),
 )
 BY_URI: Mapping[str, Readable] = MappingProxyType({each.uri: each for each in RESOURCES})

@@ -38,7 +38,7 @@ from cuepost.domain.access import Caller
 from cuepost.doors.mcp import prompts
 from cuepost.doors.mcp.calls import Calls
 from cuepost.doors.mcp.resources import BY_URI, RESOURCES, Readable
-from cuepost.doors.mcp.schemas import schema_of
+from cuepost.doors.mcp.schemas import arguments_of, outline_of
 from cuepost.doors.mcp.table import BY_NAME, TOOLS
 from cuepost.doors.mcp.tool import Tool
 from cuepost.doors.wire_models.request_notes import OPERATION
@@ -63,7 +63,7 @@ def build_server(calls: Calls, caller_of: CallerOf) -> Server[Any]:
         context: Context, params: PaginatedRequestParams | None
     ) -> ListToolsResult:
         caller = caller_of(context)
-        return ListToolsResult(tools=[_listed(tool) for tool in TOOLS if tool.allows(caller)])
+        return ListToolsResult(tools=[listed(tool) for tool in TOOLS if tool.allows(caller)])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         tool = BY_NAME.get(params.name)
@@ -105,15 +105,13 @@ def build_sessions(calls: Calls, caller_of: CallerOf) -> StreamableHTTPSessionMa
 
 
 @cache
-def _listed(tool: Tool) -> ListedTool:
+def listed(tool: Tool) -> ListedTool:
     return ListedTool(
         name=tool.name,
         title=tool.title,
-        description=tool.description,
-        input_schema=schema_of(tool.arguments),
-        output_schema=schema_of(tool.answer),
+        description=f"{tool.description} Returns {outline_of(tool.answer)}.",
+        input_schema=arguments_of(tool.arguments),
         annotations=ToolAnnotations(
-            title=tool.title,
             read_only_hint=tool.reads,
             destructive_hint=tool.destructive,
             idempotent_hint=tool.idempotent or tool.reads,
@@ -124,7 +122,7 @@ def _listed(tool: Tool) -> ListedTool:
 
 def _input_schema(name: str) -> dict[str, Any] | None:
     tool = BY_NAME.get(name)
-    return schema_of(tool.arguments) if tool else None
+    return arguments_of(tool.arguments) if tool else None
 
 
 async def _list_resources(

@@ -17,8 +17,9 @@ class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
     """What a tool is called with; names in snake_case, as in the names of the tools."""
 
 
+# For tools that need no arguments; a docstring would be listed as a description of them.
 class Nothing(Arguments, frozen=True):
-    """For tools that need no arguments."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,20 +25,22 @@ from cuepost.doors.wire_models.webhooks import (
     WebhookList,
 )
 
+Note = Annotated[Description, Meta(description="What the endpoint is for, for people.")]
+
 
 class CreateWebhook(Arguments, frozen=True):
     url: ReceiverUrl
     events: EventNames | None = None
-    description: Description | None = None
+    description: Note | None = None
 
 
 class UpdateWebhook(Arguments, frozen=True):
-    """What is left out stays as it is; `confirm_host` is needed to change the URL or disable."""
+    """What is left out stays as it is."""
 
     webhook_id: WebhookId
     url: ReceiverUrl | None = None
     events: EventNames | None = None
-    description: Description | None = None
+    description: Note | None = None
     enabled: Annotated[bool, Meta(description="false cancels what waits to be sent.")] | None = None
     confirm_host: ReceiverHost | None = None
 
