@@ -13,7 +13,7 @@ URL = "https://hooks.example.com/cue"
 NEW_URL = "https://elsewhere.example.com/cue"
 
 
-async def three_failures(stage: Stage, *answers: Answer) -> Delivery:
+async def three_failures(stage: Stage, *answers: int | Outcome | Answer) -> Delivery:
     await stage.world.endpoint()
     stage.transport.will(URL, *answers)
     async with stage.delivering():
@@ -43,6 +43,27 @@ def test_the_second_comes_60_s_after_the_end_of_the_first_the_third_300_s_after_
         attempts = await stage.attempts(ended.id)
         assert [(each.budget, each.number) for each in attempts] == [(1, 1), (1, 2), (1, 3)]
         assert [each.started_at for each in attempts] == [each.at for each in stage.sent]
+
+    play(scenario)
+
+
+def test_after_the_third_failure_nothing_is_ever_sent_again_by_itself(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        ended = await three_failures(stage, 500, Outcome.CONNECT_ERROR, HANGS)
+        assert (ended.status, ended.attempt_count) == (DeliveryStatus.FAILED, 3)
+        assert (ended.next_attempt_at, await world.queued()) == (None, set())
+        # Neither time nor a restart, nor that the receiver is well again and gets other events.
+        for wait in (HOUR, DAY, 28 * DAY):
+            # It looks for work every day: every ten minutes of a month would take too long.
+            restarted = stage.dispatcher(longest_sleep=DAY, lease=30 * DAY)
+            async with stage.delivering(restarted):
+                other = await world.complete()
+                await stage.later(wait)
+            assert stage.sent[-1].header("webhook-id") == str(other.event_id)
+        of_ended = [each for each in stage.sent if each.header("webhook-id") == str(ended.event_id)]
+        assert (len(of_ended), len(stage.sent)) == (3, 6)
+        assert [each for each in await world.deliveries() if each.id == ended.id] == [ended]
 
     play(scenario)
 
@@ -118,6 +139,32 @@ def test_a_retry_by_hand_is_a_new_budget_of_the_same_event_to_the_url_and_secret
         assert (ended.status, ended.budget, ended.attempt_count) == (DeliveryStatus.DELIVERED, 2, 5)
         numbers = [(each.budget, each.number) for each in await stage.attempts(delivery.id)]
         assert numbers == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("before", [[200], [500, 500, 500]], ids=["delivered", "failed"])
+def test_a_retry_by_hand_is_three_attempts_of_the_same_event_and_no_more(
+    play: Play, before: list[int]
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        await world.endpoint()
+        stage.transport.will(URL, *before, 500, 500, 500)
+        async with stage.delivering():
+            delivery = await world.complete()
+            await stage.later(HOUR)
+            assert len(stage.sent) == len(before)
+            await world.do(
+                world.service.redeliver.one, world.owner, delivery.webhook_id, delivery.id
+            )
+            asked_at = stage.clock.now()
+            await stage.later(2 * HOUR)
+        again = stage.sent[len(before) :]
+        assert [(each.at - asked_at).total_seconds() for each in again] == [0.0, 60.0, 360.0]
+        assert {each.header("webhook-id") for each in stage.sent} == {str(delivery.event_id)}
+        assert {each.request.body for each in again} == {stage.sent[0].request.body}
+        assert await world.queued() == set()
 
     play(scenario)
 

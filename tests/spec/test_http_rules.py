@@ -2,18 +2,28 @@
 
 import base64
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 import pytest
+from starlette.routing import Route
 
 from cuepost.domain.access import ACCOUNT_SCOPES, Scope
 from cuepost.domain.delivery import DeliveryStatus
+from cuepost.doors.rest.app import create_app
+from cuepost.doors.rest.open_pages import HealthChecks
 from cuepost.doors.rest.table import OPERATIONS
 from tests.application.world import BASE_URL, OPERATOR, World
 
 URL = "https://hooks.example.com/cue"
+# What is read without a key and is no call of the API.
+OPEN_PAGES = {
+    *("/healthz", "/readyz", "/metrics"),
+    *("/openapi.json", "/docs", "/docs.css"),
+    *("/llms.txt", "/cuepost.http", "/schemas/{name}.json"),
+}
 
 
 @dataclass(frozen=True)
@@ -143,8 +153,29 @@ async def test_a_signing_secret_is_no_api_key(world: World, api: httpx2.AsyncCli
     assert problem(answer) == (401, "unauthenticated")
 
 
-def test_every_call_carries_the_version_in_its_path() -> None:
-    assert [each.path for each in OPERATIONS if not each.path.startswith("/v1/")] == []
+async def test_every_path_but_open_pages_carries_the_version(
+    world: World, api: httpx2.AsyncClient
+) -> None:
+    app = create_app(world.service, base_url=BASE_URL, health=HealthChecks(world.store.check))
+    routed = {route.path for route in app.routes if isinstance(route, Route)}
+    assert len(routed) == len(app.routes)
+    assert routed - {each.path for each in OPERATIONS} == OPEN_PAGES
+    document = (await api.get("/openapi.json")).json()
+    assert set(document["paths"]) == routed - OPEN_PAGES
+    assert [path for path in document["paths"] if not path.startswith("/v1/")] == []
+    assert [server["url"] for server in document["servers"]] == [BASE_URL]
+
+
+@pytest.mark.parametrize("version", ["", "/v0", "/v2", "/V1", "/v1/v1"])
+async def test_without_the_right_version_there_is_nothing(
+    world: World, api: httpx2.AsyncClient, version: str
+) -> None:
+    owner = await holder(world, api, *ACCOUNT_SCOPES)
+    somebody = str(world.account.id)
+    for operation in OPERATIONS:
+        path = re.sub(r"{\w+}", somebody, operation.path.removeprefix("/v1"))
+        answer = await owner.ask(operation.method, f"{version}{path}")
+        assert problem(answer) == (404, "not_found"), (operation.method, path)
 
 
 async def test_a_project_of_the_rest_api_is_covered_and_can_be_polled(

@@ -71,10 +71,6 @@ def test_what_is_derived_from_the_catalogue_agrees_with_it() -> None:
     }
 
 
-def test_ready_does_not_claim_that_a_person_has_reviewed_anything() -> None:
-    assert "does not confirm that a person has reviewed it" in BY_NAME["project.ready"].meaning
-
-
 @pytest.mark.parametrize(
     ("name", "stage", "error", "data"),
     [
