@@ -87,6 +87,17 @@ def test_a_receiver_that_hangs_is_given_15_s(play: Play) -> None:
     play(scenario)
 
 
+@pytest.mark.parametrize(("took", "requests"), [(15.0, 1), (15.001, 2)])
+def test_an_acknowledgement_counts_until_15_s_and_not_after(
+    play: Play, took: float, requests: int
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        await three_failures(stage, Answer(status=204, seconds=took), 204)
+        assert len(stage.sent) == requests
+
+    play(scenario)
+
+
 def test_every_attempt_has_the_same_bytes_and_a_signature_of_its_own_second(play: Play) -> None:
     async def scenario(stage: Stage) -> None:
         made = await stage.world.endpoint()

@@ -114,7 +114,8 @@ async def test_the_body_is_announced_as_json(world: World, api: httpx2.AsyncClie
     owner = await holder(world, api, *ACCOUNT_SCOPES)
     body, kind = json.dumps({"url": URL}), {"Content-Type": "text/plain"}
     refused = await owner.ask("POST", "/v1/webhooks", content=body, headers=kind)
-    assert problem(refused)[0] == 415
+    assert problem(refused) == (415, "unsupported_media_type")
+    assert (await owner.done("GET", "/v1/webhooks"))["data"] == []
 
 
 async def test_creating_an_endpoint_needs_the_managing_scope(
