@@ -10,6 +10,7 @@ from uuid import UUID
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.intake import LATEST_ANSWER
+from cuepost.engine.watchdog import LOOK_SECONDS, LOOKS_UNTIL_STALLED, Watchdog
 from cuepost.ports.dispatch import Assignment
 from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
 from tests.simulation.onlookers import Onlookers
@@ -67,6 +68,7 @@ class Bell:
 
 @dataclass(slots=True)
 class Mishaps(Onlookers):
+    stalls: list[str] = field(default_factory=list)
     _working: list[Worker] = field(default_factory=list)
     _late_answers: int = 0
     _stolen_moments: int = 0
@@ -205,7 +207,20 @@ class Mishaps(Onlookers):
             worker.task.cancel()
         await asyncio.wait([worker.task])
 
+    async def notice_stalls(self) -> None:
+        """Once nothing disturbs them any more, workers do what is due."""
+        watched = [
+            Watchdog(each.dispatcher, self.stage.store, self.stage.clock, self.stage.telemetry)
+            for each in self._working
+        ]
+        for _ in range(LOOKS_UNTIL_STALLED + 1):
+            for watchdog in watched:
+                await watchdog.look()
+            await self.stage.clock.wait(LOOK_SECONDS)
+        self.stalls += [each.stalled for each in watched if each.stalled]
+
     def thaw_all(self) -> None:
+        self._late_answers = self._stolen_moments = 0
         for worker in self._working:
             worker.frost.thaw()
         self._hand_over()

@@ -52,7 +52,8 @@ class Simulation(Mishaps):
         history = self.ledger.history(
             seen, found, cap=self.cap, sees_all=True, undisturbed=self.undisturbed
         )
-        return history.broken_promises()
+        stalls = [f"I1 the engine has stalled: {each}" for each in self.stalls]
+        return [*stalls, *history.broken_promises()]
 
     async def _live(self) -> None:
         async with self._tasks:
@@ -156,6 +157,7 @@ class Simulation(Mishaps):
         for _ in range(LONGEST_DRAIN):
             await self.keep_house()
             await self.stage.later(max(HOUR / 2, self.lease))
+            await self.notice_stalls()
             if not await self._is_busy():
                 break
         await self.look_around()
