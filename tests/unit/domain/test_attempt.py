@@ -1,18 +1,25 @@
 """The outcomes of an attempt: a closed list, each explained to people."""
 
+from dataclasses import replace
+from uuid import UUID
+
 import pytest
 
 from cuepost.domain.attempt import (
     EXPLANATIONS,
     TLS_EXPLANATIONS,
+    UNCOUNTED,
     Explanation,
     Outcome,
     TlsFault,
+    interrupted,
     last_of,
     outcome_of,
+    superseded,
     trigger_of,
 )
 from cuepost.domain.delivery import Trigger
+from cuepost.testing import START
 from tests.support.records import Records
 
 
@@ -122,3 +129,28 @@ def test_the_last_attempt_is_the_newest_that_counts_or_the_newest_of_all() -> No
     assert last_of([second, first, *lost]) == second
     assert last_of(lost) == lost[1]
     assert last_of([]) is None
+
+
+def test_of_an_interrupted_attempt_only_that_is_known() -> None:
+    account_id, delivery_id = UUID(int=1), UUID(int=2)
+    made = interrupted(account_id, delivery_id, Trigger.MANUAL, START)
+    assert (made.account_id, made.delivery_id, made.trigger) == (
+        account_id,
+        delivery_id,
+        Trigger.MANUAL,
+    )
+    assert (made.started_at, made.outcome, made.budget) == (START, Outcome.INTERRUPTED, UNCOUNTED)
+    assert (made.request_headers, made.response_status, made.counts) == ((), None, False)
+
+
+def test_a_superseded_attempt_keeps_what_was_answered_and_counts_for_no_budget() -> None:
+    made = replace(
+        interrupted(UUID(int=1), UUID(int=2), Trigger.AUTOMATIC, START),
+        outcome=Outcome.DELIVERED,
+        budget=1,
+        number=2,
+        response_status=200,
+    )
+    late = superseded(made)
+    assert (late.outcome, late.budget, late.counts) == (Outcome.SUPERSEDED, UNCOUNTED, False)
+    assert late.response_status == 200
