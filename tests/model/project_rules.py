@@ -101,10 +101,11 @@ class ProjectRules(Caller):
     def report_again(self, number: int, same: bool) -> None:
         """With the content that it had, or with that of another project."""
         report_id = sorted(self.model.reports)[number % len(self.model.reports)]
-        (project_id, status), _ = self.model.reports[report_id]
+        milestone, _ = self.model.reports[report_id]
         if not same:
-            project_id, status = self.some_project(number)[0], "failed"
-        self.report_all([{"reportId": report_id, "projectId": project_id, "status": status}])
+            other = self.some_project(number)[0]
+            milestone = {"reportId": report_id, "projectId": other, "status": "failed"}
+        self.report_all([milestone])
 
     def report_all(self, milestones: list[dict[str, Any]]) -> None:
         body, key = {"milestones": milestones}, self.house.running.api.pipeline
