@@ -157,7 +157,9 @@ class Simulation(Mishaps):
         for _ in range(LONGEST_DRAIN):
             await self.keep_house()
             await self.stage.later(max(HOUR / 2, self.lease))
-            await self.notice_stalls()
+            # Several workers poll so rarely here that work may wait for hours.
+            if self.alone:
+                await self.notice_stalls()
             if not await self._is_busy():
                 break
         await self.look_around()
