@@ -96,7 +96,11 @@ class OutcomeRecorder:
         while True:
             await self._single_work.wait()
             for single in list(self._singles):
-                await self._try_apart(single)
+                if not await self._try_apart(single):
+                    # The next round begins with another one, which may get through.
+                    self._singles.remove(single)
+                    self._singles.append(single)
+                    break
             if self._singles:
                 await self.clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
             else:
@@ -147,21 +151,31 @@ class OutcomeRecorder:
         del self._results[: len(group)]
         self._single_work.set()
 
-    async def _try_apart(self, single: _Single) -> None:
+    async def _try_apart(self, single: _Single) -> bool:
+        """False while the store seems to be away, so that nothing is known about this one."""
+        delivery_id = single.result.assignment.delivery_id
         try:
             await self._write([(single.worker, single.result)], Manner.REPEATABLE)
-        except Exception as error:
-            delivery_id = single.result.assignment.delivery_id
-            log.warning("event=outcome_not_recorded delivery=%s", delivery_id, exc_info=True)
-            # A store that takes nothing else either is away, and says nothing about this one.
+        except (StoreUnavailable, Contention) as error:
+            log.warning("event=outcome_not_recorded delivery=%s error=%s", delivery_id, error)
+            # A store that takes others meanwhile is not away.
             is_away = isinstance(error, StoreUnavailable) and self._writes == single.writes_before
             single.writes_before = self._writes
-            single.refusals += not is_away
-            if single.refusals < TRIES_APART:
-                return
-            self._set_aside(single.result)
+            if is_away:
+                return False
+            single.refusals += 1
+        except Exception:
+            log.exception("event=outcome_refused delivery=%s", delivery_id)
+            single.refusals += 1
         else:
             self.written([single.result])
+            self._remove(single)
+        if single.refusals >= TRIES_APART:
+            self._set_aside(single.result)
+            self._remove(single)
+        return True
+
+    def _remove(self, single: _Single) -> None:
         self._singles.remove(single)
         self._made_room()
 
