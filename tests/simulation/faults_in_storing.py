@@ -15,7 +15,6 @@ from cuepost.adapters.storage.records import (
     claims,
     delivery_pages,
     late_results,
-    outcomes,
     retention,
 )
 from cuepost.adapters.storage.records.claims import Claims
@@ -35,11 +34,6 @@ T = TypeVar("T")
 
 
 async def nothing(*_: object) -> None: ...
-
-
-@breaks("I1", "I4", seed=2)
-def lease_not_checked_when_recording(patch: Patch) -> None:
-    patch.setattr(outcomes._Open, "awaits", lambda *_: True)
 
 
 @breaks("I10", seed=2)

@@ -38,6 +38,7 @@ _STOP_SIGNALS: dict[StopMode, signal.Signals] = {
 }
 # A killed server still keeps every commit; only a power failure would not be survived.
 _WITHOUT_DISK_SYNC = {"fsync": "off", "full_page_writes": "off"}
+_PORTS_TRIED = 4
 _START_LIMIT_SECONDS = 30.0
 _STOP_LIMIT_SECONDS = 30.0
 
@@ -121,7 +122,7 @@ class PostgresServer:
 
     def __enter__(self) -> Self:
         try:
-            self.start()
+            self._start_on_a_free_port()
         except BaseException:
             self.close()
             raise
@@ -129,6 +130,17 @@ class PostgresServer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _start_on_a_free_port(self) -> None:
+        """A port that was free a moment ago may be somebody else's by now."""
+        for _ in range(_PORTS_TRIED - 1):
+            try:
+                return self.start()
+            except PostgresDidNotStart as error:
+                if "Address already in use" not in str(error):
+                    raise
+                self._port = _free_port()
+        return self.start()
 
     @property
     def _data(self) -> Path:
