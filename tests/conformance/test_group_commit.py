@@ -3,7 +3,9 @@
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -14,6 +16,7 @@ from cuepost.domain.access import Account
 from cuepost.ports.store import Contention, Manner, StoreUnavailable, Transaction
 from tests.support.records import Records
 
+T = TypeVar("T")
 Work = Callable[[Transaction], Awaitable[None]]
 MANY = 20
 
@@ -175,3 +178,33 @@ async def test_the_log_is_emptied_behind_a_change_that_nobody_waits_for_if_one_c
         async with sqlite_store.transaction(manner) as transaction:
             await transaction.accounts.add(records.account())
     assert checkpoints.count == 1
+
+
+class KeepingThreads(ThreadPoolExecutor):
+    """Keeps what its work returns, as a thread does that is suspended before it lets go of it."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.kept: list[object] = []
+
+    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
+        def kept() -> T:
+            made = work(*arguments, **named)
+            self.kept.append(made)
+            return made
+
+        return super().submit(kept)
+
+
+async def test_a_checkpoint_is_over_before_the_next_change_is_committed(
+    sqlite_store: SqliteStore, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite refuses to commit while a checkpoint has a row that nobody has read."""
+    monkeypatch.setattr(group_commit, "ROWS_IN_THE_LOG", 1)
+    checkpoints = Checkpoints(sqlite_store)
+    with KeepingThreads() as threads:
+        sqlite_store._changes.threads = threads
+        for _ in range(3):
+            await change(sqlite_store, adding(records.account()))
+            await change(sqlite_store, adding(records.account()))
+    assert checkpoints.count == 3

@@ -181,8 +181,11 @@ class GroupCommit:
             await self._in_thread(driver, "PRAGMA wal_checkpoint(PASSIVE)")
 
     async def _in_thread(self, driver: sqlite3.Connection, statement: str) -> None:
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self.threads, driver.execute, statement)
+        def run() -> None:
+            # To its last row: a checkpoint with a row left unread would make the next commit fail.
+            driver.execute(statement).fetchall()
+
+        await asyncio.get_running_loop().run_in_executor(self.threads, run)
 
     def _close(self, driver: sqlite3.Connection) -> None:
         if driver.in_transaction:
