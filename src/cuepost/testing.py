@@ -22,7 +22,10 @@ START = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 
 
 class VirtualClock:
-    """Stands still until it is told to go; whoever waits is woken when the time has come."""
+    """Stands still until it is told to go; whoever waits is woken when the time has come.
+
+    `monotonic` starts at 0 and shows the time that has passed.
+    """
 
     def __init__(self, start: datetime = START) -> None:
         self._start = self._now = start
@@ -32,6 +35,9 @@ class VirtualClock:
     def now(self) -> datetime:
         return self._now
 
+    def monotonic(self) -> float:
+        return (self._now - self._start).total_seconds()
+
     def restart(self) -> None:
         """Back to the start; only while nobody waits."""
         self._waiting = [each for each in self._waiting if not each[2].done()]
@@ -39,7 +45,9 @@ class VirtualClock:
         self._now = self._start
 
     def advance(self, seconds: float = 0, **more: float) -> None:
-        self._now += timedelta(seconds=seconds, **more)
+        by = timedelta(seconds=seconds, **more)
+        assert by >= timedelta(0), "time passes; only what a wall clock shows can be set back"
+        self._now += by
         while self._waiting and self._waiting[0][0] <= self._now:
             _, _, woken = heapq.heappop(self._waiting)
             if not woken.done():
@@ -59,6 +67,9 @@ class VirtualClock:
     async def wait(self, seconds: float) -> None:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         due = self._now + timedelta(seconds=seconds)
+        if seconds > 0:
+            # It counts microseconds: a wait for less would never end.
+            due = max(due, self._now + timedelta(microseconds=1))
         heapq.heappush(self._waiting, (due, next(self._order), woken))
         await woken
 

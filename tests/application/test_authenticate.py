@@ -161,16 +161,3 @@ async def test_the_door_and_the_address_of_each_call_are_its_own(world: World) -
     over_rest = await known.knock()
     over_mcp = await world.service.authenticate.caller(known.token, Door.MCP, None)
     assert over_mcp == replace(over_rest, door=Door.MCP, address=None)
-
-
-@pytest.mark.parametrize("back", [timedelta(seconds=1), timedelta(hours=1)])
-async def test_a_clock_that_is_set_back_does_not_prolong_the_trust(
-    sqlite_world: World, back: timedelta
-) -> None:
-    known = await holder(sqlite_world)
-    await known.knock()
-    [key] = await sqlite_world.see(lambda t: t.keys.all(sqlite_world.account.id))
-    await sqlite_world.do(sqlite_world.service.access.revoke_key, OPERATOR, key.id)
-    sqlite_world.clock.advance(-back.total_seconds())
-    with pytest.raises(Unauthenticated):
-        await known.knock()

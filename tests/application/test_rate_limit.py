@@ -49,14 +49,6 @@ def test_a_bucket_never_holds_more_than_its_limit() -> None:
     assert limit.spend(CALLER) == Allowance(6, 5, 10)
 
 
-def test_a_clock_that_steps_back_takes_nothing_away() -> None:
-    clock = VirtualClock()
-    limit = limited(clock)
-    limit.spend(CALLER)
-    clock.advance(-60)
-    assert limit.spend(CALLER) == Allowance(6, 4, 20)
-
-
 def test_each_key_has_its_own_bucket() -> None:
     limit = limited(VirtualClock())
     spend_all(limit)

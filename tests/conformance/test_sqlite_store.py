@@ -35,6 +35,9 @@ class HastyClock:
     def now(self) -> datetime:
         return START
 
+    def monotonic(self) -> float:
+        return self.waited
+
     async def wait(self, seconds: float) -> None:
         self.waited += seconds
         await anyio.lowlevel.checkpoint()

@@ -24,6 +24,9 @@ class RestingClock:
     def now(self) -> datetime:
         return self._clock.now()
 
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
     async def wait(self, seconds: float) -> None:
         due = self.now() + timedelta(seconds=seconds)
         self._due.append(due)

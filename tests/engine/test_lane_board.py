@@ -1,7 +1,7 @@
 """The board of lanes: caps hold, endpoints take turns, and the loads add up."""
 
 from collections import Counter
-from datetime import timedelta
+from math import inf
 from uuid import UUID
 
 from hypothesis import settings
@@ -36,7 +36,7 @@ def assignment(lane: UUID) -> Assignment:
 def filled(**lanes: int) -> LaneBoard:
     board = LaneBoard(CAP, MOST)
     for name, count in lanes.items():
-        board.add([assignment(LANES[int(name[1:])]) for _ in range(count)], START)
+        board.add([assignment(LANES[int(name[1:])]) for _ in range(count)], 0.0)
     return board
 
 
@@ -57,14 +57,14 @@ def test_lanes_take_turns_and_stop_at_their_cap() -> None:
 def test_what_has_waited_too_long_is_taken_out_and_its_lane_may_hold_less() -> None:
     board = filled(_0=8)
     busy = [board.take() for _ in range(CAP)]
-    board.add([assignment(LANES[0])], START + timedelta(seconds=1))
-    assert board.oldest == START
+    board.add([assignment(LANES[0])], 1.0)
+    assert board.next_expiry == 0.0
 
-    dropped = board.drop_older(START)
+    dropped = board.drop_expired(0.0)
 
     assert len(dropped) == 8 - CAP
     assert board.load == CAP + 1
-    assert board.oldest == START + timedelta(seconds=1)
+    assert board.next_expiry == 1.0
     assert board.room_of(LANES[0]) == 0
     assert board.room_of(LANES[1]) == MOST
     assert all(busy)
@@ -74,11 +74,11 @@ def test_a_slow_lane_may_hold_more_again_once_it_gets_through_what_it_has() -> N
     board = filled(_0=8)
     for _ in range(CAP):
         board.take()
-    board.drop_older(START)
+    board.drop_expired(0.0)
     rooms = []
     while board.room_of(LANES[0]) + board.load_of(LANES[0]) < MOST:
         board.done(LANES[0])
-        board.add([assignment(LANES[0])], START)
+        board.add([assignment(LANES[0])], 0.0)
         board.take()
         rooms.append(board.room_of(LANES[0]))
     assert rooms == [3, 7]
@@ -90,30 +90,30 @@ def test_an_empty_lane_leaves_nothing_behind() -> None:
     board.take()
     board.done(LANES[0])
     board.give_back([LANES[1]])
-    assert (board.load, set(board.limited), board.ready, board.oldest) == (0, set(), 0, None)
+    assert (board.load, set(board.limited), board.ready, board.next_expiry) == (0, set(), 0, inf)
 
 
 def test_of_a_long_queue_a_lane_gets_more_the_quicker_it_sends() -> None:
-    board, lane, now = LaneBoard(CAP, 100), LANES[0], START
+    board, lane, now = LaneBoard(CAP, 100), LANES[0], 0.0
     got = []
     for _ in range(5):
         got.append(board.claimable_of(lane))
-        now += timedelta(milliseconds=49)
+        now += 0.049
         board.claimed([lane], (), now)
     assert got == [12, 12, 24, 48, 96]
-    now += timedelta(milliseconds=51)
+    now += 0.051
     board.claimed([lane], (), now)
     assert board.claimable_of(lane) == 100
     for _ in range(5):
-        now += timedelta(milliseconds=201)
+        now += 0.201
         board.claimed([lane], (), now)
     assert board.claimable_of(lane) == 12
 
 
 def test_a_lane_gets_more_of_its_queue_once_it_is_half_empty() -> None:
     board, lane = LaneBoard(CAP, 100), LANES[0]
-    board.add([assignment(lane) for _ in range(12)], START)
-    board.claimed([lane], (), START)
+    board.add([assignment(lane) for _ in range(12)], 0.0)
+    board.claimed([lane], (), 0.0)
     claimable = []
     for _ in range(7):
         claimable.append(board.claimable_of(lane))
@@ -125,10 +125,10 @@ def test_a_lane_gets_more_of_its_queue_once_it_is_half_empty() -> None:
 def test_a_lane_whose_queue_is_done_with_begins_anew_and_is_forgotten() -> None:
     board, lane = LaneBoard(CAP, 100), LANES[0]
     for _ in range(3):
-        board.claimed([lane], (), START)
+        board.claimed([lane], (), 0.0)
     assert board.claimable_of(lane) == 48
     assert set(board.limited) == {lane}
-    board.claimed((), [lane], START)
+    board.claimed((), [lane], 0.0)
     assert board.claimable_of(lane) == 12
     assert not board.limited
 
@@ -139,7 +139,7 @@ class Board(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.board = LaneBoard(CAP, MOST)
-        self.now = START
+        self.now = 0.0
         self.waiting: list[Assignment] = []
         self.in_flight: Counter[UUID] = Counter()
         self.reserved: Counter[UUID] = Counter()
@@ -183,14 +183,14 @@ class Board(RuleBasedStateMachine):
 
     @rule()
     def a_second_passes(self) -> None:
-        self.now += timedelta(seconds=1)
+        self.now += 1.0
 
     @rule(age=st.integers(0, 3))
-    def drop_older(self, age: int) -> None:
-        dropped = {id(each) for each in self.board.drop_older(self.now - timedelta(seconds=age))}
+    def drop_expired(self, age: int) -> None:
+        dropped = {id(each) for each in self.board.drop_expired(self.now - age)}
         self.waiting = [each for each in self.waiting if id(each) not in dropped]
-        oldest = self.board.oldest
-        assert oldest is None or oldest > self.now - timedelta(seconds=age)
+        expiry = self.board.next_expiry
+        assert expiry > self.now - age
 
     @rule()
     def drop_waiting(self) -> None:

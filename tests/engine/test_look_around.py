@@ -1,61 +1,65 @@
 """Announced endpoints are served without a look at all the others, which get theirs soon after."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
 
 from cuepost.adapters.storage.records.claims import Claims
-from cuepost.engine.look_around import LONGEST_LEFT_OUT, LookAround
+from cuepost.engine.look_around import LONGEST_LEFT_OUT_SECONDS, LookAround
 from cuepost.ports.dispatch import BEGINNING, Around, Claim
-from cuepost.testing import Answer
+from cuepost.testing import Answer, VirtualClock
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 COUNT = 40
 CLAIM_SECONDS = 0.01
 URL = "https://hooks.example.com/cue"
 OTHER_URL = "https://other.example.com/cue"
-INSTANT = timedelta(milliseconds=1)
+INSTANT = 0.001
+LONGEST_LEFT_OUT = timedelta(seconds=LONGEST_LEFT_OUT_SECONDS)
 NOTHING_DUE = Around(BEGINNING, None)
 
 
-def test_it_is_due_once_something_is() -> None:
-    look = LookAround()
-    look.done(Around(BEGINNING, NOW + HOUR))
-    assert look.by == NOW + HOUR
-    assert not look.is_due(NOW + HOUR - INSTANT)
-    assert look.is_due(NOW + HOUR)
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
 
 
-def test_it_is_left_out_for_a_moment_only() -> None:
-    look = LookAround()
-    look.left_out(NOW)
-    look.left_out(NOW + LONGEST_LEFT_OUT - INSTANT)
-    assert look.by == NOW + LONGEST_LEFT_OUT
-    assert not look.is_due(NOW + LONGEST_LEFT_OUT - INSTANT)
-    assert look.is_due(NOW + LONGEST_LEFT_OUT)
+def test_it_is_due_once_something_is(clock: VirtualClock) -> None:
+    look = LookAround(clock)
+    look.done(Around(BEGINNING, clock.now() + HOUR))
+    assert look.seconds_left == HOUR.total_seconds()
+    clock.advance(HOUR.total_seconds() - INSTANT)
+    assert not look.is_due
+    clock.advance(INSTANT)
+    assert look.is_due
 
 
-def test_who_has_looked_around_has_left_out_nothing() -> None:
-    look = LookAround()
-    look.left_out(NOW)
+def test_it_is_left_out_for_a_moment_only(clock: VirtualClock) -> None:
+    look = LookAround(clock)
+    look.left_out(clock.monotonic())
+    clock.advance(LONGEST_LEFT_OUT_SECONDS - INSTANT)
+    look.left_out(clock.monotonic())
+    assert look.seconds_left == pytest.approx(INSTANT)
+    assert not look.is_due
+    clock.advance(INSTANT)
+    assert look.is_due
+
+
+def test_who_has_looked_around_has_left_out_nothing(clock: VirtualClock) -> None:
+    look = LookAround(clock)
+    look.left_out(clock.monotonic())
     look.done(NOTHING_DUE)
-    assert not look.is_due(NOW + HOUR)
+    clock.advance(HOUR.total_seconds())
+    assert not look.is_due
 
 
-def test_it_is_due_while_it_is_halfway() -> None:
-    look = LookAround()
+def test_it_is_due_while_it_is_halfway(clock: VirtualClock) -> None:
+    look = LookAround(clock)
     look.done(Around(UUID(int=1), None))
-    assert look.is_due(NOW)
+    assert look.is_due
     look.done(NOTHING_DUE)
-    assert not look.is_due(NOW)
-
-
-def test_it_is_due_when_the_clock_was_set_back() -> None:
-    look = LookAround()
-    look.left_out(NOW)
-    assert look.is_due(NOW - HOUR)
+    assert not look.is_due
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.right_of_way import LONGEST_SECONDS, RightOfWay
-from cuepost.engine.single_file import COMPANY, SingleFile
+from cuepost.engine.single_file import COMPANY_SECONDS, SingleFile
 from cuepost.ports.store import GaveWay, Manner
 from tests.support.stage import Play, Stage
 
@@ -164,7 +164,7 @@ def test_in_company_attempts_of_a_backlog_begin_in_different_turns_of_the_event_
         assert await turns_taken(backlog) == [3]
         backlog.in_company()
         assert await turns_taken(backlog) == [1, 2, 3]
-        await stage.later(COMPANY)
+        await stage.later(timedelta(seconds=COMPANY_SECONDS))
         assert await turns_taken(backlog) == [3]
 
     play_embedded(scenario)

@@ -88,20 +88,6 @@ def test_what_nobody_comes_for_is_sent_by_who_has_offered_it(play_postgres: Play
     play_postgres(scenario)
 
 
-def test_an_offer_does_not_last_longer_when_the_clock_is_set_back(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        one, other = worker(stage), worker(stage)
-        offered = Offered(one)
-        async with much_due_at_once(stage, one, other):
-            assert await lanes_held(stage) == [ENDPOINTS // 2]
-            stage.clock.advance(-HOUR.total_seconds())
-            one.work_for(offered.lanes)
-            await stage.later(SECOND)
-            assert await lanes_held(stage) == [ENDPOINTS]
-
-    play_postgres(scenario)
-
-
 def test_a_worker_that_is_alone_keeps_everything_and_its_pace(
     play_postgres: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:

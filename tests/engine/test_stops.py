@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -10,6 +11,7 @@ from cuepost.application.manage_projects import ProjectChange
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.project import Project
+from cuepost.engine.dispatcher import Dispatcher
 from cuepost.testing import HANGS, Answer
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
@@ -259,3 +261,28 @@ def test_a_clock_that_is_set_back_does_not_make_old_knowledge_new(play: Play, se
         }
 
     play(scenario)
+
+
+def test_a_hand_over_of_before_the_clock_was_set_back_is_asked_for_again(
+    play_embedded: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How old it is cannot be told: the endpoint may have been disabled since."""
+
+    async def scenario(stage: Stage) -> None:
+        made = await stage.world.endpoint()
+        take = Dispatcher.take
+        late: list[Callable[[], None]] = []
+        monkeypatch.setattr(Dispatcher, "take", lambda *told: late.append(partial(take, *told)))
+        async with stage.delivering():
+            await stage.world.report(stage.world.milestone(await stage.world.project()))
+            await stage.world.enable(made.view.endpoint.id, enabled=False)
+            stage.clock.step(timedelta(seconds=-10))
+            await stage.later(timedelta(seconds=5))
+            late.pop()()
+            await stage.later(MINUTE)
+        assert stage.sent == []
+        assert [each.reason for each in await stage.world.deliveries()] == [
+            CancelReason.ENDPOINT_DISABLED
+        ]
+
+    play_embedded(scenario)

@@ -98,7 +98,7 @@ def test_claimed_work_that_is_not_started_is_noticed(
     play_embedded: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Dispatcher, "_start_runners", lambda _: None)
-    monkeypatch.setattr(LaneBoard, "drop_older", lambda *_: [])
+    monkeypatch.setattr(LaneBoard, "drop_expired", lambda *_: [])
 
     async def scenario(stage: Stage) -> None:
         await stage.world.endpoint()

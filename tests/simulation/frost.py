@@ -59,6 +59,9 @@ class FrostyClock:
     def now(self) -> datetime:
         return self.inner.now()
 
+    def monotonic(self) -> float:
+        return self.inner.monotonic()
+
     async def wait(self, seconds: float) -> None:
         await self.inner.wait(seconds)
         await self.frost.pass_by()

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.engine.intake import LATEST_ANSWER
+from cuepost.engine.intake import LATEST_ANSWER_SECONDS
 from cuepost.engine.watchdog import LOOK_SECONDS, LOOKS_UNTIL_STALLED, Watchdog
 from cuepost.ports.dispatch import Assignment
 from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
@@ -160,7 +160,7 @@ class Mishaps(Onlookers):
     def _some_heartbeats(self) -> float:
         """Longer than an answer may take if what it says is to be believed."""
         longest = min(self.lease, LATEST_LAG).total_seconds()
-        return round(LATEST_ANSWER.total_seconds() + longest * self.chance.random(), 3)
+        return round(LATEST_ANSWER_SECONDS + longest * self.chance.random(), 3)
 
     async def freeze_or_thaw(self) -> None:
         """One worker stands still, perhaps for longer than its lease; others go on."""

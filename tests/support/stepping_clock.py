@@ -1,4 +1,4 @@
-"""A virtual clock that somebody sets while time goes on: forwards, or back."""
+"""A virtual clock whose wall time is set while time goes on: forwards, or back."""
 
 import asyncio
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from cuepost.testing import START, VirtualClock
 
 
 class SteppingClock(VirtualClock):
-    """`now` is what it shows; those who wait do so for as long as they said."""
+    """Steps change what `now` shows, not `monotonic` or how long a wait takes."""
 
     def __init__(self, start: datetime = START) -> None:
         super().__init__(start)
@@ -37,6 +37,9 @@ class SteadyClock:
 
     def now(self) -> datetime:
         return self.clock._now
+
+    def monotonic(self) -> float:
+        return self.clock.monotonic()
 
     async def wait(self, seconds: float) -> None:
         await self.clock.wait(seconds)

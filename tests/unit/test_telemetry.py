@@ -232,20 +232,6 @@ async def test_the_backlog_is_read_at_most_every_two_seconds(registry: Collector
     assert shown(registry, "cuepost_oldest_due_seconds", "retrying") == 0
 
 
-async def test_the_backlog_is_read_again_after_the_clock_was_set_back(
-    registry: CollectorRegistry,
-) -> None:
-    queue, clock = Queue(), VirtualClock()
-    backlog = backlog_of(queue, registry, clock)
-    reads = []
-    for seconds in (0, -3_600, 1, 1):
-        clock.advance(seconds)
-        await backlog.refresh()
-        reads.append(queue.reads)
-
-    assert reads == [1, 2, 2, 3]
-
-
 async def test_without_the_store_its_metrics_are_missing_and_the_rest_is_shown(
     registry: CollectorRegistry, telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -13,11 +13,16 @@ from cuepost.domain.instants import to_millis
 
 _COUNTER_BITS = 18
 _CHANCE_BITS = 74 - _COUNTER_BITS
+# Linux stops CLOCK_MONOTONIC while the machine sleeps; a lease runs out all the same.
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class SystemClock:
     def now(self) -> datetime:
         return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
+
+    def monotonic(self) -> float:
+        return time.clock_gettime(_STEADY)
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -7,7 +7,8 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
+from math import inf
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
@@ -121,31 +122,30 @@ class EngineTelemetry:
 class BacklogMetrics(Collector):
     """What waits in the store, read when somebody wants to know and kept for a moment."""
 
-    KEPT = timedelta(seconds=2)
+    KEPT_SECONDS = 2.0
     PATIENCE_SECONDS = 2.0
 
     def __init__(self, store: Store, clock: Clock, registry: CollectorRegistry) -> None:
         self._store = store
         self._clock = clock
         self._turn = asyncio.Lock()
-        self._read_at: datetime | None = None
+        self._fresh_until = -inf
         self._waiting: Mapping[DeliveryStatus, Waiting] = {}
         registry.register(self)
 
     async def refresh(self) -> None:
         """Where the store does not answer, its metrics are missing and the others are shown."""
         async with self._turn:
-            now = self._clock.now()
-            # It cannot have been read in the future, unless the clock was set back since then.
-            if self._read_at is not None and self._read_at <= now < self._read_at + self.KEPT:
+            read_at = self._clock.monotonic()
+            if read_at < self._fresh_until:
                 return
             self._waiting = {}
             try:
                 async with asyncio.timeout(self.PATIENCE_SECONDS), self._store.snapshot() as look:
-                    self._waiting = await look.backlog.waiting(now)
+                    self._waiting = await look.backlog.waiting(self._clock.now())
             except (Contention, StoreUnavailable, TimeoutError) as error:
                 logger.warning("the backlog could not be read: %s", error)
-            self._read_at = now
+            self._fresh_until = read_at + self.KEPT_SECONDS
 
     def collect(self) -> Iterator[Metric]:
         count = GaugeMetricFamily(

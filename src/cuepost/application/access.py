@@ -27,9 +27,12 @@ from cuepost.ports.runtime import Clock, Entropy, IdSource
 from cuepost.ports.store import Transaction
 
 # How long a revoked key may still be let in by another process.
-TRUST = timedelta(seconds=1)
+TRUST_SECONDS = 1.0
 REMEMBERED_KEYS = 10_000
 TOUCH_EVERY = timedelta(minutes=1)
+
+# Until when it is trusted, by the monotonic clock, and what was found.
+_Known = tuple[float, ApiKey, Account | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +50,16 @@ class Authenticate:
 
     perform: Perform
     clock: Clock
-    _known: dict[bytes, tuple[datetime, ApiKey, Account | None]] = field(default_factory=dict)
+    _known: dict[bytes, _Known] = field(default_factory=dict)
 
     async def caller(self, token: str, door: Door, address: str | None) -> Caller:
         key_id = key_id_in(token)
         if key_id is None:
             raise Unauthenticated
-        now, fingerprint = self.clock.now(), digest(token)
+        fingerprint = digest(token)
         known = self._known.get(fingerprint)
-        # It cannot have been learnt in the future, unless the clock was set back since then.
-        if known is None or not known[0] - TRUST <= now < known[0]:
-            known = await self._look_up(key_id, token, now)
+        if known is None or self.clock.monotonic() >= known[0]:
+            known = await self._look_up(key_id, token)
             self._remember(fingerprint, known)
         _, key, account = known
         return Caller(
@@ -70,9 +72,9 @@ class Authenticate:
             id=key.id,
         )
 
-    async def _look_up(
-        self, key_id: UUID, token: str, now: datetime
-    ) -> tuple[datetime, ApiKey, Account | None]:
+    async def _look_up(self, key_id: UUID, token: str) -> _Known:
+        trusted_until, now = self.clock.monotonic() + TRUST_SECONDS, self.clock.now()
+
         async def look(transaction: Transaction) -> tuple[ApiKey | None, Account | None]:
             key = await transaction.keys.get(key_id)
             owner = key.account_id if key else None
@@ -83,9 +85,9 @@ class Authenticate:
             raise Unauthenticated
         if key.last_used_at is None or now - key.last_used_at >= TOUCH_EVERY:
             await self.perform.change(lambda transaction: transaction.keys.touch(key_id, now))
-        return now + TRUST, key, account
+        return trusted_until, key, account
 
-    def _remember(self, fingerprint: bytes, known: tuple[datetime, ApiKey, Account | None]) -> None:
+    def _remember(self, fingerprint: bytes, known: _Known) -> None:
         if len(self._known) >= REMEMBERED_KEYS:
             self._known.clear()
         self._known[fingerprint] = known

@@ -91,9 +91,9 @@ class FollowEvents:
 
         No transaction is open and no connection is taken while it waits.
         """
-        until = self.clock.now() + wait
+        until = self.clock.monotonic() + wait.total_seconds()
         found = await self._taken(caller, listener_id, limit)
-        while not found and self.clock.now() < until and not self._stopping.is_set():
+        while not found and self.clock.monotonic() < until and not self._stopping.is_set():
             await self.clock.wait_for(self._stopping, LOOK_SECONDS)
             if await self._has_news(caller, listener_id):
                 found = await self._taken(caller, listener_id, limit)

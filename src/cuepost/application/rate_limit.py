@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from cuepost.domain.access import Caller
 from cuepost.domain.errors import RateLimited
@@ -23,7 +22,7 @@ class Allowance:
 @dataclass(slots=True)
 class _Bucket:
     tokens: float
-    filled_at: datetime
+    filled_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +45,13 @@ class RateLimit:
         return self.per_minute if caller.account_id else self.per_minute_for_services
 
     def _refilled(self, actor: str, limit: int) -> _Bucket:
-        now = self.clock.now()
+        now = self.clock.monotonic()
         bucket = self._buckets.get(actor)
         if bucket is None:
             if len(self._buckets) >= REMEMBERED_BUCKETS:
                 self._buckets.clear()
             bucket = self._buckets[actor] = _Bucket(limit, now)
-        elapsed = (now - bucket.filled_at).total_seconds()
-        bucket.tokens = min(limit, bucket.tokens + max(elapsed, 0) * limit / 60)
+        elapsed = now - bucket.filled_at
+        bucket.tokens = min(limit, bucket.tokens + elapsed * limit / 60)
         bucket.filled_at = now
         return bucket

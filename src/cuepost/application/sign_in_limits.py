@@ -2,12 +2,11 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 
 from cuepost.domain.errors import TooManySignIns
 from cuepost.ports.runtime import Clock
 
-WINDOW = timedelta(minutes=15)
+WINDOW_SECONDS = 15 * 60.0
 MOST_PER_ADDRESS = 30
 MOST_PER_EMAIL = 10
 REMEMBERED = 10_000
@@ -18,7 +17,7 @@ class SignInLimits:
     """Only what failed counts, so that an office behind one address is not locked out."""
 
     clock: Clock
-    _failures: dict[str, deque[datetime]] = field(default_factory=dict)
+    _failures: dict[str, deque[float]] = field(default_factory=dict)
 
     def require_patience(self, email: str, address: str | None) -> None:
         for key, most in _keys(email, address):
@@ -29,13 +28,13 @@ class SignInLimits:
         if len(self._failures) >= REMEMBERED:
             self._failures.clear()
         for key, _ in _keys(email, address):
-            self._failures.setdefault(key, deque()).append(self.clock.now())
+            self._failures.setdefault(key, deque()).append(self.clock.monotonic())
 
     def succeeded(self, email: str) -> None:
         self._failures.pop(f"email {email}", None)
 
-    def _recent(self, key: str) -> "deque[datetime]":
-        found, since = self._failures.get(key, deque()), self.clock.now() - WINDOW
+    def _recent(self, key: str) -> "deque[float]":
+        found, since = self._failures.get(key, deque()), self.clock.monotonic() - WINDOW_SECONDS
         while found and found[0] <= since:
             found.popleft()
         return found

@@ -11,7 +11,7 @@ from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.capacity import Capacity
 from cuepost.engine.engine_state import EngineState
 from cuepost.engine.heartbeat import Heartbeat
-from cuepost.engine.intake import LONGEST_IN_MEMORY, Intake
+from cuepost.engine.intake import LONGEST_IN_MEMORY_SECONDS, Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import (
     PAUSE_AFTER_CONTENTION_SECONDS,
@@ -20,7 +20,7 @@ from cuepost.engine.outcome_recorder import (
 )
 from cuepost.engine.right_of_way import RightOfWay
 from cuepost.engine.single_file import SingleFile
-from cuepost.engine.worker_lease import ENDLESS, WorkerLease
+from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
 from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Contention, Store, StoreUnavailable
@@ -68,7 +68,7 @@ class Dispatcher:
         self._heartbeat = Heartbeat(store, clock, self._lease, self._intake, self._wake)
         self._recorder = self._new_recorder()
         self._quiet = asyncio.Event()
-        self._sleeps_until: datetime | None = None
+        self._sleeps_until: float | None = None
         self._stopping = False
         self._runners = self._starting = self._progress = 0
         self.running = False
@@ -96,7 +96,12 @@ class Dispatcher:
         self.give_back([each.webhook_id for each in assignments])
         # Reserved under a lease that is gone, they are released with the rest of it.
         if self.running and worker == self._lease.worker:
-            self._start(self._lease.not_disowned(assignments), as_of)
+            self._start(self._lease.not_disowned(assignments), self._since(as_of))
+
+    def _since(self, as_of: datetime) -> float:
+        """The wall clock has named the instant; one in the future says nothing about the age."""
+        age = (self._clock.now() - as_of).total_seconds()
+        return self._clock.monotonic() - age if age >= 0 else LONG_AGO
 
     def give_back(self, webhook_ids: Sequence[UUID]) -> None:
         self._board.give_back(webhook_ids)
@@ -187,7 +192,7 @@ class Dispatcher:
                     self._heartbeat.hasten()
                 if not asks_again:
                     seconds = self._intake.seconds_to_sleep(self._longest_sleep)
-                    self._sleeps_until = self._clock.now() + timedelta(seconds=seconds)
+                    self._sleeps_until = self._clock.monotonic() + seconds
                     await self._clock.wait_for(self._wake, seconds)
                     self._sleeps_until = None
             except StoreUnavailable as error:
@@ -209,12 +214,12 @@ class Dispatcher:
             and self._board.room_of(webhook_id) > 0
         )
 
-    def _start(self, assigned: Sequence[Assignment], as_of: datetime) -> None:
+    def _start(self, assigned: Sequence[Assignment], as_of: float) -> None:
         assignments = self._lease.took(assigned)
         has_more = self._intake.has_more
         if self._intake.has_backlog and not all(has_more(each.webhook_id) for each in assignments):
             self._backlog_file.in_company()
-        self._board.add(assignments, as_of)
+        self._board.add(assignments, as_of + LONGEST_IN_MEMORY_SECONDS)
         self._start_runners()
 
     def _start_runners(self) -> None:
@@ -232,13 +237,13 @@ class Dispatcher:
         self._starting -= 1
         try:
             while (taken := self._board.take()) is not None:
-                since, assignment = taken
+                fresh_until, assignment = taken
                 # The same lane may be ready for more than one at a time.
                 self._start_runners()
                 if self._board.is_blocked(assignment.webhook_id):
-                    self._sleep_no_longer_than(self._clock.now() + LONGEST_IN_MEMORY)
+                    self._sleep_no_longer_than(LONGEST_IN_MEMORY_SECONDS)
                 try:
-                    await self._attempt(assignment, since)
+                    await self._attempt(assignment, fresh_until)
                 finally:
                     self._board.done(assignment.webhook_id)
                     self._ask_for_more(assignment.webhook_id)
@@ -246,12 +251,11 @@ class Dispatcher:
             self._runners -= 1
             self._quiet.set()
 
-    async def _attempt(self, assignment: Assignment, since: datetime) -> None:
+    async def _attempt(self, assignment: Assignment, fresh_until: float) -> None:
         if self._intake.has_more(assignment.webhook_id):
             await self._backlog_file.enter()
         now, worker, until = self._clock.now(), self._lease.worker, assignment.access_until
-        # Before `since` only where the clock was set back.
-        is_fresh = since <= now < since + LONGEST_IN_MEMORY
+        is_fresh = self._clock.monotonic() < fresh_until
         # A worker that was suspended past its lease must not send: others may do by now.
         if not self._lease.is_held or not is_fresh or (until is not None and until <= now):
             self._lease.give_back([assignment])
@@ -293,8 +297,9 @@ class Dispatcher:
             # What is being claimed may have been looked for before that was written.
             self._wake.set()
         elif again:
-            self._sleep_no_longer_than(min(again))
+            self._sleep_no_longer_than((min(again) - self._clock.now()).total_seconds())
 
-    def _sleep_no_longer_than(self, instant: datetime) -> None:
-        if self._sleeps_until is not None and instant < self._sleeps_until:
+    def _sleep_no_longer_than(self, seconds: float) -> None:
+        until = self._sleeps_until
+        if until is not None and self._clock.monotonic() + seconds < until:
             self._wake.set()

@@ -1,13 +1,15 @@
 """What the delivery engine of a process is doing, for the watchdog and for people."""
 
 from dataclasses import dataclass, fields
-from datetime import datetime
 from uuid import UUID
 
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """`progress` counts attempts that were begun and results that were recorded."""
+    """`progress` counts attempts that were begun and results that were recorded.
+
+    `sleeps_until` is an instant of the monotonic clock.
+    """
 
     worker: UUID
     running: bool
@@ -20,7 +22,7 @@ class EngineState:
     unrecorded: int
     memory_full: bool
     backlog: bool
-    sleeps_until: datetime | None
+    sleeps_until: float | None
 
     def __str__(self) -> str:
         return " ".join(f"{each.name}={getattr(self, each.name)}" for each in fields(self))

@@ -43,7 +43,8 @@ class Heartbeat:
                 self._wake.set()
 
     async def _beat(self) -> int:
-        now, worker, was_enlisted = self._clock.now(), self._lease.worker, self._lease.is_enlisted
+        asked_at, now = self._clock.monotonic(), self._clock.now()
+        worker, was_enlisted = self._lease.worker, self._lease.is_enlisted
         async with self._store.transaction() as transaction:
             # Before the dead are looked for: a worker that was suspended is not one of them.
             is_mine = await self._lease.renew(transaction.queue, now)
@@ -51,5 +52,5 @@ class Heartbeat:
             share = await transaction.queue.fair_share(now)
         self._intake.keep_to(share)
         if was_enlisted:
-            self._lease.renewed(worker, now, is_mine)
+            self._lease.renewed(worker, asked_at, is_mine)
         return gone

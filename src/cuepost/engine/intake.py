@@ -1,7 +1,7 @@
 """What this worker asks the queue for: which endpoints are its own, and which have more."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 from uuid import UUID
 
@@ -13,14 +13,14 @@ from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Manner, Store
 
 # What waits in memory for longer goes back: it may have been stopped, or its endpoint changed.
-LONGEST_IN_MEMORY = timedelta(seconds=1)
-LATEST_ANSWER = timedelta(seconds=5)
+LONGEST_IN_MEMORY_SECONDS = 1.0
+LATEST_ANSWER_SECONDS = 5.0
 # A larger claim would hold up everything else in this process.
 CLAIMED_AT_ONCE = 100
 # So many are not worth a word with other workers.
 FEW_LANES = 4
 # As long as a worker sleeps that did not hear of it. Who does not come for a lane does not want it.
-OFFERED_FOR = timedelta(seconds=1)
+OFFERED_FOR_SECONDS = 1.0
 
 
 class Intake:
@@ -42,11 +42,11 @@ class Intake:
         self._alone = alone
         # In the order in which they came; a set would forget that.
         self._hints: dict[UUID, None] = {}
-        self._look = LookAround()
+        self._look = LookAround(clock)
         self._held: set[UUID] = set()
         self._idle: set[UUID] = set()
         self._left: set[UUID] = set()
-        self._offered_until: dict[UUID, datetime] = {}
+        self._offered_until: dict[UUID, float] = {}
         self._share: int | None = None
         self._unfinished: set[UUID] = set()
         self.is_full = False
@@ -88,29 +88,23 @@ class Intake:
 
     def seconds_to_sleep(self, longest: timedelta) -> float:
         """Until something has to be done here, if nobody says so before."""
-        now = self._clock.now()
-        until = now + longest
-        if not self.is_full:
-            until = min(until, self._look.by)
-        until = min((until, *self._offered_until.values()))
-        oldest = self._board.oldest
-        if oldest is not None:
-            until = min(until, oldest + LONGEST_IN_MEMORY)
-        return max(0.0, (until - now).total_seconds())
+        now = self._clock.monotonic()
+        until = min((self._board.next_expiry, *self._offered_until.values()))
+        seconds = min(longest.total_seconds(), until - now)
+        return max(0.0, seconds if self.is_full else min(seconds, self._look.seconds_left))
 
     async def claim(
-        self, begin: Callable[[Sequence[Assignment], datetime], None], manner: Manner
+        self, begin: Callable[[Sequence[Assignment], float], None], manner: Manner
     ) -> bool:
         """Let them begin that there is room for; True when it is worth asking again at once."""
-        now = self._clock.now()
+        now = self._clock.monotonic()
         self._take_back_offers(now)
-        stale = self._board.drop_older(now - LONGEST_IN_MEMORY, now)
-        self._lease.give_back(stale)
+        self._lease.give_back(self._board.drop_expired(now))
         room = min(CLAIMED_AT_ONCE, max(0, self._most_held - self._board.load))
         self.is_full = room == 0
         if self.is_full and not self._lease.has_unwanted:
             return False
-        behind = self._look.behind if self._has_to_look_around(now) else None
+        behind = self._look.behind if self._has_to_look_around() else None
         hints = self._next_hints()
         try:
             claimed, asked_at = await self._claimed(room, hints, behind, manner)
@@ -130,10 +124,10 @@ class Intake:
         self.hint(lane for lane in self._unfinished if self._room_of(lane) > 0)
         return bool(self._hints) or self._look.is_halfway
 
-    def _has_to_look_around(self, now: datetime) -> bool:
+    def _has_to_look_around(self) -> bool:
         is_lease_new = not self._lease.is_held
         returns_some = self._lease.has_unwanted
-        return not self._hints or is_lease_new or returns_some or self._look.is_due(now)
+        return not self._hints or is_lease_new or returns_some or self._look.is_due
 
     def _next_hints(self) -> set[UUID]:
         """Of many endpoints with more than there is room for, few are asked about at a time."""
@@ -144,10 +138,10 @@ class Intake:
 
     async def _claimed(
         self, room: int, hints: set[UUID], behind: UUID | None, manner: Manner
-    ) -> tuple[Claimed, datetime]:
+    ) -> tuple[Claimed, float]:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
         old = None if is_held else self._start_anew()
-        now = self._clock.now()
+        asked_at, now = self._clock.monotonic(), self._clock.now()
         self._put_idle_lanes_aside()
         idle = set(self._idle)
         async with self._store.transaction(manner) as transaction:
@@ -159,21 +153,21 @@ class Intake:
             returned = await self._lease.return_unwanted(queue, now)
             claimed = await queue.claim(self._wanted(room, hints, behind, idle), now)
         if old is not None:
-            self._lease.begun(now)
+            self._lease.begun(asked_at)
         self._lease.returned(returned)
         self._idle -= idle
         self._held |= claimed.held
-        self._offer_to_others(idle & self._left, now)
-        return claimed, now
+        self._offer_to_others(idle & self._left, asked_at)
+        return claimed, asked_at
 
-    def _as_of(self, asked_at: datetime) -> datetime:
+    def _as_of(self, asked_at: float) -> float:
         """Of which instant an answer is: what took too long to arrive may have been stopped since.
 
         Where every claim takes that long, it is better to send late than never.
         """
-        now = self._clock.now()
-        was_slow, self._is_slow = self._is_slow, now - asked_at >= LONGEST_IN_MEMORY
-        return now if was_slow and now - asked_at < LATEST_ANSWER else asked_at
+        now = self._clock.monotonic()
+        was_slow, self._is_slow = self._is_slow, now - asked_at >= LONGEST_IN_MEMORY_SECONDS
+        return now if was_slow and now - asked_at < LATEST_ANSWER_SECONDS else asked_at
 
     def _wanted(self, room: int, hints: set[UUID], behind: UUID | None, idle: set[UUID]) -> Claim:
         mine = {*self._held, *self._board.limited, *self._left, *self._offered_until}
@@ -192,21 +186,16 @@ class Intake:
         is_for_others = lane in self._left or lane in self._offered_until
         return 0 if is_for_others else self._board.claimable_of(lane)
 
-    def _offer_to_others(self, free: Collection[UUID], now: datetime) -> None:
+    def _offer_to_others(self, free: Collection[UUID], now: float) -> None:
         if free:
             self._left.difference_update(free)
-            self._offered_until.update(dict.fromkeys(free, now + OFFERED_FOR))
+            self._offered_until.update(dict.fromkeys(free, now + OFFERED_FOR_SECONDS))
             self.offer(free)
 
-    def _take_back_offers(self, now: datetime) -> None:
-        """Others may be busy themselves, or gone; whoever took one has it.
-
-        Where the clock was set back, nobody knows for how long they have been offered.
-        """
+    def _take_back_offers(self, now: float) -> None:
+        """Others may be busy themselves, or gone; whoever took one has it."""
         self._offered_until = {
-            lane: until
-            for lane, until in self._offered_until.items()
-            if now < until <= now + OFFERED_FOR
+            lane: until for lane, until in self._offered_until.items() if now < until
         }
 
     def _put_idle_lanes_aside(self) -> None:

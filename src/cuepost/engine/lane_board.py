@@ -9,20 +9,19 @@ it sends in a moment: large claims would hold up the small ones of others.
 from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from math import inf
 from uuid import UUID
 
 from cuepost.ports.dispatch import Assignment
 
-LATEST = datetime.max.replace(tzinfo=UTC)
-# A lane that was filled up twice within the first of them gets more, and less if it takes longer
-# than the second.
-QUICK, SLOW = timedelta(milliseconds=50), timedelta(milliseconds=200)
+# A lane that was refilled within the first of them may hold twice as much, and half as much when it
+# takes longer than the second.
+QUICK_SECONDS, SLOW_SECONDS = 0.05, 0.2
 
 
 @dataclass(slots=True)
 class _Lane:
-    waiting: deque[tuple[datetime, Assignment]] = field(default_factory=deque)
+    waiting: deque[tuple[float, Assignment]] = field(default_factory=deque)
     in_flight: int = 0
     reserved: int = 0
     is_ready: bool = False
@@ -37,7 +36,7 @@ class _Pace:
     """Of a lane with more in the store: how much of that it may hold, and when it got some last."""
 
     held: int
-    filled_at: datetime
+    filled_at: float
 
 
 class LaneBoard:
@@ -51,16 +50,16 @@ class LaneBoard:
         self._slow: dict[UUID, int] = {}
         self.load = 0
 
-    def add(self, assignments: Iterable[Assignment], at: datetime) -> None:
-        """They are as the store knew them at that time."""
+    def add(self, assignments: Iterable[Assignment], fresh_until: float) -> None:
+        """From then on the store may know better."""
         for assignment in assignments:
             lane = self._lanes.setdefault(assignment.webhook_id, _Lane())
-            lane.waiting.append((at, assignment))
+            lane.waiting.append((fresh_until, assignment))
             self.load += 1
             self._note(assignment.webhook_id, lane)
 
-    def take(self) -> tuple[datetime, Assignment] | None:
-        """The next assignment, from the lane whose turn it is, and since when it was here."""
+    def take(self) -> tuple[float, Assignment] | None:
+        """Of the lane whose turn it is, the next assignment, behind until when it is fresh."""
         if not self._ready:
             return None
         webhook_id = self._ready.popleft()
@@ -117,7 +116,7 @@ class LaneBoard:
         load = self.load_of(webhook_id)
         return min(self.room_of(webhook_id), held - load) if 2 * load <= held else 0
 
-    def claimed(self, served: Collection[UUID], done: Iterable[UUID], at: datetime) -> None:
+    def claimed(self, served: Collection[UUID], done: Iterable[UUID], at: float) -> None:
         """Those that were `served` have more in the store, those that are `done` with have not."""
         for webhook_id in done:
             self._paces.pop(webhook_id, None)
@@ -139,20 +138,18 @@ class LaneBoard:
         return len(self._ready)
 
     @property
-    def oldest(self) -> datetime | None:
-        """Since when the one waits that has waited longest."""
-        since = (lane.waiting[0][0] for lane in self._lanes.values() if lane.waiting)
-        return min(since, default=None)
+    def next_expiry(self) -> float:
+        """When the first of those that wait ceases to be fresh."""
+        return min(
+            (lane.waiting[0][0] for lane in self._lanes.values() if lane.waiting), default=inf
+        )
 
-    def drop_older(self, than: datetime, now: datetime = LATEST) -> list[Assignment]:
-        """Take out what has waited for too long: the store may know better by now.
-
-        Who came later than now was here before the clock was set back; nobody knows for how long.
-        """
+    def drop_expired(self, now: float) -> list[Assignment]:
+        """Take out what has waited for too long."""
         dropped: list[Assignment] = []
         for webhook_id, lane in list(self._lanes.items()):
             before = len(dropped)
-            while lane.waiting and not than < lane.waiting[0][0] <= now:
+            while lane.waiting and lane.waiting[0][0] <= now:
                 dropped.append(lane.waiting.popleft()[1])
             if len(dropped) > before:
                 self._allow(webhook_id, lane.load)
@@ -169,10 +166,10 @@ class LaneBoard:
         self.load -= len(dropped)
         return dropped
 
-    def _adjusted(self, held: int, lasted: timedelta) -> int:
-        if lasted < QUICK:
+    def _adjusted(self, held: int, lasted: float) -> int:
+        if lasted < QUICK_SECONDS:
             return min(self.most_per_lane, 2 * held)
-        return max(self.at_first, held // 2) if lasted > SLOW else held
+        return max(self.at_first, held // 2) if lasted > SLOW_SECONDS else held
 
     def _allow(self, webhook_id: UUID, held: int) -> None:
         self._slow[webhook_id] = max(self._cap, held)

@@ -4,40 +4,47 @@ Whoever was announced is served at once, since a look around as well would take 
 But not everything is announced: retries come due, workers die, and an announcement may be lost.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
+from math import inf
 
-from cuepost.engine.lane_board import LATEST
 from cuepost.ports.dispatch import BEGINNING, Around
+from cuepost.ports.runtime import Clock
 
-LONGEST_LEFT_OUT = timedelta(milliseconds=250)
+LONGEST_LEFT_OUT_SECONDS = 0.25
 
 
 class LookAround:
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self.behind = BEGINNING
-        self._next_due = LATEST
-        self._left_out_since: datetime | None = None
+        self._next_due: datetime | None = None
+        self._left_out_since: float | None = None
 
     @property
     def is_halfway(self) -> bool:
         return self.behind != BEGINNING
 
     @property
-    def by(self) -> datetime:
-        """When the next one has to be, whoever is announced until then."""
-        since = self._left_out_since
-        return self._next_due if since is None else min(self._next_due, since + LONGEST_LEFT_OUT)
+    def seconds_left(self) -> float:
+        """Until the next one has to be, whoever is announced until then."""
+        left = inf
+        if self._next_due is not None:
+            left = (self._next_due - self._clock.now()).total_seconds()
+        if self._left_out_since is not None:
+            until = self._left_out_since + LONGEST_LEFT_OUT_SECONDS
+            left = min(left, until - self._clock.monotonic())
+        return left
 
-    def is_due(self, now: datetime) -> bool:
-        since = self._left_out_since
-        # Where the clock was set back, nobody knows for how long it was left out.
-        return self.is_halfway or self.by <= now or (since is not None and now < since)
+    @property
+    def is_due(self) -> bool:
+        return self.is_halfway or self.seconds_left <= 0
 
-    def left_out(self, now: datetime) -> None:
-        """Only those were served who had been announced."""
-        self._left_out_since = self._left_out_since or now
+    def left_out(self, at: float) -> None:
+        """The last claim looked only at endpoints that had been announced."""
+        if self._left_out_since is None:
+            self._left_out_since = at
 
     def done(self, around: Around) -> None:
         self.behind = around.reached
-        self._next_due = around.next_due or LATEST
+        self._next_due = around.next_due
         self._left_out_since = None

@@ -5,25 +5,24 @@ together, or while a report is being accepted. Where there are no others, that w
 """
 
 import asyncio
-from datetime import timedelta
 
 from cuepost.engine.right_of_way import RightOfWay
 from cuepost.ports.runtime import Clock
 
 # For so long after somebody else was served, the next may come any moment.
-COMPANY = timedelta(seconds=1)
+COMPANY_SECONDS = 1.0
 
 
 class SingleFile:
     def __init__(self, clock: Clock, way: RightOfWay) -> None:
         self._clock = clock
         self._way = way
-        self._company_at = clock.now() - COMPANY
+        self._company_at = clock.monotonic() - COMPANY_SECONDS
         self._turn = asyncio.Lock()
 
     def in_company(self) -> None:
         """Somebody is served who has no backlog."""
-        self._company_at = self._clock.now()
+        self._company_at = self._clock.monotonic()
 
     async def enter(self) -> None:
         """Behind what is being accepted, one in each turn of the event loop, or alone at once."""
@@ -33,6 +32,4 @@ class SingleFile:
             asyncio.get_running_loop().call_soon(self._turn.release)
 
     def _has_company(self) -> bool:
-        # Where the clock was set back, it begins anew.
-        since = self._company_at
-        return since <= self._clock.now() < since + COMPANY
+        return self._clock.monotonic() < self._company_at + COMPANY_SECONDS

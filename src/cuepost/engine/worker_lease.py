@@ -7,7 +7,8 @@ about to return.
 import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from math import inf
 from uuid import UUID
 
 from cuepost.ports.dispatch import Assignment, DeliveryQueue
@@ -19,7 +20,7 @@ log = logging.getLogger("cuepost.engine")
 HEARTBEATS_PER_LEASE = 3
 # Where nobody else can take anything over, a stall of whatever length changes nothing.
 ENDLESS = timedelta(days=36_500)
-LONG_AGO = datetime.min.replace(tzinfo=UTC)
+LONG_AGO = -inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,17 @@ class WorkerLease:
 
     @property
     def is_held(self) -> bool:
-        """Once it has run out only the store can say whether others have the work by now."""
-        if self._clock.now() >= self._until:
+        """Once it has run out only the store can say whether others have the work by now.
+
+        It runs from before the store was asked, so that it ends here before it does there.
+        """
+        if self._clock.monotonic() >= self._until:
             self._until = LONG_AGO
-        return self._until is not LONG_AGO
+        return self._until > LONG_AGO
 
     @property
     def heartbeat_seconds(self) -> float:
-        return self._length.total_seconds() / HEARTBEATS_PER_LEASE
+        return (self._length / HEARTBEATS_PER_LEASE).total_seconds()
 
     @property
     def has_unwanted(self) -> bool:
@@ -112,35 +116,39 @@ class WorkerLease:
     async def begin(self, queue: DeliveryQueue, now: datetime) -> None:
         await queue.enlist(self.worker, now + self._length)
 
-    def begun(self, now: datetime) -> None:
+    def begun(self, asked_at: float) -> None:
         self.is_enlisted = True
-        self._until = now + self._length
+        self._run_from(asked_at)
 
     async def resume(self, store: Store) -> bool:
         """After it has run out: True when nobody has noticed, so that nothing was taken over."""
         if not self.is_enlisted:
             return False
-        now, worker = self._clock.now(), self.worker
+        asked_at, now, worker = self._clock.monotonic(), self._clock.now(), self.worker
         async with store.transaction() as transaction:
             is_mine = await transaction.queue.stay(worker, now + self._length)
-        self.renewed(worker, now, is_mine)
+        self.renewed(worker, asked_at, is_mine)
         return is_mine
 
     async def renew(self, queue: DeliveryQueue, now: datetime) -> bool:
         """True when it still is this process's, and what is leased is known here as well."""
         if not self.is_enlisted or not await queue.stay(self.worker, now + self._length):
             return False
-        since, heartbeat = self._looked_for_strays, self._length / HEARTBEATS_PER_LEASE
-        # Where the clock was set back, nobody knows for how long they were not looked for.
-        if not since <= now < since + heartbeat:
-            self._looked_for_strays = now
+        looked_at = self._clock.monotonic()
+        if looked_at >= self._looked_for_strays + self.heartbeat_seconds:
+            self._looked_for_strays = looked_at
             self._look_for_strays(await queue.leased(self.worker))
         return True
 
-    def renewed(self, worker: UUID, now: datetime, is_mine: bool) -> None:
+    def renewed(self, worker: UUID, asked_at: float, is_mine: bool) -> None:
         if worker == self.worker:
             self.is_enlisted = is_mine
-            self._until = now + self._length if is_mine else LONG_AGO
+            self._until = LONG_AGO
+            if is_mine:
+                self._run_from(asked_at)
+
+    def _run_from(self, asked_at: float) -> None:
+        self._until = asked_at + self._length.total_seconds()
 
     async def return_unwanted(self, queue: DeliveryQueue, now: datetime) -> Collection[UUID]:
         """Those that were unwanted when it began; meanwhile there may be more."""

@@ -8,7 +8,17 @@ from uuid import UUID
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The present instant in UTC, at millisecond precision."""
+        """The present instant in UTC, at millisecond precision; it may be set forwards or back.
+
+        It is for what is stored or signed, or compared with what is stored.
+        """
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed point, which no setting of the wall clock changes.
+
+        It is for durations within this process; the time that the machine sleeps counts.
+        """
         ...
 
     async def wait(self, seconds: float) -> None: ...
