@@ -149,17 +149,32 @@ class ScriptedTransport:
         """The next requests to this address are answered so; those after them as scripted."""
         self._next[url] += [_answer(each) for each in answers]
 
+    def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
+        """There are no connections here that could be open."""
+        return False
+
     async def send(self, request: Request) -> Exchange:
+        return await self.answered(self.begin(request))
+
+    def begin(self, request: Request) -> Sent:
+        """It is on its way; then its answer has to be waited for."""
         url = request.url.text
         answer = self._next[url].popleft() if self._next[url] else self._script(request)
         sent = Sent(self._clock.now(), request, answer)
         self.sent.append(sent)
         self._in_flight[url] += 1
         self.most_in_flight[url] = max(self.most_in_flight[url], self._in_flight[url])
+        return sent
+
+    async def answered(self, sent: Sent) -> Exchange:
         try:
-            return await self._exchanged(request, answer)
+            return await self._exchanged(sent.request, sent.answer)
         finally:
-            self._in_flight[url] -= 1
+            self.end(sent)
+
+    def end(self, sent: Sent) -> None:
+        if sent.ended_at is None:
+            self._in_flight[sent.request.url.text] -= 1
             sent.ended_at = self._clock.now()
 
     async def _exchanged(self, request: Request, answer: Answer) -> Exchange:

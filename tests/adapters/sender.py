@@ -65,7 +65,21 @@ class Sender:
     ) -> Exchange:
         # Read without a policy, so that the transport's own guard is what a test sees at work.
         parsed = parse_receiver_url(url, _ANYTHING_GOES)
-        return await self.transport.send(Request(parsed, headers, body, timeout_seconds))
+        request = Request(parsed, headers, body, timeout_seconds)
+        return await self._started(request) or await self.transport.send(request)
+
+    async def _started(self, request: Request) -> Exchange | None:
+        """As the engine does it, where there is an open connection."""
+        told: asyncio.Future[Exchange | None] = asyncio.get_running_loop().create_future()
+
+        def done(exchange: Exchange | None) -> None:
+            # A test may have cancelled this; the exchange goes on to its end.
+            if not told.cancelled():
+                told.set_result(exchange)
+
+        is_started = self.transport.start(request, done)
+        assert not told.done(), "never from inside of start"
+        return await told if is_started else None
 
     async def failed(self, url: str, timeout_seconds: float = AMPLE_SECONDS) -> Exchange:
         """Nothing came back, and the reason is told where TLS is at fault, and only there."""

@@ -108,7 +108,7 @@ def replay(first: int, mixes: int) -> str:
 
 
 def is_over(connection: HttpConnection) -> bool:
-    return not (connection.usable or connection._alarm or connection._waiter)
+    return not (connection.usable or connection._alarm or connection._settled)
 
 
 def left_by(mixes: Sequence[Mix], sockets: int, tasks: set[asyncio.Task[Any]]) -> list[str]:

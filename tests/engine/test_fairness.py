@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -234,6 +235,9 @@ class AnsweredTogether:
         self.most = 0
         self._now = 0
         self._answers = asyncio.Event()
+
+    def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
+        return False
 
     async def send(self, _: Request) -> Exchange:
         self._now += 1

@@ -1,7 +1,7 @@
 """Workers come and go: what one leaves behind another one sends, and late results are refused."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import cast
@@ -15,6 +15,7 @@ from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, DeliveryQueue, Result, Target
 from cuepost.ports.store import StoreUnavailable
+from cuepost.ports.transport import Exchange, Request, Transport
 from cuepost.testing import HANGS, Answer
 from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
 from tests.support.stage import HOUR, MINUTE, Play, Stage
@@ -50,7 +51,7 @@ def test_a_result_that_comes_after_another_worker_took_over_is_kept_as_supersede
             FrostyStore(stage.store, frost),
             lease=LEASE,
             clock=FrostyClock(stage.clock, frost),
-            transport=FrostyTransport(stage.transport, frost),
+            transport=FrostyTransport(stage.transport, frost, asyncio.TaskGroup()),
         )
         async with stage.delivering(stopped):
             await stage.world.complete()
@@ -260,16 +261,8 @@ def test_a_bug_in_an_attempt_costs_a_minute_and_no_slot(
     async def scenario(stage: Stage) -> None:
         world = stage.world
         await world.endpoint()
-        dispatcher = stage.dispatcher(attempts=1, cap=1)
-        run_attempt, poison = dispatcher._pipeline.run, set[UUID]()
-
-        async def crashing(assignment: Assignment) -> Result:
-            if assignment.delivery_id not in poison:
-                poison.add(assignment.delivery_id)
-                raise ZeroDivisionError
-            return await run_attempt(assignment)
-
-        dispatcher._pipeline = _Pipeline(crashing)  # type: ignore[assignment]  # a bug of ours
+        poisoned = Poisoned(stage.transport)
+        dispatcher = stage.dispatcher(attempts=1, cap=1, transport=poisoned)
         async with stage.delivering(dispatcher):
             began = stage.clock.now()
             made = [await world.complete() for _ in range(3)]
@@ -282,9 +275,21 @@ def test_a_bug_in_an_attempt_costs_a_minute_and_no_slot(
     play(scenario)
 
 
-class _Pipeline:
-    def __init__(self, run: object) -> None:
-        self.run = run
+class Poisoned:
+    """A transport with a bug that shows at the first attempt of each event."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self._seen: set[bytes] = set()
+
+    def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
+        return False
+
+    async def send(self, request: Request) -> Exchange:
+        if request.body not in self._seen:
+            self._seen.add(request.body)
+            raise ZeroDivisionError
+        return await self._inner.send(request)
 
 
 def test_rows_that_nobody_holds_are_not_left_in_the_queue_of_leases(play: Play) -> None:

@@ -242,10 +242,10 @@ def test_two_results_of_one_attempt_in_one_group_are_both_on_record(
         dispatcher = stage.dispatcher()
         put = dispatcher._recorder.put
 
-        async def twice(worker: UUID, result: Result) -> None:
+        def twice(worker: UUID, result: Result) -> None:
             later = replace(result.attempt, started_at=result.attempt.started_at + AWAY)
-            await put(worker, result)
-            await put(worker, replace(result, attempt=later))
+            put(worker, result)
+            put(worker, replace(result, attempt=later))
 
         monkeypatch.setattr(OutcomeRecorder, "put", lambda _, *what: twice(*what))
         async with stage.delivering(dispatcher):

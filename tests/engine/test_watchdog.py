@@ -11,6 +11,7 @@ from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
+from cuepost.engine.sending import Sending
 from cuepost.engine.watchdog import NOT_CLAIMED, NOT_RECORDED, NOT_STARTED, Watchdog
 from cuepost.ports.telemetry import Silent
 from cuepost.testing import HANGS
@@ -97,7 +98,7 @@ def test_due_work_that_nobody_claims_is_noticed(
 def test_claimed_work_that_is_not_started_is_noticed(
     play_embedded: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Dispatcher, "_start_runners", lambda _: None)
+    monkeypatch.setattr(Sending, "start_attempts", lambda _: None)
     monkeypatch.setattr(LaneBoard, "drop_expired", lambda *_: [])
 
     async def scenario(stage: Stage) -> None:

@@ -13,12 +13,14 @@ from cuepost.domain.attempt import Outcome, outcome_of
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import to_millis
 from cuepost.domain.retry_schedule import RetrySchedule
-from cuepost.domain.signing import SigningSecret
+from cuepost.domain.signing import Signer, SigningSecret
 from cuepost.engine import attempt_pipeline
-from cuepost.engine.attempt_pipeline import AttemptPipeline
+from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import GROUP, OutcomeRecorder
+from cuepost.engine.prepared_targets import PreparedTarget, PreparedTargets
 from cuepost.ports.dispatch import Assignment, Result, Verdict
 from cuepost.ports.store import Manner, StoreUnavailable
 from tests.simulation.deliberate_faults import Patch, breaks
@@ -26,24 +28,25 @@ from tests.simulation.deliberate_faults import Patch, breaks
 
 def changed(patch: Patch, change: Callable[[Assignment], Assignment]) -> None:
     """Something else is sent than what was assigned."""
-    run = AttemptPipeline.run
+    sign = AttemptPipeline._sign
 
-    async def altered(self: AttemptPipeline, assignment: Assignment) -> Result:
-        return replace(await run(self, change(assignment)), assignment=assignment)
+    def altered(self: AttemptPipeline, assignment: Assignment) -> Any:
+        return replace(sign(self, change(assignment)), assignment=assignment)
 
-    patch.setattr(AttemptPipeline, "run", altered)
+    patch.setattr(AttemptPipeline, "_sign", altered)
 
 
 @breaks("I2")
 def marked_delivered_before_anybody_answered(patch: Patch) -> None:
-    run = AttemptPipeline.run
+    concluded = AttemptPipeline._concluded
 
-    async def hasty(self: AttemptPipeline, assignment: Assignment) -> Result:
-        made = await run(self, assignment)
+    def hasty(self: AttemptPipeline, signed: Any, exchange: Any) -> Result | Crash:
+        made = concluded(self, signed, exchange)
+        assert isinstance(made, Result)
         attempt = replace(made.attempt, outcome=Outcome.DELIVERED)
         return replace(made, attempt=attempt, verdict=Verdict(DeliveryStatus.DELIVERED))
 
-    patch.setattr(AttemptPipeline, "run", hasty)
+    patch.setattr(AttemptPipeline, "_concluded", hasty)
 
 
 @breaks("I2")
@@ -57,12 +60,12 @@ def redirects_taken_for_success(patch: Patch) -> None:
 
 @breaks("I2")
 def every_attempt_with_the_timestamp_of_the_event(patch: Patch) -> None:
-    signed = AttemptPipeline._signed
+    signed = PreparedTarget.signed
 
-    def stale(self: AttemptPipeline, assignment: Assignment, live: Any, at: datetime) -> Any:
-        return signed(self, assignment, live, instant_of(assignment.event_id))
+    def stale(self: PreparedTarget, event_id: UUID, timestamp: int, body: bytes) -> Any:
+        return signed(self, event_id, to_millis(instant_of(event_id)) // 1000, body)
 
-    patch.setattr(AttemptPipeline, "_signed", stale)
+    patch.setattr(PreparedTarget, "signed", stale)
 
 
 @breaks("I1", seed=22)
@@ -144,12 +147,24 @@ def one_too_many_at_an_endpoint(patch: Patch) -> None:
 
 @breaks("I9")
 def a_secret_in_the_log(patch: Patch) -> None:
-    run = AttemptPipeline.run
+    begin = Signer.__init__
 
-    async def talkative(self: AttemptPipeline, assignment: Assignment) -> Result:
-        for each in assignment.target.secrets:
-            secret = SigningSecret(self.box.open(each.sealed, assignment.webhook_id.bytes))
-            logging.getLogger("cuepost.engine").debug("signing with %s", secret.key)
-        return await run(self, assignment)
+    def talkative(self: Signer, secret: SigningSecret) -> None:
+        logging.getLogger("cuepost.engine").debug("signing with %s", secret.key)
+        begin(self, secret)
 
-    patch.setattr(AttemptPipeline, "run", talkative)
+    patch.setattr(Signer, "__init__", talkative)
+
+
+@breaks("I6")
+def targets_prepared_once_for_each_endpoint(patch: Patch) -> None:
+    """Whatever becomes of the endpoint's secrets."""
+    prepare = PreparedTargets._prepare
+    kept: dict[tuple[int, UUID], PreparedTarget] = {}
+
+    def forgetful(self: PreparedTargets, webhook_id: UUID, url: str, *sealed: bytes) -> Any:
+        key = (id(self), webhook_id)
+        kept[key] = kept.get(key) or prepare(self, webhook_id, url, *sealed)
+        return kept[key]
+
+    patch.setattr(PreparedTargets, "_prepare", forgetful)

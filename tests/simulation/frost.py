@@ -8,7 +8,8 @@ from datetime import datetime
 
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Manner, Store, Transaction
-from cuepost.ports.transport import Exchange, Request, Transport
+from cuepost.ports.transport import Exchange, Request
+from cuepost.testing import ScriptedTransport, Sent
 
 
 async def _at_once() -> None: ...
@@ -72,15 +73,44 @@ class FrostyClock:
         return event.is_set()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FrostyTransport:
-    inner: Transport
+    """A receiver that has answered keeps its connection open, until the worker has crashed."""
+
+    inner: ScriptedTransport
     frost: Frost
+    tasks: asyncio.TaskGroup
+    _has_crashed: bool = False
+    _open: set[str] = field(default_factory=set)
+    _in_flight: dict[asyncio.Task[None], Sent] = field(default_factory=dict)
+
+    def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
+        if self._has_crashed or request.url.text not in self._open:
+            return False
+        sent = self.inner.begin(request)
+        task = self.tasks.create_task(self._tell(sent, done))
+        self._in_flight[task] = sent
+        task.add_done_callback(self._in_flight.pop)
+        return True
+
+    async def _tell(self, sent: Sent, done: Callable[[Exchange | None], None]) -> None:
+        exchange = await self.inner.answered(sent)
+        await self.frost.pass_by()
+        done(exchange)
 
     async def send(self, request: Request) -> Exchange:
         exchange = await self.inner.send(request)
         await self.frost.pass_by()
+        if exchange.status is not None:
+            self._open.add(request.url.text)
         return exchange
+
+    def crash(self) -> None:
+        """Nothing more is answered, nor sent."""
+        self._has_crashed = True
+        for task, sent in list(self._in_flight.items()):
+            task.cancel()
+            self.inner.end(sent)
 
 
 @dataclass(frozen=True, slots=True)

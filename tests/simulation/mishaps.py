@@ -28,6 +28,7 @@ class Worker:
     dispatcher: Dispatcher
     task: asyncio.Task[None]
     frost: Frost
+    transport: FrostyTransport
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,7 @@ class Mishaps(Onlookers):
         world, frost = self.stage.world, Frost(self._moment, self._lag)
         if self.alone:
             await self.surely(lambda: world.do(lambda transaction: transaction.queue.dismiss_all()))
+        transport = FrostyTransport(self.stage.transport, frost, self._tasks)
         dispatcher = self.stage.dispatcher(
             FrostyStore(self.stage.store, frost),
             attempts=self.attempts,
@@ -189,10 +191,10 @@ class Mishaps(Onlookers):
             longest_sleep=self.horizon,
             alone=self.alone,
             clock=FrostyClock(self.stage.clock, frost),
-            transport=FrostyTransport(self.stage.transport, frost),
+            transport=transport,
         )
         task = self._tasks.create_task(dispatcher.run())
-        self._working.append(Worker(dispatcher, task, frost))
+        self._working.append(Worker(dispatcher, task, frost, transport))
         self._hand_over()
 
     async def end_worker(self, *, gracefully: bool) -> None:
@@ -205,6 +207,7 @@ class Mishaps(Onlookers):
             worker.dispatcher.stop()
         else:
             worker.task.cancel()
+            worker.transport.crash()
         await asyncio.wait([worker.task])
 
     async def notice_stalls(self) -> None:

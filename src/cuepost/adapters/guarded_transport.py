@@ -6,7 +6,8 @@ faults, without a word more: what a resolver or a peer said is not for the owner
 """
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from time import perf_counter
 from typing import Final
 
@@ -16,12 +17,11 @@ from cuepost.adapters.guarded_dialler import Blocked, GuardedDialler, Journey
 from cuepost.adapters.http_connection import ConnectionBroke, HttpConnection, TlsBroke
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.domain.receiver_url import ReceiverUrl
+from cuepost.domain.http_message import message
 from cuepost.ports.transport import CannotResolve, Exchange, Request, Resolver
 
 MOST_RESTING_CONNECTIONS: Final = 256
 _REQUEST_TIMEOUT: Final = 408
-_DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 # The first kind that fits: a TimeoutError is an OSError too, and TlsBroke a ConnectionBroke.
 _FAULTS: Final[Mapping[type[Exception], Outcome]] = {
@@ -46,8 +46,35 @@ class GuardedTransport:
         self._dialler = GuardedDialler(policy, resolver, tls)
         self._pool = ConnectionPool(most_resting)
 
-    async def send(self, request: Request) -> Exchange:
+    def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
+        url, message = request.url, _message(request)
+        connection = self._pool.take((url.scheme, url.host, url.port))
+        if connection is None or not connection.usable:
+            return False
         began = perf_counter()
+        settled = partial(self._settled, request, connection, began, done)
+        connection.begin(message, began + request.timeout_seconds, settled)
+        return True
+
+    def _settled(
+        self,
+        request: Request,
+        connection: HttpConnection,
+        began: float,
+        done: Callable[[Exchange | None], None],
+        failure: Exception | None,
+    ) -> None:
+        if _was_closed(connection, failure):
+            request.sent_at = began
+            done(None)
+        elif failure is None:
+            timings = Timings(None, None, None, connection.first_byte_ms)
+            done(self._answered(connection, began, timings))
+        else:
+            done(_failed(failure, began, Timings()))
+
+    async def send(self, request: Request) -> Exchange:
+        began = request.sent_at or perf_counter()
         if request.url.inbox is not None:
             # It has no place on the network; whoever sends it here was put together wrongly.
             return Exchange(0.0, Timings(), Outcome.BLOCKED_DESTINATION)
@@ -55,23 +82,12 @@ class GuardedTransport:
         try:
             connection = await self._exchanged(request, journey)
         except tuple(_FAULTS) as error:
-            timings = Timings(journey.dns_ms, journey.connect_ms, journey.tls_ms)
-            fault = next(_FAULTS[kind] for kind in _FAULTS if isinstance(error, kind))
-            tls_fault = error.fault if isinstance(error, TlsBroke) else None
-            took_ms = (perf_counter() - began) * 1000
-            return Exchange(took_ms, timings, fault, tls_fault=tls_fault)
-        answer = connection.answer
-        if connection.usable:
-            self._pool.keep(connection)
-        return Exchange(
-            (perf_counter() - began) * 1000,
-            Timings(journey.dns_ms, journey.connect_ms, journey.tls_ms, connection.first_byte_ms),
-            None,
-            answer.status,
-            tuple(answer.headers),
-            answer.body,
-            answer.truncated,
-        )
+            return _failed(
+                error, began, Timings(journey.dns_ms, journey.connect_ms, journey.tls_ms)
+            )
+        first_byte_ms = connection.first_byte_ms
+        timings = Timings(journey.dns_ms, journey.connect_ms, journey.tls_ms, first_byte_ms)
+        return self._answered(connection, began, timings)
 
     def close(self) -> None:
         """Ends the connections that rest; one in use ends with its request."""
@@ -80,37 +96,54 @@ class GuardedTransport:
     async def _exchanged(self, request: Request, journey: Journey) -> HttpConnection:
         url = request.url
         message = _message(request)
-        connection = self._pool.take((url.scheme, url.host, url.port))
+        # Once is enough: a receiver that closes its connections may have read what it got.
+        receiver = (url.scheme, url.host, url.port)
+        connection = self._pool.take(receiver) if request.sent_at is None else None
         if connection is not None:
+            failure: Exception | None = None
             try:
                 await connection.exchange(message, journey.deadline)
-            except ConnectionBroke:
-                # Closed by the receiver while it rested: no failure, and no answer either.
-                pass
-            else:
-                if connection.usable or connection.answer.status != _REQUEST_TIMEOUT:
-                    return connection
-                # Said to the resting connection, not to the request that crossed with it.
+            except ConnectionBroke as broke:
+                failure = broke
+            if not _was_closed(connection, failure):
+                return connection
         connection = await self._dialler.open(url, journey, self._pool.forget)
         await connection.exchange(message, journey.deadline)
         return connection
 
+    def _answered(self, connection: HttpConnection, began: float, timings: Timings) -> Exchange:
+        answer = connection.answer
+        if connection.usable:
+            self._pool.keep(connection)
+        return Exchange(
+            (perf_counter() - began) * 1000,
+            timings,
+            None,
+            answer.status,
+            tuple(answer.headers),
+            answer.body,
+            answer.truncated,
+        )
+
+
+def _was_closed(connection: HttpConnection, failure: Exception | None) -> bool:
+    """By the receiver while it rested: no failure, and no answer either.
+
+    A 408 was said to the resting connection, not to the request that crossed with it.
+    """
+    if failure is not None:
+        return isinstance(failure, ConnectionBroke)
+    return not connection.usable and connection.answer.status == _REQUEST_TIMEOUT
+
+
+def _failed(error: Exception, began: float, timings: Timings) -> Exchange:
+    fault = next(_FAULTS[kind] for kind in _FAULTS if isinstance(error, kind))
+    tls_fault = error.fault if isinstance(error, TlsBroke) else None
+    return Exchange((perf_counter() - began) * 1000, timings, fault, tls_fault=tls_fault)
+
 
 def _message(request: Request) -> bytes:
-    url = request.url
-    lines = [f"POST {url.target} HTTP/1.1", f"host: {_authority(url)}"]
-    lines += [f"{name}: {value}" for name, value in request.headers]
-    lines.append(f"content-length: {len(request.body)}")
-    joined = "".join(lines)
-    if "\r" in joined or "\n" in joined:
-        raise ValueError("a line break in a header would begin another one")
-    lines.append("\r\n")
-    return "\r\n".join(lines).encode("ascii") + request.body
-
-
-def _authority(url: ReceiverUrl) -> str:
-    host = f"[{url.host}]" if ":" in url.host else url.host
-    return host if url.port == _DEFAULT_PORTS[url.scheme] else f"{host}:{url.port}"
+    return request.message or message(request.url, request.headers, request.body)
 
 
 def tls_context(extra_ca_file: str | None = None) -> ssl.SSLContext:

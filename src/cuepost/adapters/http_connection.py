@@ -7,6 +7,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from fcntl import ioctl
+from functools import partial
 from struct import unpack
 from termios import TIOCOUTQ
 from time import perf_counter
@@ -18,6 +19,9 @@ from cuepost.domain.attempt import TlsFault
 
 Receiver = tuple[str, str, int]
 """Scheme, host and port: who may use the same connection."""
+
+Settled = Callable[[Exception | None], None]
+"""Called once: `answer` has what came, or this is why nothing did."""
 
 # How long after its head the rest of an answer is waited for.
 BODY_PATIENCE_SECONDS: Final = 2.0
@@ -59,7 +63,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._on_over = on_over
         self.answer = AnswerReader()
         self._transport: asyncio.Transport | None = None
-        self._waiter: asyncio.Future[Exception | None] | None = None
+        self._settled: Settled | None = None
         self._spoilt_by: Exception | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._rings_at = self._deadline = self.expires_at = expires_at
@@ -73,6 +77,19 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     async def exchange(self, request: bytes, deadline: float) -> None:
         """Then `answer` has it, until the next; TimeoutError, ConnectionBroke or BadAnswer."""
+        waiter: asyncio.Future[Exception | None] = self._loop.create_future()
+        self.begin(request, deadline, partial(_tell, waiter))
+        try:
+            failure = await waiter
+        except BaseException:
+            self._settled = None
+            self.abort()
+            raise
+        if failure is not None:
+            raise failure
+
+    def begin(self, request: bytes, deadline: float, settled: Settled) -> None:
+        """The same without a coroutine; `settled` is called by the loop."""
         if self._transport is None or not self.usable:
             raise self._spoilt_by or ConnectionBroke
         self.answer.begin()
@@ -80,18 +97,10 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._deadline = deadline
         self._request_size = len(request)
         self._sent_at = perf_counter()
-        waiter = self._waiter = self._loop.create_future()
+        self._settled = settled
         self._transport.write(request)
         if self._alarm is None or deadline < self._rings_at:
             self._ring_by(min(deadline, self.expires_at))
-        try:
-            failure = await waiter
-        except BaseException:
-            self._waiter = None
-            self.abort()
-            raise
-        if failure is not None:
-            raise failure
 
     def abort(self) -> None:
         self.usable = False
@@ -110,7 +119,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, count: int) -> None:
-        if self._waiter is None:
+        if self._settled is None:
             # Nobody asked: whatever it is, the next request must not take it for its answer.
             self._spoilt_by = BadAnswer()
             self.abort()
@@ -138,7 +147,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._alarm = None
         self._on_over(self)
         broke = TlsBroke(fault_in(error)) if isinstance(error, ssl.SSLError) else ConnectionBroke()
-        if self._waiter is None:
+        if self._settled is None:
             self._spoilt_by = self._spoilt_by or broke
         elif not self._first_byte_at:
             self._settle(broke)
@@ -158,12 +167,12 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._settle()
 
     def _settle(self, failure: Exception | None = None) -> None:
-        waiter, self._waiter = self._waiter, None
-        # Done already when the waiting task has just been cancelled.
-        if waiter is not None and not waiter.done():
-            waiter.set_result(failure)
+        settled, self._settled = self._settled, None
         if failure is not None or not self.answer.reusable or self._has_unsent_bytes():
             self.abort()
+        # Last: the next request may go out over this connection before it returns.
+        if settled is not None:
+            settled(failure)
 
     def _has_unsent_bytes(self) -> bool:
         if self._transport is None or self._transport.get_write_buffer_size() > 0:
@@ -185,16 +194,22 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def _ring(self) -> None:
         self._alarm = None
-        due = self.expires_at if self._waiter is None else self._deadline
+        due = self.expires_at if self._settled is None else self._deadline
         if perf_counter() < due:
             self._ring_by(due)
-        elif self._waiter is None:
+        elif self._settled is None:
             self.abort()
         elif self.answer.status:
             self.answer.cut()
             self._settle()
         else:
             self._settle(TimeoutError())
+
+
+def _tell(waiter: "asyncio.Future[Exception | None]", failure: Exception | None) -> None:
+    # Done already when the waiting task has just been cancelled.
+    if not waiter.done():
+        waiter.set_result(failure)
 
 
 def _is_still_on_its_way(transport: asyncio.Transport) -> bool:

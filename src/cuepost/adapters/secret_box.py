@@ -6,12 +6,11 @@ key opens.
 
 import hashlib
 from collections.abc import Sequence
-from functools import lru_cache
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from cuepost.ports.runtime import Entropy, SecretBox
+from cuepost.ports.runtime import Entropy
 
 KEY_BYTES = 32
 _ID, _NONCE = 4, 12
@@ -43,14 +42,6 @@ class AesGcmBox:
             return cipher.decrypt(sealed[_ID : _ID + _NONCE], sealed[_ID + _NONCE :], context)
         except (InvalidTag, ValueError):
             raise CannotOpen from None
-
-
-class RememberingBox:
-    """For who opens the same few values over and over again."""
-
-    def __init__(self, box: SecretBox, most: int) -> None:
-        self.seal = box.seal
-        self.open = lru_cache(most)(box.open)
 
 
 def _key_id(key: bytes) -> bytes:

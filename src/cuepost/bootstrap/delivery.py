@@ -19,7 +19,6 @@ from pathlib import Path
 
 from cuepost import __version__
 from cuepost.adapters.guarded_transport import GuardedTransport, tls_context
-from cuepost.adapters.secret_box import RememberingBox
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import system_jitter
 from cuepost.adapters.system_resolver import SystemResolver
@@ -36,7 +35,6 @@ from cuepost.ports.telemetry import Telemetry
 # With others at the same store, something may be due that nobody announced.
 POLL = timedelta(seconds=1)
 POLL_ALONE = timedelta(seconds=30)
-REMEMBERED_SECRETS = 1024
 
 
 class AlreadyServed(Exception):
@@ -144,7 +142,7 @@ def _dispatcher(parts: Parts, transport: GuardedTransport, telemetry: Telemetry)
     embedded = isinstance(parts.store, SqliteStore)
     pipeline = AttemptPipeline(
         clock=ambient.clock,
-        box=RememberingBox(ambient.box, REMEMBERED_SECRETS),
+        box=ambient.box,
         policy=parts.rules.policy,
         transport=InboxTransport(
             transport, parts.service.inbox, parts.service.perform, ambient.clock

@@ -1,83 +1,157 @@
-"""One attempt, from the assignment to its result: sign → guard → send → classify → decide."""
+"""One attempt, from the assignment to its result: sign → guard → send → classify → decide.
 
-from collections.abc import Callable, Sequence
+On a connection that is open already an attempt is a chain of calls without a task or a future;
+all others (new connections, the test inbox, transports of tests) are sent by a coroutine.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import partial
+from typing import Any
 
 from cuepost.domain.attempt import Attempt, Outcome, Timings, outcome_of, trigger_of
 from cuepost.domain.delivery import Cause, DeliveryStatus, after
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.domain.instants import at_millisecond, to_millis
-from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
 from cuepost.domain.retry_schedule import RetrySchedule
-from cuepost.domain.signing import SigningSecret, signature_header
+from cuepost.engine.prepared_targets import PreparedTargets
 from cuepost.ports.dispatch import Assignment, Result, Verdict
 from cuepost.ports.runtime import Clock, SecretBox
 from cuepost.ports.transport import Exchange, Headers, Request, Transport
 
 Jitter = Callable[[], float]
+_DELIVERED = Verdict(after(DeliveryStatus.DELIVERING, Cause.SUCCEEDED))
+_BLOCKED = Exchange(0.0, Timings(), fault=Outcome.BLOCKED_DESTINATION)
 
 
 @dataclass(frozen=True, slots=True)
+class Crash:
+    """Something is wrong here, not with the receiver; the request may have been sent."""
+
+    assignment: Assignment
+    error: Exception
+
+
+Done = Callable[[Result | Crash], None]
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+
+@dataclass(slots=True)
+class _Signed:
+    """An attempt that has begun; no `request` where the policy does not allow one."""
+
+    assignment: Assignment
+    started_at: datetime
+    live: Sequence[StoredSecret]
+    headers: Headers
+    request: Request | None
+
+
 class AttemptPipeline:
-    clock: Clock
-    box: SecretBox
-    policy: EgressPolicy
-    transport: Transport
-    schedule: RetrySchedule
-    jitter: Jitter
-    timeout: timedelta
-    user_agent: str
-
-    async def run(self, assignment: Assignment) -> Result:
-        started_at = self.clock.now()
-        live = [each for each in assignment.target.secrets if each.is_live(started_at)]
-        headers = self._signed(assignment, live, started_at)
-        url = _guarded(assignment.target.url, self.policy)
-        exchange = await self._sent(url, headers, assignment.body)
-        outcome = exchange.fault or outcome_of(exchange.status)
-        ended_at = started_at + timedelta(milliseconds=exchange.duration_ms)
-        attempt = _attempt(
-            assignment,
-            live,
-            started_at=started_at,
-            headers=headers,
-            exchange=exchange,
-            outcome=outcome,
-        )
-        return Result(assignment, attempt, self._decided(assignment, outcome, ended_at))
-
-    def _signed(
-        self, assignment: Assignment, live: Sequence[StoredSecret], at: datetime
-    ) -> Headers:
-        owner = assignment.webhook_id.bytes
-        secrets = [SigningSecret(self.box.open(secret.sealed, owner)) for secret in live]
-        timestamp = to_millis(at) // 1000
-        signatures = signature_header(secrets, assignment.event_id, timestamp, assignment.body)
-        return (
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        box: SecretBox,
+        policy: EgressPolicy,
+        transport: Transport,
+        schedule: RetrySchedule,
+        jitter: Jitter,
+        timeout: timedelta,
+        user_agent: str,
+    ) -> None:
+        self._clock = clock
+        self._transport = transport
+        self._schedule = schedule
+        self._jitter = jitter
+        self._timeout_seconds = timeout.total_seconds()
+        fixed = (
             ("content-type", "application/json; charset=utf-8"),
-            ("user-agent", self.user_agent),
+            ("user-agent", user_agent),
             ("accept-encoding", "identity"),
-            ("webhook-id", str(assignment.event_id)),
-            ("webhook-timestamp", str(timestamp)),
-            ("webhook-signature", signatures),
         )
+        self._targets = PreparedTargets(box, policy, fixed)
 
-    async def _sent(self, url: ReceiverUrl | None, headers: Headers, body: bytes) -> Exchange:
-        if url is None:
-            return Exchange(0.0, Timings(), fault=Outcome.BLOCKED_DESTINATION)
-        return await self.transport.send(Request(url, headers, body, self.timeout.total_seconds()))
+    def start(self, assignment: Assignment, done: Done, spawn: Spawn) -> bool:
+        """False where no connection to the receiver is open: then it takes `run`.
 
-    def _decided(self, assignment: Assignment, outcome: Outcome, ended_at: datetime) -> Verdict:
-        delivering = DeliveryStatus.DELIVERING
+        Otherwise `done` is called exactly once, by the event loop: never before this has returned.
+        `spawn` makes a task for the rare request that has to be sent again.
+        """
+        try:
+            signed = self._sign(assignment)
+            return self._send(signed, partial(self._answered, signed, done, spawn))
+        except Exception as error:  # noqa: BLE001  # whatever it is, `done` hears of it
+            asyncio.get_running_loop().call_soon(done, Crash(assignment, error))
+            return True
+
+    async def run(self, assignment: Assignment) -> Result | Crash:
+        """However long it takes to open a connection."""
+        try:
+            signed = self._sign(assignment)
+        except Exception as error:  # noqa: BLE001  # as in `start`
+            return Crash(assignment, error)
+        return await self._run(signed)
+
+    def _sign(self, assignment: Assignment) -> _Signed:
+        now, target, body = self._clock.now(), assignment.target, assignment.body
+        live = [each for each in target.secrets if each.is_live(now)]
+        sealed = [each.sealed for each in live]
+        prepared = self._targets.of(assignment.webhook_id, target.url, *sealed)
+        timestamp = to_millis(now) // 1000
+        headers, message = prepared.signed(assignment.event_id, timestamp, body)
+        request = None
+        if prepared.url is not None:
+            request = Request(prepared.url, headers, body, self._timeout_seconds, message)
+        return _Signed(assignment, now, live, headers, request)
+
+    def _send(self, signed: _Signed, answered: Callable[[Exchange | None], None]) -> bool:
+        if signed.request is None:
+            asyncio.get_running_loop().call_soon(answered, _BLOCKED)
+            return True
+        return self._transport.start(signed.request, answered)
+
+    def _answered(
+        self, signed: _Signed, done: Done, spawn: Spawn, exchange: Exchange | None
+    ) -> None:
+        """Without an exchange the receiver had closed the connection before the request came."""
+        if exchange is None:
+            spawn(self._send_again(signed, done))
+        else:
+            done(self._concluded(signed, exchange))
+
+    async def _send_again(self, signed: _Signed, done: Done) -> None:
+        done(await self._run(signed))
+
+    async def _run(self, signed: _Signed) -> Result | Crash:
+        try:
+            exchange = _BLOCKED
+            if signed.request is not None:
+                exchange = await self._transport.send(signed.request)
+        except Exception as error:  # noqa: BLE001  # as in `start`
+            return Crash(signed.assignment, error)
+        return self._concluded(signed, exchange)
+
+    def _concluded(self, signed: _Signed, exchange: Exchange) -> Result | Crash:
+        try:
+            outcome = exchange.fault or outcome_of(exchange.status)
+            verdict = self._decide(signed, outcome, exchange.duration_ms)
+            return Result(signed.assignment, _attempt(signed, exchange, outcome), verdict)
+        except Exception as error:  # noqa: BLE001  # as in `start`
+            return Crash(signed.assignment, error)
+
+    def _decide(self, signed: _Signed, outcome: Outcome, duration_ms: float) -> Verdict:
         if outcome is Outcome.DELIVERED:
-            return Verdict(after(delivering, Cause.SUCCEEDED))
-        due = self.schedule.next_attempt_at(assignment.number, ended_at, self.jitter())
+            return _DELIVERED
+        ended_at = signed.started_at + timedelta(milliseconds=duration_ms)
+        due = self._schedule.next_attempt_at(signed.assignment.number, ended_at, self._jitter())
         if due is None:
-            return Verdict(after(delivering, Cause.BUDGET_SPENT))
-        return Verdict(after(delivering, Cause.ATTEMPT_FAILED), due_at=_rounded_up(due))
+            return Verdict(after(DeliveryStatus.DELIVERING, Cause.BUDGET_SPENT))
+        retrying = after(DeliveryStatus.DELIVERING, Cause.ATTEMPT_FAILED)
+        return Verdict(retrying, due_at=_rounded_up(due))
 
 
 def _rounded_up(instant: datetime) -> datetime:
@@ -86,35 +160,19 @@ def _rounded_up(instant: datetime) -> datetime:
     return cut if cut == instant else cut + timedelta(milliseconds=1)
 
 
-@lru_cache(maxsize=4096)
-def _guarded(url: str, policy: EgressPolicy) -> ReceiverUrl | None:
-    """The policy may have become stricter since the endpoint was stored."""
-    try:
-        return parse_receiver_url(url, policy)
-    except ReceiverUrlRefused:
-        return None
-
-
-def _attempt(
-    assignment: Assignment,
-    live: Sequence[StoredSecret],
-    *,
-    started_at: datetime,
-    headers: Headers,
-    exchange: Exchange,
-    outcome: Outcome,
-) -> Attempt:
+def _attempt(signed: _Signed, exchange: Exchange, outcome: Outcome) -> Attempt:
+    assignment = signed.assignment
     return Attempt(
         account_id=assignment.account_id,
         delivery_id=assignment.delivery_id,
         budget=assignment.budget,
         number=assignment.number,
         trigger=trigger_of(assignment.trigger, assignment.number),
-        started_at=started_at,
+        started_at=signed.started_at,
         duration_ms=exchange.duration_ms,
         timings=exchange.timings,
-        signed_with=tuple(secret.hint for secret in live),
-        request_headers=headers,
+        signed_with=tuple([secret.hint for secret in signed.live]),
+        request_headers=signed.headers,
         response_status=exchange.status,
         response_headers=exchange.headers,
         response_body=exchange.body,

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.capacity import Capacity
+from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.engine_state import EngineState
 from cuepost.engine.heartbeat import Heartbeat
 from cuepost.engine.intake import LONGEST_IN_MEMORY_SECONDS, Intake
@@ -19,6 +20,7 @@ from cuepost.engine.outcome_recorder import (
     OutcomeRecorder,
 )
 from cuepost.engine.right_of_way import RightOfWay
+from cuepost.engine.sending import Sending
 from cuepost.engine.single_file import SingleFile
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
 from cuepost.ports.dispatch import Assignment, Result
@@ -31,7 +33,6 @@ log = logging.getLogger("cuepost.engine")
 LEASE = timedelta(seconds=10)
 # From so many assignments on, results are written in groups; those of a backlog always are.
 BUSY = 32
-PAUSE_AFTER_CRASH = timedelta(minutes=1)
 PARTING_SECONDS = 5.0
 
 
@@ -51,7 +52,6 @@ class Dispatcher:
     ) -> None:
         """`alone` says that no other worker can be at this store, so that lanes need no asking."""
         self._store = store
-        self._pipeline = pipeline
         self._clock = clock
         self._capacity = capacity
         self._telemetry = telemetry
@@ -61,16 +61,15 @@ class Dispatcher:
         self._way = RightOfWay(clock)
         self._backlog_file = SingleFile(clock, self._way)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
-        self._wake = asyncio.Event()
+        self._sleep = ClaimSleep(clock)
         self._intake = Intake(
             store, clock, self._lease, self._board, most_held=capacity.held, alone=alone
         )
-        self._heartbeat = Heartbeat(store, clock, self._lease, self._intake, self._wake)
+        self._heartbeat = Heartbeat(store, clock, self._lease, self._intake, self._sleep)
         self._recorder = self._new_recorder()
-        self._quiet = asyncio.Event()
-        self._sleeps_until: float | None = None
+        self._sending = self._new_sending(pipeline)
         self._stopping = False
-        self._runners = self._starting = self._progress = 0
+        self._recorded = 0
         self.running = False
 
     def _new_recorder(self) -> OutcomeRecorder:
@@ -83,7 +82,22 @@ class Dispatcher:
             is_busy=lambda: self._board.load >= BUSY or self._intake.has_backlog,
             way=self._way,
             written=self._written,
-            unwritable=lambda result: self._postpone(result.assignment),
+            unwritable=lambda result: self._sending.postpone(result.assignment),
+            room_made=self._start_attempts,
+        )
+
+    def _new_sending(self, pipeline: AttemptPipeline) -> Sending:
+        return Sending(
+            pipeline,
+            self._clock,
+            self._telemetry,
+            self._capacity,
+            lease=self._lease,
+            board=self._board,
+            intake=self._intake,
+            recorder=self._recorder,
+            backlog_file=self._backlog_file,
+            sleep=self._sleep,
         )
 
     def reserve(self, webhook_id: UUID) -> UUID | None:
@@ -110,7 +124,7 @@ class Dispatcher:
         self._way.expect()
 
     def passed(self) -> None:
-        # Behind the runners that were started just now.
+        # Behind the attempts that were started just now.
         asyncio.get_running_loop().call_soon(self._way.passed)
 
     def is_expecting(self) -> bool:
@@ -118,7 +132,7 @@ class Dispatcher:
 
     def work_for(self, webhook_ids: Iterable[UUID]) -> None:
         self._intake.hint(webhook_ids)
-        self._wake.set()
+        self._sleep.wake()
 
     def offer_to(self, others: Callable[[Collection[UUID]], None]) -> None:
         """They are to hear of endpoints that this worker leaves to them."""
@@ -131,43 +145,42 @@ class Dispatcher:
             running=self.running,
             stopping=self._stopping,
             lease_held=self._lease.is_held,
-            progress=self._progress,
-            in_flight=self._runners,
+            progress=self._sending.begun + self._recorded,
+            in_flight=self._sending.in_flight,
             held=self._board.load,
             lanes_ready=self._board.ready,
             unrecorded=self._recorder.unrecorded,
             memory_full=self._intake.is_full,
             backlog=self._intake.has_backlog,
-            sleeps_until=self._sleeps_until,
+            sleeps_until=self._sleep.until,
         )
 
     def has_capacity_for(self, webhook_id: UUID | None = None) -> bool:
-        is_full = self._runners >= self._capacity.attempts
+        is_full = self._sending.in_flight >= self._capacity.attempts
         return not is_full and (webhook_id is None or self._board.has_slot(webhook_id))
 
     def stop(self) -> None:
         """Finish what is in flight, give back the rest."""
         self._stopping = True
-        self._wake.set()
+        self._sleep.wake()
 
     async def run(self) -> None:
         """Until `stop` is called; then in-flight attempts end within their own limit."""
         async with asyncio.TaskGroup() as tasks:
-            self._tasks = tasks
             loops = [self._recorder.run(), self._recorder.run_singles()]
             if not self._alone:
                 loops.append(self._heartbeat.run())
             beside = [tasks.create_task(loop) for loop in loops]
             self.running = True
+            self._sending.open(tasks.create_task)
             try:
                 await self._claim_until_stopped()
             finally:
                 self.running = False
+                self._sending.close()
             self._lease.give_back(self._board.drop_waiting())
             self._recorder.hurry()
-            while self._runners:
-                self._quiet.clear()
-                await self._quiet.wait()
+            await self._sending.wait_until_quiet()
             await self._recorder.finish(PARTING_SECONDS)
             for task in beside:
                 task.cancel()
@@ -185,16 +198,13 @@ class Dispatcher:
 
     async def _claim_until_stopped(self) -> None:
         while not self._stopping:
-            self._wake.clear()
+            self._sleep.expect()
             try:
                 asks_again = await self._way.behind(partial(self._intake.claim, self._start))
                 if self._intake.outgrew_its_share:
                     self._heartbeat.hasten()
                 if not asks_again:
-                    seconds = self._intake.seconds_to_sleep(self._longest_sleep)
-                    self._sleeps_until = self._clock.monotonic() + seconds
-                    await self._clock.wait_for(self._wake, seconds)
-                    self._sleeps_until = None
+                    await self._sleep.sleep(self._intake.seconds_to_sleep(self._longest_sleep))
             except StoreUnavailable as error:
                 log.warning("event=claim_failed error=%s", error)
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
@@ -220,86 +230,17 @@ class Dispatcher:
         if self._intake.has_backlog and not all(has_more(each.webhook_id) for each in assignments):
             self._backlog_file.in_company()
         self._board.add(assignments, as_of + LONGEST_IN_MEMORY_SECONDS)
-        self._start_runners()
+        self._start_attempts()
 
-    def _start_runners(self) -> None:
-        """A runner goes from lane to lane and ends when none is ready.
-
-        Those that have been started and did not get to run yet will find something as well.
-        """
-        room = self._capacity.attempts - self._runners
-        for _ in range(min(self._board.ready - self._starting, room)):
-            self._runners += 1
-            self._starting += 1
-            self._tasks.create_task(self._run_attempts())
-
-    async def _run_attempts(self) -> None:
-        self._starting -= 1
-        try:
-            while (taken := self._board.take()) is not None:
-                fresh_until, assignment = taken
-                # The same lane may be ready for more than one at a time.
-                self._start_runners()
-                if self._board.is_blocked(assignment.webhook_id):
-                    self._sleep_no_longer_than(LONGEST_IN_MEMORY_SECONDS)
-                try:
-                    await self._attempt(assignment, fresh_until)
-                finally:
-                    self._board.done(assignment.webhook_id)
-                    self._ask_for_more(assignment.webhook_id)
-        finally:
-            self._runners -= 1
-            self._quiet.set()
-
-    async def _attempt(self, assignment: Assignment, fresh_until: float) -> None:
-        if self._intake.has_more(assignment.webhook_id):
-            await self._backlog_file.enter()
-        now, worker, until = self._clock.now(), self._lease.worker, assignment.access_until
-        is_fresh = self._clock.monotonic() < fresh_until
-        # A worker that was suspended past its lease must not send: others may do by now.
-        if not self._lease.is_held or not is_fresh or (until is not None and until <= now):
-            self._lease.give_back([assignment])
-            self._wake.set()
-            return
-        self._progress += 1
-        try:
-            result = await self._pipeline.run(assignment)
-        except Exception:
-            log.exception("event=attempt_crashed delivery=%s", assignment.delivery_id)
-            self._postpone(assignment)
-            return
-        self._tell(result)
-        await self._recorder.put(worker, result)
-
-    def _tell(self, result: Result) -> None:
-        try:
-            self._telemetry.attempted(result)
-        except Exception:
-            log.exception("event=telemetry_crashed")
-
-    def _postpone(self, assignment: Assignment) -> None:
-        """Something is wrong here, not with the receiver: no attempt is counted."""
-        self._lease.postpone(assignment, self._clock.now() + PAUSE_AFTER_CRASH)
-        self._wake.set()
-
-    def _ask_for_more(self, webhook_id: UUID) -> None:
-        if self._intake.has_more(webhook_id) and self._board.claimable_of(webhook_id) > 0:
-            self.work_for([webhook_id])
-        half_empty = self._board.load <= self._capacity.attempts
-        if self._intake.is_full and (half_empty or not self._board.ready):
-            self._wake.set()
+    def _start_attempts(self) -> None:
+        self._sending.start_attempts()
 
     def _written(self, results: Sequence[Result]) -> None:
-        self._progress += len(results)
+        self._recorded += len(results)
         self._lease.recorded(result.assignment for result in results)
         again = [each.verdict.due_at for each in results if each.verdict.due_at is not None]
-        if again and self._sleeps_until is None:
+        if again and self._sleep.until is None:
             # What is being claimed may have been looked for before that was written.
-            self._wake.set()
+            self._sleep.wake()
         elif again:
-            self._sleep_no_longer_than((min(again) - self._clock.now()).total_seconds())
-
-    def _sleep_no_longer_than(self, seconds: float) -> None:
-        until = self._sleeps_until
-        if until is not None and self._clock.monotonic() + seconds < until:
-            self._wake.set()
+            self._sleep.no_longer_than((min(again) - self._clock.now()).total_seconds())

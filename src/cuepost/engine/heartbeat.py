@@ -3,6 +3,7 @@
 import asyncio
 import logging
 
+from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.runtime import Clock
@@ -16,13 +17,13 @@ HASTE_SECONDS = 0.25
 
 class Heartbeat:
     def __init__(
-        self, store: Store, clock: Clock, lease: WorkerLease, intake: Intake, wake: asyncio.Event
+        self, store: Store, clock: Clock, lease: WorkerLease, intake: Intake, sleep: ClaimSleep
     ) -> None:
         self._store = store
         self._clock = clock
         self._lease = lease
         self._intake = intake
-        self._wake = wake
+        self._sleep = sleep
         self._haste = asyncio.Event()
 
     def hasten(self) -> None:
@@ -40,7 +41,7 @@ class Heartbeat:
                 log.warning("event=heartbeat_failed error=%s", error)
                 continue
             if gone or self._lease.has_unwanted or not self._lease.is_held:
-                self._wake.set()
+                self._sleep.wake()
 
     async def _beat(self) -> int:
         asked_at, now = self._clock.monotonic(), self._clock.now()

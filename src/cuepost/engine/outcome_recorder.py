@@ -43,7 +43,8 @@ class _Single:
 class OutcomeRecorder:
     """`written` hears of results that are in the store, `unwritable` of one that never will be.
 
-    `alone` says that the store is this worker's own.
+    `room_made` is called whenever fewer are waiting. `alone` says that the store is this worker's
+    own.
     """
 
     store: Store
@@ -55,6 +56,7 @@ class OutcomeRecorder:
     way: RightOfWay
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
+    room_made: Callable[[], None]
     _results: list[tuple[UUID, Result]] = field(default_factory=list)
     _singles: list[_Single] = field(default_factory=list)
     _failures: int = 0
@@ -62,7 +64,6 @@ class OutcomeRecorder:
     _work: asyncio.Event = field(default_factory=asyncio.Event)
     _single_work: asyncio.Event = field(default_factory=asyncio.Event)
     _crowd: asyncio.Event = field(default_factory=asyncio.Event)
-    _room: asyncio.Event = field(default_factory=asyncio.Event)
     _empty: asyncio.Event = field(default_factory=asyncio.Event)
     _hurrying: bool = False
 
@@ -70,11 +71,12 @@ class OutcomeRecorder:
     def unrecorded(self) -> int:
         return len(self._results) + len(self._singles)
 
-    async def put(self, worker: UUID, result: Result) -> None:
-        """Waits while the store is so far behind that memory would fill."""
-        while self.unrecorded >= self.most_unrecorded and not self._hurrying:
-            self._room.clear()
-            await self._room.wait()
+    @property
+    def is_full(self) -> bool:
+        """The store is so far behind that no attempt should be started until there is room."""
+        return self.unrecorded >= self.most_unrecorded
+
+    def put(self, worker: UUID, result: Result) -> None:
         self._results.append((worker, result))
         self._empty.clear()
         self._work.set()
@@ -107,10 +109,9 @@ class OutcomeRecorder:
                 self._single_work.clear()
 
     def hurry(self) -> None:
-        """Nothing more waits for company, nor for the store to catch up."""
+        """Nothing more waits for company."""
         self._hurrying = True
         self._crowd.set()
-        self._room.set()
 
     async def finish(self, seconds: float) -> None:
         """Write what is left, but no longer than that; the rest counts as interrupted."""
@@ -197,9 +198,9 @@ class OutcomeRecorder:
     def _made_room(self) -> None:
         if not self._are_many and not self._hurrying:
             self._crowd.clear()
-        self._room.set()
         if not self.unrecorded:
             self._empty.set()
+        self.room_made()
 
     async def _write(self, group: Sequence[tuple[UUID, Result]], manner: Manner) -> None:
         if not group:

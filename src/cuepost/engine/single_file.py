@@ -26,10 +26,11 @@ class SingleFile:
 
     async def enter(self) -> None:
         """Behind what is being accepted, one in each turn of the event loop, or alone at once."""
-        if self._has_company():
+        if self.has_company:
             await self._way.give()
             await self._turn.acquire()
             asyncio.get_running_loop().call_soon(self._turn.release)
 
-    def _has_company(self) -> bool:
+    @property
+    def has_company(self) -> bool:
         return self._clock.monotonic() < self._company_at + COMPANY_SECONDS

@@ -1,7 +1,7 @@
 """Sending one request to one receiver; what the network does is a value, never an exception."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from cuepost.domain.attempt import Outcome, Timings, TlsFault
@@ -16,12 +16,19 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class Request:
-    """A POST; `timeout_seconds` is for all of it, from the look-up to the head of the answer."""
+    """A POST; `timeout_seconds` is for all of it, from the look-up to the head of the answer.
+
+    `message` is how it looks on the wire, where that is known already. `sent_at` is set, as an
+    instant of `time.perf_counter`, when a connection turned out to have been closed before it came:
+    it is sent once more, over a new connection, and its time runs since then.
+    """
 
     url: ReceiverUrl
     headers: Headers
     body: bytes
     timeout_seconds: float
+    message: bytes = field(default=b"", compare=False, repr=False)
+    sent_at: float | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -43,7 +50,17 @@ class Exchange:
 
 
 class Transport(Protocol):
-    async def send(self, request: Request) -> Exchange: ...
+    def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
+        """Send it over a connection that is open already; False where there is none.
+
+        Then `done` is called once, by the event loop: with the exchange, or with None where the
+        receiver had closed the connection, so that the request has to be sent by `send`.
+        """
+        ...
+
+    async def send(self, request: Request) -> Exchange:
+        """However long it takes to open a connection."""
+        ...
 
 
 class CannotResolve(Exception):

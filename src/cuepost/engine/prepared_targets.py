@@ -1,0 +1,64 @@
+"""What attempts to one endpoint have in common, made once: its checked URL, head and signing keys.
+
+An entry is found by all that it is made of: the endpoint, its URL, and the sealed secrets that are
+live at that moment. A changed URL, a new secret or one that has expired is another entry, so that
+nothing has to be invalidated.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
+
+from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.domain.http_message import message_template
+from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
+from cuepost.domain.signing import Signer, SigningSecret
+from cuepost.ports.runtime import SecretBox
+from cuepost.ports.transport import Headers
+
+# More than the endpoints that one process is expected to send to; an entry takes about 2 kB.
+MOST_PREPARED = 32_768
+_VARYING = ("webhook-id", "webhook-timestamp", "webhook-signature")
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTarget:
+    """`url` is None where the policy does not allow it."""
+
+    url: ReceiverUrl | None
+    template: bytes
+    signers: Sequence[Signer]
+    fixed: Headers
+
+    def signed(self, event_id: UUID, timestamp: int, body: bytes) -> tuple[Headers, bytes]:
+        """The headers of one request, and the whole of it as it goes on the wire."""
+        identifier, second = str(event_id), str(timestamp)
+        signed = b"%b.%b.%b" % (identifier.encode(), second.encode(), body)
+        signatures = " ".join([signer.sign(signed) for signer in self.signers])
+        values = (identifier, second, signatures)
+        headers = (*self.fixed, *zip(_VARYING, values, strict=True))
+        encoded = [value.encode() for value in values]
+        return headers, self.template and self.template % (*encoded, len(body), body)
+
+
+class PreparedTargets:
+    def __init__(self, box: SecretBox, policy: EgressPolicy, fixed: Headers) -> None:
+        self._box = box
+        self._policy = policy
+        self._fixed = fixed
+        # By endpoint, URL, and the sealed secrets that are live.
+        self.of = lru_cache(MOST_PREPARED)(self._prepare)
+
+    def _prepare(self, webhook_id: UUID, url: str, *sealed: bytes) -> PreparedTarget:
+        owner = webhook_id.bytes
+        signers = [Signer(SigningSecret(self._box.open(each, owner))) for each in sealed]
+        # The policy may have become stricter since the endpoint was stored.
+        try:
+            allowed = parse_receiver_url(url, self._policy)
+        except ReceiverUrlRefused:
+            return PreparedTarget(None, b"", signers, self._fixed)
+        if allowed.inbox is not None:
+            return PreparedTarget(allowed, b"", signers, self._fixed)
+        template = message_template(allowed, self._fixed, _VARYING)
+        return PreparedTarget(allowed, template, signers, self._fixed)

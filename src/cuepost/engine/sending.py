@@ -1,0 +1,166 @@
+"""Starts attempts from the lanes whose turn it is, as many at a time as may be in flight."""
+
+import asyncio
+import logging
+from datetime import timedelta
+from functools import partial
+from uuid import UUID
+
+from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash, Spawn
+from cuepost.engine.capacity import Capacity
+from cuepost.engine.claim_sleep import ClaimSleep
+from cuepost.engine.intake import LONGEST_IN_MEMORY_SECONDS, Intake
+from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.outcome_recorder import OutcomeRecorder
+from cuepost.engine.single_file import SingleFile
+from cuepost.engine.worker_lease import WorkerLease
+from cuepost.ports.dispatch import Assignment, Result
+from cuepost.ports.runtime import Clock
+from cuepost.ports.telemetry import Telemetry
+
+log = logging.getLogger("cuepost.engine")
+
+PAUSE_AFTER_CRASH = timedelta(minutes=1)
+
+
+class Sending:
+    def __init__(
+        self,
+        pipeline: AttemptPipeline,
+        clock: Clock,
+        telemetry: Telemetry,
+        capacity: Capacity,
+        *,
+        lease: WorkerLease,
+        board: LaneBoard,
+        intake: Intake,
+        recorder: OutcomeRecorder,
+        backlog_file: SingleFile,
+        sleep: ClaimSleep,
+    ) -> None:
+        self._pipeline = pipeline
+        self._clock = clock
+        self._telemetry = telemetry
+        self._capacity = capacity
+        self._lease = lease
+        self._board = board
+        self._intake = intake
+        self._recorder = recorder
+        self._backlog_file = backlog_file
+        self._sleep = sleep
+        self._spawn: Spawn | None = None
+        self._quiet = asyncio.Event()
+        self.in_flight = 0
+        self.begun = 0
+
+    def open(self, spawn: Spawn) -> None:
+        """From now on attempts are started; those that need a task get it by `spawn`."""
+        self._spawn = spawn
+
+    def close(self) -> None:
+        """No more of them."""
+        self._spawn = None
+
+    async def wait_until_quiet(self) -> None:
+        while self.in_flight:
+            self._quiet.clear()
+            await self._quiet.wait()
+
+    def start_attempts(self) -> None:
+        """Those that may begin; none while too many results wait to be recorded."""
+        spawn, board = self._spawn, self._board
+        while spawn is not None and self.in_flight < self._capacity.attempts:
+            if self._recorder.is_full or (taken := board.take()) is None:
+                return
+            fresh_until, assignment = taken
+            self.in_flight += 1
+            if board.is_blocked(assignment.webhook_id):
+                self._sleep.no_longer_than(LONGEST_IN_MEMORY_SECONDS)
+            if not self._start(assignment, fresh_until, spawn):
+                spawn(self._run(assignment, fresh_until))
+
+    def _start(self, assignment: Assignment, fresh_until: float, spawn: Spawn) -> bool:
+        """False where something has to be waited for before it can be sent."""
+        if self._intake.has_more(assignment.webhook_id) and self._backlog_file.has_company:
+            return False
+        if not self._may_send(assignment, fresh_until):
+            self._give_back(assignment)
+            return True
+        ended = partial(self._ended_by_callback, self._lease.worker, spawn)
+        if not self._pipeline.start(assignment, ended, spawn):
+            return False
+        self.begun += 1
+        return True
+
+    async def _run(self, assignment: Assignment, fresh_until: float) -> None:
+        if self._intake.has_more(assignment.webhook_id):
+            await self._backlog_file.enter()
+        # The process may have been suspended since this was asked for the last time.
+        if self._may_send(assignment, fresh_until):
+            worker = self._lease.worker
+            self.begun += 1
+            self._ended(worker, await self._pipeline.run(assignment))
+        else:
+            self._give_back(assignment)
+            self.start_attempts()
+
+    def _may_send(self, assignment: Assignment, fresh_until: float) -> bool:
+        until = assignment.access_until
+        if until is not None and until <= self._clock.now():
+            return False
+        # A worker that was suspended past its lease must not send: others may do by now.
+        return self._lease.is_held and self._clock.monotonic() < fresh_until
+
+    def _give_back(self, assignment: Assignment) -> None:
+        self._lease.give_back([assignment])
+        self._sleep.wake()
+        self._free(assignment.webhook_id)
+
+    def _ended_by_callback(self, worker: UUID, spawn: Spawn, ended: Result | Crash) -> None:
+        """A bug in here ends the dispatcher, as it does where a task is what ends."""
+        try:
+            self._ended(worker, ended)
+        except Exception as error:  # noqa: BLE001  # it is raised there
+            spawn(_raised(error))
+
+    def _ended(self, worker: UUID, ended: Result | Crash) -> None:
+        assignment = ended.assignment
+        if isinstance(ended, Crash):
+            log.error(
+                "event=attempt_crashed delivery=%s", assignment.delivery_id, exc_info=ended.error
+            )
+            self.postpone(assignment)
+        else:
+            self._tell(ended)
+            self._recorder.put(worker, ended)
+        self._free(assignment.webhook_id)
+        self.start_attempts()
+
+    def _free(self, webhook_id: UUID) -> None:
+        self.in_flight -= 1
+        self._board.done(webhook_id)
+        self._ask_for_more(webhook_id)
+        self._quiet.set()
+
+    def _ask_for_more(self, webhook_id: UUID) -> None:
+        if self._intake.has_more(webhook_id) and self._board.claimable_of(webhook_id) > 0:
+            self._intake.hint([webhook_id])
+            self._sleep.wake()
+        half_empty = self._board.load <= self._capacity.attempts
+        if self._intake.is_full and (half_empty or not self._board.ready):
+            self._sleep.wake()
+
+    def _tell(self, result: Result) -> None:
+        try:
+            self._telemetry.attempted(result)
+        except Exception:
+            log.exception("event=telemetry_crashed")
+
+    def postpone(self, assignment: Assignment) -> None:
+        """Something is wrong here, not with the receiver: no attempt is counted."""
+        self._lease.postpone(assignment, self._clock.now() + PAUSE_AFTER_CRASH)
+        self._sleep.wake()
+
+
+async def _raised(error: Exception) -> None:
+    raise error
