@@ -14,9 +14,9 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Account
-from cuepost.engine.dispatcher import LEASE
 from cuepost.ports.store import Contention, Store, StoreUnavailable, Transaction
 from cuepost.testing import START, RepeatableEntropy, VirtualClock
+from cuepost.tuning import LEASE_SECONDS
 from tests.support.postgres import PostgresServer, StopMode, fresh_database
 from tests.support.records import Records
 from tests.support.store_rows import rows, run
@@ -290,4 +290,4 @@ async def test_who_hangs_in_a_transaction_loses_it_soon_after_a_worker_would_los
             "WHERE name = 'idle_in_transaction_session_timeout'"
         ),
     )
-    assert LEASE.total_seconds() < seconds < 2 * LEASE.total_seconds()
+    assert LEASE_SECONDS < seconds < 2 * LEASE_SECONDS

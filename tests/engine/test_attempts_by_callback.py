@@ -13,7 +13,6 @@ from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.domain.signing import SigningSecret, signature
-from cuepost.engine import prepared_targets
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.dispatch import Assignment, Result, Target
@@ -166,10 +165,6 @@ async def test_a_changed_url_is_used_at_once() -> None:
     hosts = [b"host: hooks.", b"host: other.", b"host: hooks."]
     messages = [each.message for each in lab.transport.requests]
     assert all(host in message for host, message in zip(hosts, messages, strict=True))
-
-
-def test_twenty_thousand_endpoints_stay_prepared() -> None:
-    assert prepared_targets.MOST_PREPARED >= 20_000
 
 
 def test_no_attempt_begins_while_too_many_results_wait_to_be_recorded(

@@ -14,10 +14,11 @@ from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.attempt import Timings
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.engine.intake import CLAIMED_AT_ONCE, Intake
+from cuepost.engine.intake import Intake
 from cuepost.ports.dispatch import Claim
 from cuepost.ports.transport import Exchange, Request
 from cuepost.testing import HANGS, Answer
+from cuepost.tuning import CLAIMED_AT_ONCE
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
 BUSY_URL = "https://busy.example.com/cue"

@@ -6,9 +6,10 @@ from uuid import UUID
 import pytest
 
 from cuepost.adapters.storage.records.claims import Claims
-from cuepost.engine.look_around import LONGEST_LEFT_OUT_SECONDS, LookAround
+from cuepost.engine.look_around import LookAround
 from cuepost.ports.dispatch import BEGINNING, Around, Claim
 from cuepost.testing import Answer, VirtualClock
+from cuepost.tuning import LONGEST_LEFT_OUT_SECONDS
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
 COUNT = 40

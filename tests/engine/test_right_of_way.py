@@ -8,12 +8,13 @@ import pytest
 
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.engine.right_of_way import LONGEST_SECONDS, RightOfWay
-from cuepost.engine.single_file import COMPANY_SECONDS, SingleFile
+from cuepost.engine.right_of_way import RightOfWay
+from cuepost.engine.single_file import SingleFile
 from cuepost.ports.store import GaveWay, Manner
+from cuepost.tuning import COMPANY_SECONDS, LONGEST_YIELD_SECONDS
 from tests.support.stage import Play, Stage
 
-LONGEST = timedelta(seconds=LONGEST_SECONDS)
+LONGEST = timedelta(seconds=LONGEST_YIELD_SECONDS)
 
 
 async def statuses(stage: Stage) -> list[DeliveryStatus]:

@@ -12,8 +12,8 @@ from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.tables import lanes
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.engine.worker_lease import HEARTBEATS_PER_LEASE
 from cuepost.testing import Answer
+from cuepost.tuning import HEARTBEATS_PER_LEASE
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
 LEASE = timedelta(seconds=10)

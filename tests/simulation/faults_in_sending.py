@@ -19,10 +19,11 @@ from cuepost.domain.signing import Signer, SigningSecret
 from cuepost.engine import attempt_pipeline
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash
 from cuepost.engine.lane_board import LaneBoard
-from cuepost.engine.outcome_recorder import GROUP, OutcomeRecorder
+from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.prepared_targets import PreparedTarget, PreparedTargets
 from cuepost.ports.dispatch import Assignment, Result, Verdict
 from cuepost.ports.store import Manner, StoreUnavailable
+from cuepost.tuning import RESULTS_AT_ONCE
 from tests.simulation.deliberate_faults import Patch, breaks
 
 
@@ -71,7 +72,7 @@ def every_attempt_with_the_timestamp_of_the_event(patch: Patch) -> None:
 @breaks("I1", seed=22)
 def outcomes_lost_when_the_store_fails(patch: Patch) -> None:
     async def careless(self: OutcomeRecorder) -> None:
-        group = self._results[:GROUP]
+        group = self._results[:RESULTS_AT_ONCE]
         with suppress(StoreUnavailable):
             await self._write(group, Manner.REPEATABLE)
             self.written([result for _, result in group])

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.engine.intake import LATEST_ANSWER_SECONDS
-from cuepost.engine.watchdog import LOOK_SECONDS, LOOKS_UNTIL_STALLED, Watchdog
+from cuepost.engine.watchdog import Watchdog
 from cuepost.ports.dispatch import Assignment
+from cuepost.tuning import LATEST_ANSWER_SECONDS, LOOK_SECONDS, LOOKS_UNTIL_STALLED
 from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
 from tests.simulation.onlookers import Onlookers
 from tests.support.stage import HOUR

@@ -17,10 +17,11 @@ from cuepost.adapters.telemetry import EngineTelemetry
 from cuepost.domain.access import Caller
 from cuepost.domain.errors import NotFound
 from cuepost.engine.housekeeping import Tidying
-from cuepost.engine.retention import FORGOTTEN_AT_ONCE, Forgetting
+from cuepost.engine.retention import Forgetting
 from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.ports.records import Page
 from cuepost.ports.retention import Passing
+from cuepost.tuning import FORGOTTEN_AT_ONCE
 from tests.simulation.ledger import STORED
 from tests.simulation.owners import Owners
 

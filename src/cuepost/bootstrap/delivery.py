@@ -17,7 +17,7 @@ from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 
-from cuepost import __version__
+from cuepost import __version__, tuning
 from cuepost.adapters.guarded_transport import GuardedTransport, tls_context
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import system_jitter
@@ -31,10 +31,7 @@ from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.inbox_transport import InboxTransport
 from cuepost.engine.watchdog import Watchdog
 from cuepost.ports.telemetry import Telemetry
-
-# With others at the same store, something may be due that nobody announced.
-POLL = timedelta(seconds=1)
-POLL_ALONE = timedelta(seconds=30)
+from cuepost.tuning import POLL_ALONE_SECONDS, POLL_SECONDS
 
 
 class AlreadyServed(Exception):
@@ -81,6 +78,7 @@ async def announcing(parts: Parts) -> AsyncIterator[None]:
 @asynccontextmanager
 async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[Delivery]:
     """A dispatcher that runs while the block does; leaving it waits for what is in flight."""
+    tuning.check()
     with _alone_on_this_machine(parts), ExitStack() as running:
         _allow_many_connections()
         transport = _transport(parts)
@@ -158,7 +156,7 @@ def _dispatcher(parts: Parts, transport: GuardedTransport, telemetry: Telemetry)
         ambient.clock,
         ambient.ids,
         capacity=Capacity(settings.worker_concurrency, settings.endpoint_concurrency),
-        longest_sleep=POLL_ALONE if embedded else POLL,
+        longest_sleep=timedelta(seconds=POLL_ALONE_SECONDS if embedded else POLL_SECONDS),
         alone=embedded,
         telemetry=telemetry,
     )

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from cuepost.tuning import HELD_PER_ATTEMPT, HELD_PER_SLOT
+
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
@@ -13,8 +15,8 @@ class Capacity:
     @property
     def held(self) -> int:
         """In memory, so that nothing has to be waited for between two attempts."""
-        return 8 * self.attempts
+        return HELD_PER_ATTEMPT * self.attempts
 
     @property
     def held_per_lane(self) -> int:
-        return max(self.attempts, 2 * self.per_endpoint)
+        return max(self.attempts, HELD_PER_SLOT * self.per_endpoint)

@@ -12,13 +12,9 @@ from cuepost.engine.capacity import Capacity
 from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.engine_state import EngineState
 from cuepost.engine.heartbeat import Heartbeat
-from cuepost.engine.intake import LONGEST_IN_MEMORY_SECONDS, Intake
+from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
-from cuepost.engine.outcome_recorder import (
-    PAUSE_AFTER_CONTENTION_SECONDS,
-    PAUSE_AFTER_FAILURE_SECONDS,
-    OutcomeRecorder,
-)
+from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.right_of_way import RightOfWay
 from cuepost.engine.sending import Sending
 from cuepost.engine.single_file import SingleFile
@@ -27,13 +23,17 @@ from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.telemetry import Telemetry
+from cuepost.tuning import (
+    BUSY_FROM,
+    LEASE_SECONDS,
+    LONGEST_IN_MEMORY_SECONDS,
+    PARTING_SECONDS,
+    PAUSE_AFTER_CONTENTION_SECONDS,
+    PAUSE_AFTER_FAILURE_SECONDS,
+    UNRECORDED_PER_ATTEMPT,
+)
 
 log = logging.getLogger("cuepost.engine")
-
-LEASE = timedelta(seconds=10)
-# From so many assignments on, results are written in groups; those of a backlog always are.
-BUSY = 32
-PARTING_SECONDS = 5.0
 
 
 class Dispatcher:
@@ -48,7 +48,7 @@ class Dispatcher:
         longest_sleep: timedelta,
         alone: bool,
         telemetry: Telemetry,
-        lease: timedelta = LEASE,
+        lease: timedelta = timedelta(seconds=LEASE_SECONDS),
     ) -> None:
         """`alone` says that no other worker can be at this store, so that lanes need no asking."""
         self._store = store
@@ -77,9 +77,9 @@ class Dispatcher:
             self._store,
             self._clock,
             self._telemetry,
-            most_unrecorded=4 * self._capacity.attempts,
+            most_unrecorded=UNRECORDED_PER_ATTEMPT * self._capacity.attempts,
             alone=self._alone,
-            is_busy=lambda: self._board.load >= BUSY or self._intake.has_backlog,
+            is_busy=lambda: self._board.load >= BUSY_FROM or self._intake.has_backlog,
             way=self._way,
             written=self._written,
             unwritable=lambda result: self._sending.postpone(result.assignment),

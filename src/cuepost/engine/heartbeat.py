@@ -8,11 +8,9 @@ from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.tuning import HASTE_SECONDS
 
 log = logging.getLogger("cuepost.engine")
-
-# Much may become due at one instant; after this time it is known who got how much of it.
-HASTE_SECONDS = 0.25
 
 
 class Heartbeat:

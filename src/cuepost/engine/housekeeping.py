@@ -15,12 +15,14 @@ from cuepost.engine.retention import Forgetting
 from cuepost.ports.retention import Passing
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.tuning import (
+    BULK_RETRY_DELIVERIES,
+    BULK_RETRY_JOBS,
+    EXPIRED_PROJECTS,
+    FORGOTTEN_LISTENERS,
+    PURGED_ROWS,
+)
 
-BULK_RETRY_JOBS = 50
-BULK_RETRY_DELIVERIES = 500
-EXPIRED_PROJECTS = 100
-PURGED_ROWS = 1_000
-FORGOTTEN_LISTENERS = 20
 IDEMPOTENCY_LIFE = timedelta(hours=24)
 
 logger = logging.getLogger("cuepost.housekeeping")

@@ -11,16 +11,13 @@ from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, Claim, Claimed
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Manner, Store
-
-# What waits in memory for longer goes back: it may have been stopped, or its endpoint changed.
-LONGEST_IN_MEMORY_SECONDS = 1.0
-LATEST_ANSWER_SECONDS = 5.0
-# A larger claim would hold up everything else in this process.
-CLAIMED_AT_ONCE = 100
-# So many are not worth a word with other workers.
-FEW_LANES = 4
-# As long as a worker sleeps that did not hear of it. Who does not come for a lane does not want it.
-OFFERED_FOR_SECONDS = 1.0
+from cuepost.tuning import (
+    CLAIMED_AT_ONCE,
+    FEW_LANES,
+    LATEST_ANSWER_SECONDS,
+    LONGEST_IN_MEMORY_SECONDS,
+    OFFERED_FOR_SECONDS,
+)
 
 
 class Intake:

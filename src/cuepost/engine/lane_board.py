@@ -13,10 +13,7 @@ from math import inf
 from uuid import UUID
 
 from cuepost.ports.dispatch import Assignment
-
-# A lane that was refilled within the first of them may hold twice as much, and half as much when it
-# takes longer than the second.
-QUICK_SECONDS, SLOW_SECONDS = 0.05, 0.2
+from cuepost.tuning import FIRST_SHARE_PER_SLOT, QUICK_REFILL_SECONDS, SLOW_REFILL_SECONDS
 
 
 @dataclass(slots=True)
@@ -43,7 +40,7 @@ class LaneBoard:
     def __init__(self, cap: int, most_per_lane: int) -> None:
         self._cap = cap
         self.most_per_lane = most_per_lane
-        self.at_first = min(4 * cap, most_per_lane)
+        self.at_first = min(FIRST_SHARE_PER_SLOT * cap, most_per_lane)
         self._paces: dict[UUID, _Pace] = {}
         self._lanes: dict[UUID, _Lane] = {}
         self._ready: deque[UUID] = deque()
@@ -167,9 +164,9 @@ class LaneBoard:
         return dropped
 
     def _adjusted(self, held: int, lasted: float) -> int:
-        if lasted < QUICK_SECONDS:
+        if lasted < QUICK_REFILL_SECONDS:
             return min(self.most_per_lane, 2 * held)
-        return max(self.at_first, held // 2) if lasted > SLOW_SECONDS else held
+        return max(self.at_first, held // 2) if lasted > SLOW_REFILL_SECONDS else held
 
     def _allow(self, webhook_id: UUID, held: int) -> None:
         self._slow[webhook_id] = max(self._cap, held)

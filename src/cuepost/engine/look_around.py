@@ -9,8 +9,7 @@ from math import inf
 
 from cuepost.ports.dispatch import BEGINNING, Around
 from cuepost.ports.runtime import Clock
-
-LONGEST_LEFT_OUT_SECONDS = 0.25
+from cuepost.tuning import LONGEST_LEFT_OUT_SECONDS
 
 
 class LookAround:

@@ -16,17 +16,17 @@ from cuepost.ports.dispatch import Result
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, KeyTaken, Manner, Store, StoreUnavailable
 from cuepost.ports.telemetry import Telemetry
+from cuepost.tuning import (
+    LONGEST_WAIT_ALONE_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    PAUSE_AFTER_CONTENTION_SECONDS,
+    PAUSE_AFTER_FAILURE_SECONDS,
+    RESULTS_AT_ONCE,
+    TRIES_APART,
+    TRIES_TOGETHER,
+)
 
 log = logging.getLogger("cuepost.engine")
-
-GROUP = 100
-LONGEST_WAIT_SECONDS = 0.05
-# The embedded store has one turn to write: a small group is given up for what cannot wait.
-LONGEST_WAIT_ALONE_SECONDS = 0.02
-PAUSE_AFTER_FAILURE_SECONDS = 0.5
-PAUSE_AFTER_CONTENTION_SECONDS = 0.02
-TRIES_TOGETHER = 5
-TRIES_APART = 10
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class OutcomeRecorder:
             log.error("event=outcomes_given_up count=%d", self.unrecorded)
 
     async def _flush(self) -> None:
-        group = self._results[:GROUP]
+        group = self._results[:RESULTS_AT_ONCE]
         try:
             await self.way.behind(partial(self._write, group))
         except (StoreUnavailable, Contention) as error:
@@ -193,7 +193,7 @@ class OutcomeRecorder:
 
     @property
     def _are_many(self) -> bool:
-        return len(self._results) >= min(GROUP, self.most_unrecorded)
+        return len(self._results) >= min(RESULTS_AT_ONCE, self.most_unrecorded)
 
     def _made_room(self) -> None:
         if not self._are_many and not self._hurrying:

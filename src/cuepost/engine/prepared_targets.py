@@ -16,9 +16,8 @@ from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_r
 from cuepost.domain.signing import Signer, SigningSecret
 from cuepost.ports.runtime import SecretBox
 from cuepost.ports.transport import Headers
+from cuepost.tuning import PREPARED_TARGETS
 
-# More than the endpoints that one process is expected to send to; an entry takes about 2 kB.
-MOST_PREPARED = 32_768
 _VARYING = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
@@ -48,7 +47,7 @@ class PreparedTargets:
         self._policy = policy
         self._fixed = fixed
         # By endpoint, URL, and the sealed secrets that are live.
-        self.of = lru_cache(MOST_PREPARED)(self._prepare)
+        self.of = lru_cache(PREPARED_TARGETS)(self._prepare)
 
     def _prepare(self, webhook_id: UUID, url: str, *sealed: bytes) -> PreparedTarget:
         owner = webhook_id.bytes

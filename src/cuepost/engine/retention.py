@@ -12,9 +12,7 @@ from datetime import timedelta
 from cuepost.ports.retention import Passing
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Store, Transaction
-
-FORGOTTEN_AT_ONCE = 250
-PAGES_AT_ONCE = 50
+from cuepost.tuning import FORGOTTEN_AT_ONCE, PAGES_AT_ONCE
 
 Look = Callable[[Transaction], Awaitable[bool]]
 

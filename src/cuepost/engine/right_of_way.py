@@ -11,10 +11,9 @@ from typing import TypeVar
 
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import GaveWay, Manner
+from cuepost.tuning import LONGEST_YIELD_SECONDS
 
 T = TypeVar("T")
-
-LONGEST_SECONDS = 0.02
 
 
 class RightOfWay:
@@ -49,4 +48,4 @@ class RightOfWay:
 
     async def give(self) -> bool:
         """Let them pass, but do not wait for long: there may be no end of them."""
-        return not self._coming or await self._clock.wait_for(self._is_clear, LONGEST_SECONDS)
+        return not self._coming or await self._clock.wait_for(self._is_clear, LONGEST_YIELD_SECONDS)

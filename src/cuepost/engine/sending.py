@@ -9,7 +9,7 @@ from uuid import UUID
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash, Spawn
 from cuepost.engine.capacity import Capacity
 from cuepost.engine.claim_sleep import ClaimSleep
-from cuepost.engine.intake import LONGEST_IN_MEMORY_SECONDS, Intake
+from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.single_file import SingleFile
@@ -17,10 +17,9 @@ from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.runtime import Clock
 from cuepost.ports.telemetry import Telemetry
+from cuepost.tuning import LONGEST_IN_MEMORY_SECONDS, PAUSE_AFTER_CRASH_SECONDS
 
 log = logging.getLogger("cuepost.engine")
-
-PAUSE_AFTER_CRASH = timedelta(minutes=1)
 
 
 class Sending:
@@ -158,7 +157,9 @@ class Sending:
 
     def postpone(self, assignment: Assignment) -> None:
         """Something is wrong here, not with the receiver: no attempt is counted."""
-        self._lease.postpone(assignment, self._clock.now() + PAUSE_AFTER_CRASH)
+        self._lease.postpone(
+            assignment, self._clock.now() + timedelta(seconds=PAUSE_AFTER_CRASH_SECONDS)
+        )
         self._sleep.wake()
 
 

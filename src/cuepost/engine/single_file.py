@@ -8,9 +8,7 @@ import asyncio
 
 from cuepost.engine.right_of_way import RightOfWay
 from cuepost.ports.runtime import Clock
-
-# For so long after somebody else was served, the next may come any moment.
-COMPANY_SECONDS = 1.0
+from cuepost.tuning import COMPANY_SECONDS
 
 
 class SingleFile:

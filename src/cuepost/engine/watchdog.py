@@ -12,11 +12,10 @@ from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.telemetry import Telemetry
+from cuepost.tuning import LOOK_SECONDS, LOOKS_UNTIL_STALLED
 
 log = logging.getLogger("cuepost.engine")
 
-LOOK_SECONDS = 0.5
-LOOKS_UNTIL_STALLED = 4
 OVERDUE = timedelta(seconds=LOOK_SECONDS * LOOKS_UNTIL_STALLED)
 
 NOT_RECORDED = "results are not recorded"

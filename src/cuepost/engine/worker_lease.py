@@ -14,10 +14,10 @@ from uuid import UUID
 from cuepost.ports.dispatch import Assignment, DeliveryQueue
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Store
+from cuepost.tuning import HEARTBEATS_PER_LEASE
 
 log = logging.getLogger("cuepost.engine")
 
-HEARTBEATS_PER_LEASE = 3
 # Where nobody else can take anything over, a stall of whatever length changes nothing.
 ENDLESS = timedelta(days=36_500)
 LONG_AGO = -inf
