@@ -36,12 +36,12 @@ T = TypeVar("T")
 async def nothing(*_: object) -> None: ...
 
 
-@breaks("I10", seed=2)
+@breaks("I10", seed=6)
 def attempts_of_the_dead_forgotten(patch: Patch) -> None:
     patch.setattr(QueueRecords, "_interrupt", nothing)
 
 
-@breaks("I10", seed=2)
+@breaks("I10", seed=6)
 def late_results_forgotten(patch: Patch) -> None:
     async def nobody_asked(*_: object) -> int:
         return 0
@@ -50,7 +50,7 @@ def late_results_forgotten(patch: Patch) -> None:
     patch.setattr(late_results, "keep", nobody_asked)
 
 
-@breaks("I1")
+@breaks("I1", seed=5)
 def the_dead_never_missed(patch: Patch) -> None:
     async def blind(_: object, now: datetime) -> int:
         return 0
@@ -98,7 +98,7 @@ def retention_takes_what_is_live(patch: Patch) -> None:
     patch.setattr(retention, "_ended", old)
 
 
-@breaks("I3", seed=10)
+@breaks("I3", seed=2)
 def sent_before_the_commit(patch: Patch) -> None:
     assign = Outbox.assign
 
@@ -131,17 +131,17 @@ def sent_after_the_endpoint_was_disabled(patch: Patch) -> None:
     patch.setattr(DeliveryRecords, "stop_endpoint", nothing)
 
 
-@breaks("I5")
+@breaks("I5", seed=27)
 def sent_after_the_endpoint_was_deleted(patch: Patch) -> None:
     patch.setattr(EndpointRecords, "delete", nothing)
 
 
-@breaks("I5", seed=12)
+@breaks("I5", seed=14)
 def sent_after_the_project_was_deleted(patch: Patch) -> None:
     not_heeded(patch, CancelReason.PROJECT_DELETED)
 
 
-@breaks("I5", seed=2)
+@breaks("I5", seed=17)
 def sent_after_access_had_ended(patch: Patch) -> None:
     not_heeded(patch, CancelReason.PROJECT_ACCESS_EXPIRED)
 

@@ -33,12 +33,19 @@ class PreparedTarget:
     def signed(self, event_id: UUID, timestamp: int, body: bytes) -> tuple[Headers, bytes]:
         """The headers of one request, and the whole of it as it goes on the wire."""
         identifier, second = str(event_id), str(timestamp)
-        signed = b"%b.%b.%b" % (identifier.encode(), second.encode(), body)
-        signatures = " ".join([signer.sign(signed) for signer in self.signers])
-        values = (identifier, second, signatures)
-        headers = (*self.fixed, *zip(_VARYING, values, strict=True))
-        encoded = [value.encode() for value in values]
-        return headers, self.template and self.template % (*encoded, len(body), body)
+        id_bytes, second_bytes = identifier.encode(), second.encode()
+        content = b"%b.%b.%b" % (id_bytes, second_bytes, body)
+        signatures = " ".join([signer.sign(content) for signer in self.signers])
+        headers = (
+            *self.fixed,
+            ("webhook-id", identifier),
+            ("webhook-timestamp", second),
+            ("webhook-signature", signatures),
+        )
+        if not self.template:
+            return headers, b""
+        values = (id_bytes, second_bytes, signatures.encode(), len(body), body)
+        return headers, self.template % values
 
 
 class PreparedTargets:
