@@ -35,7 +35,11 @@ class Streamer:
         self, file: MediaFile, span: Span, receive: Receive, send: Send, line: Line | None = None
     ) -> None:
         """Returns early when the client has gone, stands still, or the file has been cut off."""
-        descriptor = line.descriptor() if line else None
+        descriptor = None
+        if line is not None:
+            # The head waits for a first piece, and has to leave before anything goes past it.
+            await send(_body(b"", more=True))
+            descriptor = line.descriptor()
         async with asyncio.TaskGroup() as group:
             hung_up = group.create_task(_wait_for_end(receive))
             try:
