@@ -1,7 +1,7 @@
 """Who may come in: accounts, keys, and the check of a key at the door."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -31,8 +31,8 @@ TRUST_SECONDS = 1.0
 REMEMBERED_KEYS = 10_000
 TOUCH_EVERY = timedelta(minutes=1)
 
-# Until when it is trusted, by the monotonic clock, and what was found.
-_Known = tuple[float, ApiKey, Account | None]
+# Until when it is trusted, by the monotonic clock, and who it is.
+_Known = tuple[float, Caller]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +53,21 @@ class Authenticate:
     _known: dict[bytes, _Known] = field(default_factory=dict)
 
     async def caller(self, token: str, door: Door, address: str | None) -> Caller:
-        key_id = key_id_in(token)
-        if key_id is None:
-            raise Unauthenticated
         fingerprint = digest(token)
         known = self._known.get(fingerprint)
         if known is None or self.clock.monotonic() >= known[0]:
-            known = await self._look_up(key_id, token)
+            known = await self._look_up(token)
             self._remember(fingerprint, known)
-        _, key, account = known
-        return Caller(
-            door=door,
-            actor=f"key:{key.id}",
-            account_id=key.account_id,
-            scopes=key.scopes,
-            webhooks_enabled=account is not None and account.webhooks_enabled,
-            address=address,
-            id=key.id,
-        )
+        trusted_until, caller = known
+        if caller.address != address or caller.door is not door:
+            caller = replace(caller, door=door, address=address)
+            self._remember(fingerprint, (trusted_until, caller))
+        return caller
 
-    async def _look_up(self, key_id: UUID, token: str) -> _Known:
+    async def _look_up(self, token: str) -> _Known:
+        key_id = key_id_in(token)
+        if key_id is None:
+            raise Unauthenticated
         trusted_until, now = self.clock.monotonic() + TRUST_SECONDS, self.clock.now()
 
         async def look(transaction: Transaction) -> tuple[ApiKey | None, Account | None]:
@@ -85,7 +80,15 @@ class Authenticate:
             raise Unauthenticated
         if key.last_used_at is None or now - key.last_used_at >= TOUCH_EVERY:
             await self.perform.change(lambda transaction: transaction.keys.touch(key_id, now))
-        return trusted_until, key, account
+        caller = Caller(
+            door=Door.REST,
+            actor=f"key:{key.id}",
+            account_id=key.account_id,
+            scopes=key.scopes,
+            webhooks_enabled=account is not None and account.webhooks_enabled,
+            id=key.id,
+        )
+        return trusted_until, caller
 
     def _remember(self, fingerprint: bytes, known: _Known) -> None:
         if len(self._known) >= REMEMBERED_KEYS:

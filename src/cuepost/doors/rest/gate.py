@@ -26,7 +26,7 @@ from cuepost.domain.errors import (
 from cuepost.domain.version import Expected
 from cuepost.doors.rest.answers import Headers, Rendered, not_modified, render, transmit
 from cuepost.doors.rest.bodies import ClientGone, read_body, require_json
-from cuepost.doors.rest.inputs import BodyReader, read_query
+from cuepost.doors.rest.inputs import BodyReader, query_without_parameters, read_query
 from cuepost.doors.rest.operation import Call, Context, Operation
 from cuepost.doors.rest.problems import InternalError, Rejected, StoreBusy, problem_of
 from cuepost.doors.wire_models.entity_tags import tags_in
@@ -37,6 +37,7 @@ from cuepost.ports.store import Contention, StoreUnavailable
 logger = logging.getLogger("cuepost.rest")
 _BEARER = re.compile(rb"bearer +([\x21-\x7e]+)", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+NO_IDS: Mapping[str, str] = {}
 _WITHOUT_BODY = ("GET", "DELETE")
 _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,200}")
 
@@ -93,6 +94,11 @@ class GuardedCall:
         self._service = service
         self._reader = BodyReader(operation.body)
         self._nothing = operation.body() if not operation.takes_body else None
+        self._without_query = query_without_parameters(operation.query)
+        # What does not change is not asked of the operation again at each request.
+        self._takes_idempotency_key = operation.takes_idempotency_key
+        self._takes_if_match = operation.takes_if_match
+        self._takes_if_none_match = operation.takes_if_none_match
         self._render = partial(render, status=operation.status, base_url=base_url)
 
     async def answer(self, visit: Visit) -> Rendered:
@@ -114,9 +120,9 @@ class GuardedCall:
         caller = await self._authenticate(visit)
         self._spend(visit, caller)
         self._require_permission(caller)
-        ids = _ids(visit.scope["path_params"])
+        ids = _ids(visit.scope.get("path_params") or NO_IDS)
         key = self._idempotency_key(visit.headers)
-        query = read_query(visit.scope["query_string"], self.operation.query)
+        query = self._read_query(visit.scope["query_string"])
         body, canonical = await self._read_body(visit)
         idempotent = None
         if key is not None:
@@ -155,7 +161,7 @@ class GuardedCall:
 
     def _idempotency_key(self, headers: Mapping[bytes, bytes]) -> str | None:
         key = headers.get(b"idempotency-key")
-        if key is None or not self.operation.takes_idempotency_key:
+        if key is None or not self._takes_idempotency_key:
             return None
         if not _IDEMPOTENCY_KEY.fullmatch(key):
             raise Invalid(
@@ -168,15 +174,20 @@ class GuardedCall:
         return key.decode("ascii")
 
     def _expected(self, scope: Scope) -> Expected:
-        condition = _listed(scope, b"if-match") if self.operation.takes_if_match else None
+        condition = _listed(scope, b"if-match") if self._takes_if_match else None
         return None if condition is None else tags_in(condition, weakly=False)
 
     def _is_known(self, scope: Scope, rendered: Rendered) -> bool:
-        condition = _listed(scope, b"if-none-match") if self.operation.takes_if_none_match else None
+        condition = _listed(scope, b"if-none-match") if self._takes_if_none_match else None
         if condition is None:
             return False
         known = tags_in(condition, weakly=True)
         return known is None or rendered.version in known
+
+    def _read_query(self, query: bytes) -> Request:
+        if not query and self._without_query is not None:
+            return self._without_query
+        return read_query(query, self.operation.query)
 
     async def _read_body(self, visit: Visit) -> tuple[Request | None, bytes]:
         if self.operation.method in _WITHOUT_BODY:
@@ -190,6 +201,8 @@ class GuardedCall:
 
 def _ids(path_params: Mapping[str, str]) -> dict[str, UUID]:
     """What is no id names nothing, just as an id that does not exist."""
+    if not path_params:
+        return {}
     if not all(map(_UUID.fullmatch, path_params.values())):
         raise NotFound
     return {name: UUID(text) for name, text in path_params.items()}
@@ -208,7 +221,7 @@ def _fingerprint(scope: Scope, canonical: bytes) -> bytes:
 
 def _allowance_headers(allowance: Allowance) -> Headers:
     return (
-        (b"ratelimit-limit", str(allowance.limit).encode()),
-        (b"ratelimit-remaining", str(allowance.remaining).encode()),
-        (b"ratelimit-reset", str(allowance.reset_seconds).encode()),
+        (b"ratelimit-limit", b"%d" % allowance.limit),
+        (b"ratelimit-remaining", b"%d" % allowance.remaining),
+        (b"ratelimit-reset", b"%d" % allowance.reset_seconds),
     )

@@ -72,6 +72,14 @@ def read_query(query: bytes, model: type[T]) -> T:
         raise Invalid(field_error(str(error), model)) from None
 
 
+def query_without_parameters(model: type[T]) -> T | None:
+    """What every request without a query means; None where a parameter is required."""
+    try:
+        return read_query(b"", model)
+    except Invalid:
+        return None
+
+
 def _pairs(query: bytes) -> list[tuple[str, str]]:
     if not query:
         return []

@@ -33,13 +33,22 @@ class RequestMetrics:
             buckets=_BUCKETS,
             registry=registry,
         )
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         build = Gauge("cuepost_build_info", "The running version.", ("version",), registry=registry)
         build.labels(__version__).set(1)
 
     def note(self, operation: str, method: str, status: int, seconds: float) -> None:
-        known = method if method in _METHODS else "other"
-        self._requests.labels(operation, known, f"{status // 100}xx").inc()
-        self._seconds.labels(operation).observe(seconds)
+        """Of a method that has a name here, or "other"."""
+        kind = (operation, method, status // 100)
+        known = self._known.get(kind)
+        if known is None:
+            known = self._known[kind] = (
+                self._requests.labels(operation, method, f"{status // 100}xx"),
+                self._seconds.labels(operation),
+            )
+        requests, duration = known
+        requests.inc()
+        duration.observe(seconds)
 
 
 class Observed:
@@ -71,11 +80,12 @@ class Observed:
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         operation, method = scope.get(OPERATION, "none"), scope["method"]
+        method = method if method in _METHODS else "other"
         self._metrics.note(operation, method, status, seconds)
         logger.info(
             "event=request operation=%s method=%s status=%d ms=%.1f caller=%s",
             operation,
-            method if method in _METHODS else "other",
+            method,
             status,
             seconds * 1000,
             scope.get(CALLER, "-"),
