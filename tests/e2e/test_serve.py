@@ -267,6 +267,16 @@ def test_on_postgres_a_key_file_of_one_machine_is_warned_of(
     assert ended.stderr.endswith(LONELY_KEY)
 
 
+def test_the_last_request_before_a_stop_is_in_the_log(settings: dict[str, str]) -> None:
+    with ServiceProcess(settings | {"LOG_LEVEL": "info"}) as service:
+        visitor_of(service, settings)
+        httpx2.get(f"{base_url(settings)}/v1/projects", trust_env=False)
+        ended = service.stop()
+    assert ended.code == 0
+    [line] = [each for each in ended.stderr.splitlines() if "operation=listProjects" in each]
+    assert " INFO cuepost.rest: event=request operation=listProjects method=GET status=401 " in line
+
+
 def test_it_says_what_it_is_doing_when_it_is_asked_by_a_signal(settings: dict[str, str]) -> None:
     with ServiceProcess(settings) as service:
         service.send_signal(signal.SIGUSR2)

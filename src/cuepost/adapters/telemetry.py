@@ -30,11 +30,6 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0,
 _DELAYS = (*_SECONDS, 60.0, 300.0, 1_800.0, 7_200.0)
 # A body is frozen with its type as the second key; no other part of it is looked at.
 _TYPE = re.compile(rb'\{"id":"[0-9a-f-]{36}","type":"([a-z_.]{1,100})"')
-_LINE = (
-    "account=%s webhook=%s delivery=%s event=%s type=%s budget=%d number=%d trigger=%s "
-    "outcome=%s status=%s ms=%.1f dns_ms=%s connect_ms=%s tls_ms=%s first_byte_ms=%s "
-    "verdict=%s due_again=%s"
-)
 
 
 class EngineTelemetry:
@@ -110,7 +105,7 @@ class EngineTelemetry:
         if verdict.status in self._ended.of:
             self._ended.of[verdict.status] += 1
         if logger.isEnabledFor(logging.INFO):
-            logger.info(_LINE, *_told(result))
+            logger.info(_line(result))
 
     def recorded(self, results: int, superseded: int, at: datetime) -> None:
         self._late.inc(superseded)
@@ -186,17 +181,24 @@ def _is_first(assignment: Assignment) -> bool:
     )
 
 
-def _told(result: Result) -> Iterator[object]:
+def _line(result: Result) -> str:
     assignment, attempt, verdict = result.assignment, result.attempt, result.verdict
-    yield from (assignment.account_id, assignment.webhook_id, assignment.delivery_id)
-    yield from (assignment.event_id, _type_of(assignment.body))
-    yield from (assignment.budget, assignment.number, assignment.trigger)
-    yield from (attempt.outcome, attempt.response_status or "-", attempt.duration_ms)
     timings = attempt.timings
-    for phase in (timings.dns_ms, timings.connect_ms, timings.tls_ms, timings.first_byte_ms):
-        yield "-" if phase is None else f"{phase:.1f}"
-    yield verdict.status
-    yield "-" if verdict.due_at is None else to_text(verdict.due_at)
+    return (
+        f"account={assignment.account_id} webhook={assignment.webhook_id} "
+        f"delivery={assignment.delivery_id} event={assignment.event_id} "
+        f"type={_type_of(assignment.body)} budget={assignment.budget} number={assignment.number} "
+        f"trigger={assignment.trigger} outcome={attempt.outcome} "
+        f"status={attempt.response_status or '-'} ms={attempt.duration_ms:.1f} "
+        f"dns_ms={_ms(timings.dns_ms)} connect_ms={_ms(timings.connect_ms)} "
+        f"tls_ms={_ms(timings.tls_ms)} first_byte_ms={_ms(timings.first_byte_ms)} "
+        f"verdict={verdict.status} "
+        f"due_again={'-' if verdict.due_at is None else to_text(verdict.due_at)}"
+    )
+
+
+def _ms(phase: float | None) -> str:
+    return "-" if phase is None else f"{phase:.1f}"
 
 
 def _type_of(body: bytes) -> str:

@@ -1,7 +1,6 @@
 """The house that the command line works in: real stores, real sockets, real settings."""
 
 import asyncio
-import logging
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.storage.sqlite_backup import CannotBackUp, back_up
 from cuepost.adapters.system_clock import SystemClock, system_entropy
 from cuepost.bootstrap.delivery import AlreadyServed, NoOpenTelemetry
+from cuepost.bootstrap.logs import logged
 from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.bootstrap.parts import MASTER_KEY_FILE, NoStore, opened_store, running
 from cuepost.bootstrap.server import CannotListen, OneProcessOnly, serve, work
@@ -78,10 +78,9 @@ class RealHouse:
         return _run(do())
 
     def serve(self, greet: Work[None], *, sending: bool) -> None:
-        async def do() -> None:
-            await serve(_logging(load(self.environ)), greet, sending=sending)
-
-        _run(do())
+        settings = self._settings()
+        with logged(settings.log_level):
+            _run(serve(settings, greet, sending=sending))
 
     def now(self) -> datetime:
         return SystemClock().now()
@@ -90,20 +89,16 @@ class RealHouse:
         return system_entropy(count)
 
     def work(self, greet: Work[None]) -> None:
-        async def do() -> None:
-            await work(_logging(load(self.environ)), greet)
-
-        _run(do())
+        settings = self._settings()
+        with logged(settings.log_level):
+            _run(work(settings, greet))
 
     def speak_mcp(self) -> None:
         speak_mcp(self.environ)
 
-
-def _logging(settings: Settings) -> Settings:
-    """Ours from the level that is set; of libraries only what somebody has to know."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("cuepost").setLevel(settings.log_level)
-    return settings
+    def _settings(self) -> Settings:
+        with _in_one_line():
+            return load(self.environ)
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:

@@ -4,6 +4,7 @@ It goes to standard error, like the log. Only names and places in the code are s
 """
 
 import asyncio
+import logging
 import signal
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ def showing_state(delivery: Delivery | None) -> Iterator[None]:
     loop = asyncio.get_running_loop()
 
     def show() -> None:
+        for handler in logging.getLogger().handlers:
+            handler.flush()
         sys.stderr.write("\n".join(described(delivery)) + "\n")
         sys.stderr.flush()
 

@@ -1,0 +1,119 @@
+"""The log of a process: lines on standard error, of which those at `info` are written in groups."""
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+LONGEST_WAIT_SECONDS = 0.1
+LARGEST_GROUP = 64 * 1024
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+@contextmanager
+def logged(level: str) -> Iterator[None]:
+    """Ours from this level on; of libraries only what somebody has to know.
+
+    Whatever was logged is written when the block ends, also when it ends by an exception.
+    """
+    _record_only_what_is_shown()
+    handler, root = GroupedLines(sys.stderr), logging.getLogger()
+    root.addHandler(handler)
+    try:
+        logging.getLogger("cuepost").setLevel(level)
+        yield
+    finally:
+        root.removeHandler(handler)
+        handler.close()
+
+
+class GroupedLines(logging.Handler):
+    """Keeps lines for a moment, to write many at once.
+
+    A line from `warning` on is written at once, after those before it. The others wait for 64 KiB
+    or 100 ms. A thread of its own writes them then, so that they appear also while the event loop
+    is held up.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self.setFormatter(QuickFormatter(FORMAT))
+        self._stream = stream
+        self._lines: list[str] = []
+        self._size = 0
+        self._begun, self._ended = threading.Event(), threading.Event()
+        threading.Thread(target=self._write_groups, name="log", daemon=True).start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = self.format(record)
+        except Exception:  # noqa: BLE001  # as every handler: a bad record is told of, not raised
+            self.handleError(record)
+            return
+        self._lines.append(line)
+        self._size += len(line)
+        if record.levelno >= logging.WARNING or self._size >= LARGEST_GROUP:
+            self.flush()
+        elif len(self._lines) == 1:
+            self._begun.set()
+
+    def flush(self) -> None:
+        self.acquire()
+        try:
+            if self._lines:
+                text = "\n".join(self._lines) + "\n"
+                self._lines.clear()
+                self._size = 0
+                # A log that cannot be written must not stop the service.
+                with suppress(OSError, ValueError):
+                    self._stream.write(text)
+                    self._stream.flush()
+        finally:
+            self.release()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._begun.set()
+        # The thread is not waited for: `logging` closes handlers at exit while it holds their lock.
+        self.flush()
+        super().close()
+
+    def _write_groups(self) -> None:
+        while not self._ended.is_set():
+            self._begun.wait()
+            self._ended.wait(LONGEST_WAIT_SECONDS)
+            self._begun.clear()
+            self.flush()
+
+
+class QuickFormatter(logging.Formatter):
+    """The same text as its base class makes; the date and the time are made once a second."""
+
+    _second = -1
+    _text = ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if record.exc_info or record.exc_text or record.stack_info:
+            return super().format(record)
+        at = self.formatTime(record)
+        return f"{at} {record.levelname} {record.name}: {record.getMessage()}"
+
+    def formatTime(  # noqa: N802  # the name is that of the base class
+        self, record: logging.LogRecord, datefmt: str | None = None
+    ) -> str:
+        second = int(record.created)
+        if second != self._second:
+            self._text = time.strftime(self.default_time_format, time.localtime(second))
+            self._second = second
+        return f"{self._text},{int(record.msecs):03d}"
+
+
+def _record_only_what_is_shown() -> None:
+    """As the documentation of `logging` advises: lines show no place in the code and no thread."""
+    logging._srcfile = None  # noqa: SLF001  # documented, whatever its name says
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    if hasattr(logging, "logAsyncioTasks"):
+        logging.logAsyncioTasks = False
