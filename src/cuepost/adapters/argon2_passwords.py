@@ -1,18 +1,28 @@
 """Passwords under Argon2id, hashed in threads, few at once: each takes memory and a core."""
 
 import asyncio
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
 
 AT_ONCE = 2
 
 
 class Argon2Passwords:
-    def __init__(self, hasher: PasswordHasher | None = None) -> None:
-        self._hasher = hasher or PasswordHasher()
+    """Loads the library when somebody signs in with a password, and not at the start."""
+
+    def __init__(self, hasher: "PasswordHasher | None" = None) -> None:
+        self._given = hasher
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._of_nobody: str | None = None
+
+    @cached_property
+    def _hasher(self) -> "PasswordHasher":
+        from argon2 import PasswordHasher  # noqa: PLC0415  # see above
+
+        return self._given or PasswordHasher()
 
     async def hashed(self, password: str) -> str:
         async with self._turns:
@@ -28,6 +38,11 @@ class Argon2Passwords:
         return right and known_hash is not None
 
     def _verified(self, password: str, known_hash: str) -> bool:
+        from argon2.exceptions import (  # noqa: PLC0415  # see above
+            InvalidHashError,
+            VerificationError,
+        )
+
         try:
             return self._hasher.verify(known_hash, password)
         except (VerificationError, InvalidHashError):

@@ -4,6 +4,7 @@ import re
 import sys
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ from cuepost.doors.cli.house import House, Unusable
 from cuepost.doors.cli.output import json_option, tell
 from cuepost.doors.cli.params import Instant
 from cuepost.doors.cli.secrets_given import ask_for_secret, secret_option, secrets_given
-from cuepost_receiver.doctor import Diagnosis, diagnose, read_headers
+
+if TYPE_CHECKING:
+    from cuepost_receiver.doctor import Diagnosis
 
 FILE = click.Path(dir_okay=False, allow_dash=True, path_type=Path)
 STDIN = Path("-")
@@ -68,6 +71,8 @@ def verify(
         -H 'webhook-signature: v1,…'
     """
     headers, body = _request(request_file, headers_file, body_file, more)
+    from cuepost_receiver.doctor import diagnose  # noqa: PLC0415  # other commands do without it
+
     found = diagnose(
         headers,
         body,
@@ -88,6 +93,8 @@ def _request(
     more: tuple[str, ...],
 ) -> tuple[list[tuple[str, str]], bytes]:
     head, body = _parts(request_file, headers_file, body_file)
+    from cuepost_receiver.doctor import read_headers  # noqa: PLC0415  # as above
+
     headers = read_headers(head.decode("utf-8", "replace"))
     return headers + [pair for each in more for pair in read_headers(each)], body
 
@@ -129,7 +136,7 @@ def _looked_at(headers: list[tuple[str, str]], received: datetime, *, any_age: b
     return received.timestamp()
 
 
-def _words(found: Diagnosis) -> str:
+def _words(found: "Diagnosis") -> str:
     if found.is_valid:
         return click.style(f"✓ {found.sentence}", fg="green")
     head = click.style(f"✗ {found.cause.value}", fg="red", bold=True)

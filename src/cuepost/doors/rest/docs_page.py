@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
 Json = dict[str, Any]
@@ -35,6 +34,9 @@ class Row:
 
 
 def render_page(document: Json) -> str:
+    """Loads the library for it: few services are ever asked for this page."""
+    from jinja2 import Environment, PackageLoader  # noqa: PLC0415  # see above
+
     environment = Environment(
         loader=PackageLoader("cuepost.doors.rest", "pages"),
         autoescape=True,

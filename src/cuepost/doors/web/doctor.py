@@ -1,13 +1,16 @@
 """The signature doctor: why a delivery does not verify. Nothing that is pasted here is kept."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
 from cuepost.domain.errors import NotFound
 from cuepost.doors.web.delivery_filters import uuid_in
 from cuepost.doors.web.visit import PageRoute, Visit
-from cuepost_receiver.doctor import Diagnosis, diagnose
+
+if TYPE_CHECKING:
+    from cuepost_receiver.doctor import Diagnosis
 
 HERE = "/settings/doctor"
 
@@ -26,6 +29,8 @@ async def show(visit: Visit) -> Response:
 
 
 async def examine(visit: Visit) -> Response:
+    from cuepost_receiver.doctor import diagnose  # noqa: PLC0415  # the kit, when it is needed
+
     form = visit.form
     pasted = Pasted(
         form.text("headers"),
@@ -64,5 +69,5 @@ async def _picked(visit: Visit) -> Pasted:
     return Pasted("\n".join(lines), detail.event.body.decode(), "", sent["webhook-timestamp"])
 
 
-def _page(visit: Visit, pasted: Pasted, found: Diagnosis | None) -> Response:
+def _page(visit: Visit, pasted: Pasted, found: "Diagnosis | None") -> Response:
     return visit.page("doctor.html", section="doctor", pasted=pasted, found=found)

@@ -4,19 +4,24 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from cuepost.domain.instants import to_text
 from cuepost.doors.web.static_files import address_of
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 @cache
-def environment() -> Environment:
+def environment() -> "Environment":
+    """Made for the first page: a service whose pages nobody opens does without the library."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # see above
+
     made = Environment(
         loader=PackageLoader(__package__.rpartition(".")[0] + ".web", "templates"),
         autoescape=True,
