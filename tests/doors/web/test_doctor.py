@@ -9,7 +9,6 @@ import pytest
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.instants import to_millis
 from cuepost.domain.signing import SigningSecret, signature
-from cuepost.doors.web import doctor
 from tests.application.world import World
 from tests.doors.web.guest import Guest, opened
 from tests.support.records import Records
@@ -47,7 +46,7 @@ class Notebook:
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
     made = Notebook()
-    monkeypatch.setattr(doctor, "diagnose", made)
+    monkeypatch.setattr("cuepost_receiver.doctor.diagnose", made)
     return made
 
 
