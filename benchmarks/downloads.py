@@ -17,6 +17,7 @@ from statistics import median, quantiles
 
 import httpx2
 
+from benchmarks.checkout import OURS
 from benchmarks.fetching import downloading
 from benchmarks.figures import Figure
 from benchmarks.file_server import file_server
@@ -27,7 +28,7 @@ from tests.e2e.story import Visitor, keys_in, request
 from tests.faults.world import asked, stored
 from tests.support.history_checker import History, Seen
 from tests.support.recording_receiver import RecordingReceiver
-from tests.support.service_process import ServiceProcess, free_port
+from tests.support.service_process import free_port
 
 CALLS_PER_SECOND = 50
 FILE_BYTES = 1 << 40
@@ -47,12 +48,11 @@ def measured(sizes: Sizes) -> Iterator[Figure]:
         settings = {
             "DATA_DIR": folder,
             "PORT": str(free_port()),
-            "RATE_LIMIT": "1000000",
             "RECEIVER_HTTP": "true",
             "RECEIVER_NETWORKS": "127.0.0.0/8",
             "RECEIVER_PORTS": str(receiver.port),
         }
-        with ServiceProcess(settings, fresh=True) as service:
+        with OURS.service(settings, "serve", Path(folder, "serve.log")) as service:
             keys = keys_in(service.greeting)
             assert keys is not None
             visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)

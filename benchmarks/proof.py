@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -17,25 +17,36 @@ from tests.support.history_checker import History, Seen, StoredAttempt, StoredDe
 from tests.support.store_rows import AnyStore, rows
 
 PATIENCE_SECONDS = 180.0
+# Longer than a feed takes; beside a long history a look at all of it would cost what is measured.
+RECENT = timedelta(minutes=5)
 
 
 def wait_until_settled(settings: Mapping[str, str], accounts: Sequence[UUID]) -> None:
-    """Until nothing of these accounts waits to be sent or written down."""
+    """Until every delivery of these accounts has its final status."""
     deadline = time.monotonic() + PATIENCE_SECONDS
 
     async def settled(store: AnyStore) -> None:
-        while await _queued(store, accounts):
+        while await _has_live(store, accounts):
             assert time.monotonic() < deadline, "not everything was sent and written down"
             await asyncio.sleep(0.05)
 
     asyncio.run(asked(settings, settled))
 
 
-async def _queued(store: AnyStore, accounts: Sequence[UUID]) -> bool:
-    for some in pieces(accounts):
-        chosen = sa.select(queue.c.delivery_id).where(queue.c.account_id.in_(some))
-        if await rows(store, chosen.limit(1)):
-            return True
+async def _has_live(store: AnyStore, accounts: Sequence[UUID]) -> bool:
+    """In the queue, or out of it and without a result; the latter of recent ones alone."""
+    queued = sa.select(queue.c.delivery_id)
+    recent = lowest_at(datetime.now(UTC) - RECENT)
+    unfinished = sa.select(deliveries.c.id).where(
+        deliveries.c.id >= recent, deliveries.c.final_status.is_(None)
+    )
+    for chosen, account in (
+        (queued, queue.c.account_id),
+        (unfinished, deliveries.c.account_id),
+    ):
+        for some in pieces(accounts):
+            if await rows(store, chosen.where(account.in_(some)).limit(1)):
+                return True
     return False
 
 

@@ -1,6 +1,5 @@
 """What a scenario stands on: a receiver, a furnished store, running services, and the proof."""
 
-import asyncio
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
+from benchmarks.checkout import OURS, Checkout, StoreAccess
 from benchmarks.feeding import Fed, batches, feed
-from benchmarks.furnishing import Furnished, furnish
+from benchmarks.furnishing import Furnished
 from benchmarks.processes import cpu_seconds, pin, resident_megabytes
-from benchmarks.proof import require_kept, require_no_stall, stored_since, wait_until_settled
+from benchmarks.proof import require_kept, require_no_stall
 from benchmarks.receiving import PATIENCE_SECONDS, Receiver, arrivals, read, receiving
 from benchmarks.stores import StoreChoice
 from tests.support.history_checker import History
@@ -39,10 +39,14 @@ class Usage:
 class Product:
     """cuepost at work on a furnished store."""
 
+    checkout: Checkout
+    folder: Path
     settings: dict[str, str]
     store: StoreChoice
+    rows: StoreAccess
     receiver: Receiver
     furnished: Furnished
+    module: str = "cuepost"
     services: list[ServiceProcess] = field(default_factory=list)
     acknowledged: set[str] = field(default_factory=set)
     began: float = field(default_factory=time.time)
@@ -60,7 +64,8 @@ class Product:
 
     def start(self, halves: Sequence[str] | None = None, cores: Sequence[int] = ()) -> None:
         for half in self.store.halves if halves is None else halves:
-            service = ServiceProcess(self.settings, half, fresh=True)
+            log = self.folder / f"{half}-{len(self.services)}.log"
+            service = self.checkout.service(self.settings, half, log, module=self.module)
             self.services.append(service)
             if cores:
                 pin([service.pid], cores)
@@ -107,7 +112,8 @@ class Product:
         return found
 
     def wait_until_settled(self) -> None:
-        wait_until_settled(self.settings, self._accounts(self._ok_paths()))
+        """Until everything is recorded: until then CPU counts."""
+        self.rows.wait_until_settled(self.settings, self._accounts(self._ok_paths()))
 
     def proved(self) -> History:
         """Ends everything and holds the promises against what happened.
@@ -128,7 +134,7 @@ class Product:
         history = History(
             acknowledged=self.acknowledged,
             seen=[each for each in read_all if each.webhook_id in watched],
-            deliveries=stored_since(self.settings, self._accounts(paths), self.began),
+            deliveries=self.rows.stored_since(self.settings, self._accounts(paths), self.began),
             secrets={key: [secret] for key, secret in self.furnished.secret_of.items()},
         )
         require_kept(history)
@@ -151,6 +157,8 @@ def product(
     tls: bool = False,
     keep_alive: bool = True,
     settings: Mapping[str, str] | None = None,
+    checkout: Checkout = OURS,
+    module: str = "cuepost",
 ) -> Iterator[Product]:
     """One account for each path, with an endpoint there and projects that are about to complete.
 
@@ -168,8 +176,9 @@ def product(
             **(settings or {}),
         }
         urls = {path: receiver.url(path) for path in paths}
-        furnished = asyncio.run(furnish(chosen, urls, projects))
-        it = Product(chosen, store, receiver, furnished)
+        rows = stack.enter_context(checkout.store())
+        furnished = rows.furnish(chosen, urls, projects)
+        it = Product(checkout, folder, chosen, store, rows, receiver, furnished, module)
         stack.callback(it.kill)
         it.start(halves)
         yield it
@@ -183,7 +192,5 @@ def _settings(folder: Path, receiver: Receiver) -> dict[str, str]:
         "RECEIVER_HTTP": "true",
         "RECEIVER_NETWORKS": "127.0.0.0/8",
         "RECEIVER_PORTS": str(receiver.port),
-        "RATE_LIMIT": "100000000",
-        "SERVICE_RATE_LIMIT": "100000000",
     }
     return settings | ({"EXTRA_CA_FILE": receiver.trusted} if receiver.trusted else {})

@@ -10,6 +10,7 @@ from benchmarks.delivery import Case, cases, delivered
 from benchmarks.fairness import Calls, compared, undisturbed
 from benchmarks.figures import Figure, NotRun, middle, percentile
 from benchmarks.report import BEGIN, END, Report, markdown
+from benchmarks.scenery import product
 from benchmarks.sizes import SMALL
 from benchmarks.stolen_time import StolenTime
 from benchmarks.stores import SQLITE
@@ -167,6 +168,23 @@ def test_the_bare_clients_are_measured_and_proved(tmp_path: Path) -> None:
 def test_figures_of_a_small_run_are_not_written_down(tmp_path: Path) -> None:
     ran = CliRunner().invoke(main, ["bare", "--small", "--write", str(tmp_path / "any.md")])
     assert (ran.exit_code, "mean nothing" in ran.output) == (2, True)
+
+
+def test_a_measured_service_has_default_settings_and_keeps_its_log_in_a_file() -> None:
+    with product(SQLITE, projects=1) as it:
+        chosen = it.checkout.environment(it.settings)
+        it.feed(it.furnished.in_turn())
+        it.wait_until_settled()
+        log = (it.folder / "serve-0.log").read_text(encoding="utf-8")
+    assert {name for name in chosen if name.startswith("CUEPOST_")} == {
+        "CUEPOST_DATA_DIR",
+        "CUEPOST_MASTER_KEY",
+        "CUEPOST_PORT",
+        "CUEPOST_RECEIVER_HTTP",
+        "CUEPOST_RECEIVER_NETWORKS",
+        "CUEPOST_RECEIVER_PORTS",
+    }
+    assert "outcome=delivered" in log
 
 
 def test_deliveries_are_measured_and_proved() -> None:

@@ -7,8 +7,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any, Self
 
 from tests.support.quick_start import QuickStart
@@ -17,14 +18,18 @@ PATIENCE_SECONDS = 120.0
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """The environment of this process, with these settings of cuepost; it tells only of trouble."""
+    """For tests: with these settings of cuepost, and a log that tells only of trouble."""
+    return default_environment({"LOG_LEVEL": "warning", **settings})
+
+
+def default_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Whatever is not among these settings of cuepost has its default."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CUEPOST_")}
-    chosen = {"LOG_LEVEL": "warning", **settings}
-    return kept | {f"CUEPOST_{name}": value for name, value in chosen.items()}
+    return kept | {f"CUEPOST_{name}": value for name, value in settings.items()}
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "cuepost", *arguments]
+def command(*arguments: str, module: str = "cuepost") -> list[str]:
+    return [sys.executable, "-m", module, *arguments]
 
 
 def start(
@@ -78,10 +83,28 @@ class ServiceProcess:
     def __init__(
         self, settings: Mapping[str, str], half: str = "serve", *, fresh: bool = False
     ) -> None:
-        self.half = half
         # Not a pipe: one that nobody reads would hold up a process that has much to say.
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as this object
-        self._process = start(environment(settings), half, fresh=fresh, stderr=self._stderr)
+        log = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as this object
+        self._watch(start(environment(settings), half, fresh=fresh, stderr=log), half, log)
+
+    @classmethod
+    def of_command(
+        cls, command: Sequence[str], environ: Mapping[str, str], half: str, log: Path
+    ) -> Self:
+        """A process of its own interpreter, with an environment and a log file as an operator
+        would choose them."""
+        self = cls.__new__(cls)
+        file = log.open("w+b")
+        process = subprocess.Popen(
+            command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=file
+        )
+        self._watch(process, half, file)
+        return self
+
+    def _watch(self, process: "subprocess.Popen[Any]", half: str, log: IO[bytes]) -> None:
+        self.half = half
+        self._process = process
+        self._stderr = log
         try:
             self.greeting = self._read_greeting()
         except BaseException:

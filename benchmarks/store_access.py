@@ -1,0 +1,46 @@
+"""Fills and reads a store with the code of one source tree; run as a program in that tree.
+
+`benchmarks.checkout` starts it and asks. Questions and answers are pickled and have only plain
+values in them, since the classes of two trees may differ. What it needs of a tree are three
+functions with these names and arguments; keep them when you change this tree.
+"""
+
+import asyncio
+import pickle
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+from benchmarks import furnishing, proof
+
+
+def furnish(settings: Mapping[str, str], urls: Mapping[str, str], projects: int) -> dict[str, Any]:
+    return asdict(asyncio.run(furnishing.furnish(settings, urls, projects)))
+
+
+def wait_until_settled(settings: Mapping[str, str], accounts: Sequence[UUID]) -> None:
+    proof.wait_until_settled(settings, accounts)
+
+
+def stored_since(
+    settings: Mapping[str, str], accounts: Sequence[UUID], since: float
+) -> list[dict[str, Any]]:
+    return [asdict(each) for each in proof.stored_since(settings, accounts, since)]
+
+
+def main() -> None:
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr
+    known = {each.__name__: each for each in (furnish, wait_until_settled, stored_since)}
+    while True:
+        try:
+            question, arguments = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        pickle.dump(known[question](*arguments), answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
