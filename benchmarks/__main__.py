@@ -3,15 +3,19 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import uvloop
 
 from benchmarks import (
+    against,
     bare_client,
+    checkout,
     delivery,
     downloads,
     fairness,
@@ -36,7 +40,8 @@ def _pages(sizes: Sizes) -> Iterator[Figure]:
             yield Figure.of(f"pages.{each.name}", each)
 
 
-SCENARIOS: dict[str, Callable[[Sizes], Iterator[Figure | NotRun]]] = {
+Scenario = Callable[[Sizes], Iterator[Figure | NotRun]]
+SCENARIOS: dict[str, Scenario] = {
     "bare": bare_client.measured,
     "delivery": delivery.measured,
     "ingest": ingest.measured,
@@ -49,6 +54,8 @@ SCENARIOS: dict[str, Callable[[Sizes], Iterator[Figure | NotRun]]] = {
     "growth": growth.measured,
     "pages": _pages,
 }
+# Of `Sizes`, what `--count` sets.
+COUNTS = ("deliveries", "singles", "new_connections", "ingested", "ingested_singly")
 
 
 @click.command()
@@ -61,71 +68,93 @@ SCENARIOS: dict[str, Callable[[Sizes], Iterator[Figure | NotRun]]] = {
     type=click.Path(path_type=Path, exists=True),
     help="Figures of an earlier run; scenarios that are named now replace their own.",
 )
+@click.option(
+    "--against", "other", help="A folder or a commit to compare with: `delivery` and `ingest`."
+)
 @click.option("--small", is_flag=True, help="Only see that everything works; figures mean nothing.")
 @click.option("--history", type=int, help="Rows of history for `growth`.")
 @click.option("--pending", type=int, help="Deliveries that wait, for `growth` and `memory`.")
+@click.option("--count", type=int, help="Deliveries of each feed.")
 @click.option("--rounds", type=int, help="How often each rate is taken.")
 @click.option("--store", type=click.Choice([SQLITE.key, POSTGRES]), help="On this one alone.")
+@click.option("--case", "cases", multiple=True, help="Of `delivery` these cases alone.")
 def main(
     *,
     names: Sequence[str],
     kept_in: Path | None,
     document: Path | None,
     earlier: Path | None,
+    other: str | None,
     small: bool,
-    history: int | None,
-    pending: int | None,
-    rounds: int | None,
-    store: str | None,
+    **sized: Any,
 ) -> None:
     """Run these scenarios, or all of them; with --from alone none."""
     if small and document is not None:
         raise click.UsageError(
             "The figures of a small run mean nothing; they are not written down."
         )
-    sizes = _sizes(SMALL if small else FULL, history, pending, rounds, store)
+    sizes = _sizes(SMALL if small else FULL, **sized)
+    scenarios = _against(other, names) if other else SCENARIOS
     report = Report({}, asdict(sizes)) if earlier is None else Report.read(earlier)
-    chosen = names or (() if earlier else tuple(SCENARIOS))
-    failed = _run(report, chosen, sizes, kept_in) if chosen else False
+    chosen = names or (() if earlier and not other else tuple(scenarios))
+    failed = _run(report, {name: scenarios[name] for name in chosen}, sizes, kept_in)
     click.echo(markdown(report))
     if document is not None:
         report.put_into(document)
     sys.exit(failed)
 
 
+def _against(place: str, names: Sequence[str]) -> dict[str, Scenario]:
+    if unknown := set(names) - against.SCENARIOS.keys():
+        raise click.UsageError(f"--against is not for {', '.join(sorted(unknown))}.")
+    theirs = checkout.other(place)
+    return {name: partial(each, other=theirs) for name, each in against.SCENARIOS.items()}
+
+
 def _sizes(
-    sizes: Sizes, history: int | None, pending: int | None, rounds: int | None, store: str | None
+    sizes: Sizes,
+    history: int | None,
+    pending: int | None,
+    count: int | None,
+    rounds: int | None,
+    **rest: Any,
 ) -> Sizes:
-    if history is not None:
-        sizes = replace(sizes, history=history)
-    if pending is not None:
-        sizes = replace(sizes, pending=pending, many_pending=pending)
-    if rounds is not None:
-        sizes = replace(sizes, rounds=rounds, peer_rounds=rounds)
-    return replace(sizes, store=store)
+    for given, names in (
+        (history, ("history",)),
+        (pending, ("pending", "many_pending")),
+        (count, COUNTS),
+        (rounds, ("rounds", "peer_rounds")),
+    ):
+        if given is not None:
+            changed: dict[str, Any] = dict.fromkeys(names, given)
+            sizes = replace(sizes, **changed)
+    return replace(sizes, **rest)
 
 
-def _run(report: Report, names: Sequence[str], sizes: Sizes, kept_in: Path | None) -> bool:
+def _run(
+    report: Report, scenarios: Mapping[str, Scenario], sizes: Sizes, kept_in: Path | None
+) -> bool:
     """Whether something failed."""
     before = machine.load()
-    for name in names:
+    for name, scenario in scenarios.items():
         began = time.monotonic()
         report.forget(name)
-        for found in attempted(name, name, SCENARIOS[name](sizes)):
+        for found in attempted(name, name, scenario(sizes)):
             _take(report, found)
         click.echo(f"{name}: {time.monotonic() - began:.0f} s", err=True)
         load = {"load before": before, "load after": machine.load()}
         report.machine = {**machine.described(), **load}
-        report.sizes = asdict(replace(sizes, store=None))
+        report.sizes = asdict(replace(sizes, store=None, cases=()))
         if kept_in is not None:
             report.write(kept_in)
-    return any(each.failed for each in report.not_run)
+    return bool(scenarios) and any(each.failed for each in report.not_run)
 
 
 def _take(report: Report, found: Figure | NotRun) -> None:
     report.take(found)
     if isinstance(found, Figure):
-        click.echo(f"{found.what}: {found.value:,.2f} {found.unit}", err=True)
+        more = f", rate {found.raw['rate ratio']:.2f} ×" if "rate ratio" in found.raw else ""
+        click.echo(f"{found.what}: {found.value:,.2f} {found.unit}{more}", err=True)
     else:
         click.echo(f"{found.what}: not run: {found.why}", err=True)
 

@@ -6,9 +6,11 @@ the processors is taken once everything is recorded.
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from benchmarks.bare_client import KINDS
+from benchmarks.checkout import OURS, Checkout
 from benchmarks.figures import Figure, NotRun, attempted, middle
 from benchmarks.furnishing import pieces
 from benchmarks.scenery import Product, product
@@ -34,6 +36,10 @@ class Case:
         """Of those who call the API."""
         return SEVERAL_CONNECTIONS if self.batch == 1 else FEW_CONNECTIONS
 
+    @property
+    def fed(self) -> str:
+        return f"batches of {self.batch}" if self.batch > 1 else "one event a request"
+
 
 def cases(sizes: Sizes) -> Iterator[Case]:
     few, many, count = sizes.endpoints, sizes.many_endpoints, sizes.deliveries
@@ -51,8 +57,9 @@ def cases(sizes: Sizes) -> Iterator[Case]:
 def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
     for store in stores(sizes):
         for case in cases(sizes):
-            fed = f"batches of {case.batch}" if case.batch > 1 else "one event a request"
-            what = f"cuepost on {store.name}, {case.name}, {fed}"
+            if sizes.cases and case.key not in sizes.cases:
+                continue
+            what = f"cuepost on {store.name}, {case.name}, {case.fed}"
             figures = _measured(store, case, what, sizes.rounds)
             yield from attempted(f"delivery.{store.key}.{case.key}", what, figures)
 
@@ -64,18 +71,34 @@ def _measured(store: StoreChoice, case: Case, what: str, rounds: int) -> Iterato
 
 def delivered(store: StoreChoice, case: Case, rounds: int) -> Mapping[str, float]:
     """One service for all rounds, and one proof."""
-    with product(
+    with furnished(store, case, rounds) as it:
+        projects = it.furnished.in_turn()
+        parts = pieces(projects, len(projects) // rounds)
+        found = [fed_case(it, part, case) for part in parts]
+        history = it.proved()
+    return {**middle(found, "rate"), "sent twice": history.duplicates()}
+
+
+def furnished(
+    store: StoreChoice,
+    case: Case,
+    rounds: int,
+    checkout: Checkout = OURS,
+    halves: Sequence[str] | None = None,
+) -> AbstractContextManager[Product]:
+    return product(
         store,
         paths=[f"/ok/{number}" for number in range(case.endpoints)],
         projects=rounds * -(-case.count // case.endpoints),
+        halves=halves,
         tls=case.tls,
         keep_alive=case.keep_alive,
-    ) as it:
-        projects = it.furnished.in_turn()
-        parts = pieces(projects, len(projects) // rounds)
-        found = [fed_through(it, part, case.batch, case.connections) for part in parts]
-        history = it.proved()
-    return {**middle(found, "rate"), "sent twice": history.duplicates()}
+        checkout=checkout,
+    )
+
+
+def fed_case(it: Product, projects: Sequence[str], case: Case) -> Mapping[str, float]:
+    return fed_through(it, projects, case.batch, case.connections)
 
 
 def fed_through(

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.delivery import BATCH, FEW_CONNECTIONS, SEVERAL_CONNECTIONS
+from benchmarks.delivery import BATCH, Case, furnished
 from benchmarks.figures import Figure, NotRun, middle
 from benchmarks.furnishing import pieces
-from benchmarks.scenery import Product, product
+from benchmarks.scenery import Product
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, on_each_store
 
@@ -28,30 +28,24 @@ def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
     yield from on_each_store("ingest", _measured_on, sizes)
 
 
+def cases(sizes: Sizes) -> Iterator[Case]:
+    yield Case("batch", f"in batches of {BATCH}", sizes.ingested, sizes.endpoints)
+    yield Case("single", "one a request", sizes.ingested_singly, sizes.endpoints, batch=1)
+
+
 def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
-    for key, name, count, batch in (
-        ("batch", f"in batches of {BATCH}", sizes.ingested, BATCH),
-        ("single", "one a request", sizes.ingested_singly, 1),
-    ):
-        raw = middle(_ingested(store, sizes, count, batch), "rate")
-        what = f"milestones taken on {store.name}, {name}"
-        yield Figure(f"ingest.{store.key}.{key}", what, "/s", raw["rate"], raw)
+    for case in cases(sizes):
+        raw = middle(_ingested(store, case, sizes.rounds), "rate")
+        what = f"milestones taken on {store.name}, {case.name}"
+        yield Figure(f"ingest.{store.key}.{case.key}", what, "/s", raw["rate"], raw)
 
 
-def _ingested(
-    store: StoreChoice, sizes: Sizes, count: int, batch: int
-) -> Sequence[Mapping[str, float]]:
+def _ingested(store: StoreChoice, case: Case, rounds: int) -> Sequence[Mapping[str, float]]:
     """One service for all rounds; then all is sent, and one proof."""
-    endpoints, rounds = sizes.endpoints, sizes.rounds
-    with product(
-        store,
-        paths=[f"/ok/{number}" for number in range(endpoints)],
-        projects=rounds * -(-count // endpoints),
-        halves=("api",),
-    ) as it:
+    with furnished(store, case, rounds, halves=("api",)) as it:
         projects = it.furnished.in_turn()
         parts = pieces(projects, len(projects) // rounds)
-        found = [_taken(it, part, batch) for part in parts]
+        found = [taken(it, part, case) for part in parts]
         it.stop()
         it.start()
         it.receiver.wait_for(len(projects))
@@ -59,10 +53,9 @@ def _ingested(
     return found
 
 
-def _taken(it: Product, projects: Sequence[str], batch: int) -> Mapping[str, float]:
+def taken(it: Product, projects: Sequence[str], case: Case) -> Mapping[str, float]:
     before = it.usage()
-    connections = SEVERAL_CONNECTIONS if batch == 1 else FEW_CONNECTIONS
-    fed = it.feed(projects, batch, connections=connections)
+    fed = it.feed(projects, case.batch, connections=case.connections)
     used, memory = it.usage().since(before), it.memory
     thousands = len(projects) / 1_000
     return {

@@ -29,7 +29,7 @@ class Downloads:
 class Sizes:
     """`rounds` is how often a rate is taken; the median counts, and the range stands beside it.
 
-    `store` is the key of the only one that is looked at.
+    `store` is the key of the only one that is looked at, `cases` those of `delivery`.
     """
 
     deliveries: int = 20_000
@@ -54,6 +54,7 @@ class Sizes:
     peer_rounds: int = 3
     page_rows: int = 1_000_000
     store: str | None = None
+    cases: tuple[str, ...] = ()
     fairness: Fairness = field(default_factory=Fairness)
     downloads: Downloads = field(default_factory=Downloads)
 

@@ -1,9 +1,11 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from benchmarks import against, checkout
 from benchmarks.__main__ import SCENARIOS, main
 from benchmarks.aims import judge
 from benchmarks.delivery import Case, cases, delivered
@@ -15,7 +17,8 @@ from benchmarks.sizes import SMALL
 from benchmarks.stolen_time import StolenTime
 from benchmarks.stores import SQLITE
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
 CPU = ("app CPU s per 1,000", "store CPU s per 1,000")
 
 
@@ -87,6 +90,33 @@ def test_a_median_is_told_with_its_range() -> None:
 @pytest.mark.parametrize(("percent", "value"), [(50, 50.0), (99, 99.0), (100, 100.0)])
 def test_a_percentile_is_one_of_the_values(percent: int, value: float) -> None:
     assert percentile([float(each) for each in range(100, 0, -1)], percent) == value
+
+
+def test_two_checkouts_are_compared_round_by_round() -> None:
+    def fed(rate: float, app: float) -> dict[str, float]:
+        return {"rate": rate, "app CPU s per 1,000": app, "store CPU s per 1,000": 1.0}
+
+    found = against.compared(
+        [(fed(10, 1), fed(20, 0)), (fed(10, 3), fed(10, 1)), (fed(5, 9), fed(20, 1))]
+    )
+    assert [found[f"CPU ratio{each}"] for each in ("", ", least", ", most")] == [0.5, 0.2, 0.5]
+    assert [found[f"rate ratio{each}"] for each in ("", ", least", ", most")] == [2, 1, 4]
+    assert (found["CPU s per 1,000, before"], found["CPU s per 1,000"]) == (4.0, 2.0)
+    assert (found["rate, before"], found["rate"], found["rounds"]) == (10.0, 20.0, 3)
+
+
+def test_another_checkout_is_fed_in_turn_with_this_one(tmp_path: Path) -> None:
+    for name in ("src", "benchmarks", "tests", "packages"):
+        (tmp_path / "older").mkdir(exist_ok=True)
+        (tmp_path / "older" / name).symlink_to(ROOT / name)
+    older = checkout.other(str(tmp_path / "older"))
+    scenario = against.SCENARIOS["delivery"]
+    sizes = replace(SMALL, store=SQLITE.key, cases=("single",))
+    (found,) = scenario(sizes, older)
+    assert isinstance(found, Figure), found
+    assert found.key == "against.older.delivery.sqlite.single"
+    assert found.raw["rate ratio"] > 0
+    assert found.raw["rounds"] == 1
 
 
 def test_calls_during_which_a_core_was_taken_away_are_left_out() -> None:
