@@ -25,6 +25,7 @@ from benchmarks import (
     machine,
     memory,
     pages,
+    profile,
     workers,
 )
 from benchmarks.figures import Figure, NotRun, attempted
@@ -53,6 +54,7 @@ SCENARIOS: dict[str, Scenario] = {
     "memory": memory.measured,
     "growth": growth.measured,
     "pages": _pages,
+    "profile": profile.measured,
 }
 # Of `Sizes`, what `--count` sets.
 COUNTS = ("deliveries", "singles", "new_connections", "ingested", "ingested_singly")

@@ -47,7 +47,9 @@ class Scenario:
         """What the other one did, and what this one did right before or after it."""
         with ExitStack() as stack:
             both = [
-                stack.enter_context(furnished(store, case, rounds + 1, checkout, self.halves))
+                stack.enter_context(
+                    furnished(store, case, rounds + 1, checkout=checkout, halves=self.halves)
+                )
                 for checkout in (other, OURS)
             ]
             parts = [_parts(it, rounds + 1) for it in both]

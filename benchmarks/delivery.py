@@ -83,8 +83,10 @@ def furnished(
     store: StoreChoice,
     case: Case,
     rounds: int,
+    *,
     checkout: Checkout = OURS,
     halves: Sequence[str] | None = None,
+    module: str = "cuepost",
 ) -> AbstractContextManager[Product]:
     return product(
         store,
@@ -94,6 +96,7 @@ def furnished(
         tls=case.tls,
         keep_alive=case.keep_alive,
         checkout=checkout,
+        module=module,
     )
 
 

@@ -1,0 +1,110 @@
+"""Runs `cuepost` and notes which Python code its main thread is in, by the CPU that it uses.
+
+The kernel sends a signal for every few milliseconds of CPU of the main thread; Python handles it
+before its next step, so that time in C code counts for whoever called it. It notes from the first
+SIGUSR1 to the second, and then writes what it found beside the folder of the service's data.
+"""
+
+import ctypes
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from types import CodeType, FrameType
+
+from cuepost.bootstrap import main
+
+THREAD_CPU_CLOCK = 3
+INTERVAL_NANOSECONDS = 1_000_000
+OURS = "/src/cuepost/"
+STARTERS = ("bootstrap/", "doors/cli/", "__main__")
+
+
+class _Moment(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+class _Times(ctypes.Structure):
+    _fields_ = (("interval", _Moment), ("value", _Moment))
+
+
+class _Event(ctypes.Structure):
+    _fields_ = (
+        ("value", ctypes.c_void_p),
+        ("signal", ctypes.c_int),
+        ("notify", ctypes.c_int),
+        ("padding", ctypes.c_char * 48),
+    )
+
+
+class Frames:
+    """How often the innermost frame of ours was in each code, or of others where there is none."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[CodeType] = Counter()
+        self._began = False
+
+    def note(self, _: int, frame: FrameType | None) -> None:
+        innermost = frame
+        while frame is not None and not _is_ours(frame.f_code.co_filename):
+            frame = frame.f_back
+        chosen = frame or innermost
+        if chosen is not None:
+            self._counts[chosen.f_code] += 1
+
+    def toggle(self, *_: object) -> None:
+        if not self._began:
+            self._began = True
+            signal.signal(signal.SIGPROF, self.note)
+            _start_timer()
+            return
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)
+        file = written_to(Path(os.environ["CUEPOST_DATA_DIR"]).parent, os.getpid())
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps(self.by_file()), encoding="utf-8")
+        part.rename(file)
+
+    def by_file(self) -> Mapping[str, int]:
+        found: Counter[str] = Counter()
+        for code, count in self._counts.items():
+            found[code.co_filename] += count
+        return found
+
+
+def _is_ours(file: str) -> bool:
+    """What only starts the service is below everything, and says nothing."""
+    _, ours, place = file.rpartition(OURS)
+    return bool(ours) and not place.startswith(STARTERS)
+
+
+def written_to(folder: Path, pid: int) -> Path:
+    return folder / f"frames-{pid}.json"
+
+
+def _start_timer() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    timer, event = ctypes.c_void_p(), _Event(signal=signal.SIGPROF)
+    each = _Moment(0, INTERVAL_NANOSECONDS)
+    if libc.timer_create(THREAD_CPU_CLOCK, ctypes.byref(event), ctypes.byref(timer)):
+        raise OSError(ctypes.get_errno(), "timer_create")
+    if libc.timer_settime(timer, 0, ctypes.byref(_Times(each, each)), None):
+        raise OSError(ctypes.get_errno(), "timer_settime")
+
+
+def layer_of(file: str) -> str:
+    """Our folder, two of them where the first one has many things in it; or the library."""
+    _, ours, place = file.rpartition(OURS)
+    if ours:
+        parts = place.removesuffix(".py").split("/")
+        return "/".join(parts[: 2 if parts[0] in {"adapters", "doors"} else 1])
+    _, installed, place = file.rpartition("/site-packages/")
+    if installed:
+        return place.partition("/")[0].removesuffix(".py")
+    return "standard library"
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGUSR1, Frames().toggle)
+    main()
