@@ -26,6 +26,7 @@ from benchmarks import (
     memory,
     pages,
     profile,
+    trace,
     workers,
 )
 from benchmarks.figures import Figure, NotRun, attempted
@@ -55,6 +56,7 @@ SCENARIOS: dict[str, Scenario] = {
     "growth": growth.measured,
     "pages": _pages,
     "profile": profile.measured,
+    "trace": trace.measured,
 }
 # Of `Sizes`, what `--count` sets.
 COUNTS = ("deliveries", "singles", "new_connections", "ingested", "ingested_singly")

@@ -82,11 +82,17 @@ def feed(
     fed.began = min(answer.began for answer in done.answers)
     fed.ended = max(answer.answered for answer in done.answers)
     for answer in done.answers:
-        for result in msgspec.json.decode(answer.body, type=_Answer).results:
-            assert result.accepted, answer.body
-            fed.acknowledged.add(result.event_id)
-            fed.began_at[result.event_id] = answer.began
+        events = acknowledged(answer.body)
+        fed.acknowledged |= events
+        fed.began_at |= dict.fromkeys(events, answer.began)
     return fed
+
+
+def acknowledged(answer: bytes) -> set[str]:
+    """The events of an answer that accepts everything."""
+    results = msgspec.json.decode(answer, type=_Answer).results
+    assert all(each.accepted for each in results), answer
+    return {each.event_id for each in results}
 
 
 def generated(job: Job, cores: Sequence[int] = ()) -> Done:

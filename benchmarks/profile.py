@@ -5,19 +5,17 @@ are not visible to it, so that a second service, which notes its own frames, is 
 Shares of samples become microseconds by the CPU that the kernel counted for the processes.
 """
 
-import json
 import os
 import signal
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from benchmarks import sampled_frames
 from benchmarks.delivery import Case, cases, fed_case, furnished
 from benchmarks.figures import Figure, NotRun, attempted
+from benchmarks.inside import told_by
 from benchmarks.perf_samples import NoPerf, Sample, by_layer, require_perf, sampling
 from benchmarks.processes import cpu_seconds
 from benchmarks.scenery import Product
@@ -25,7 +23,6 @@ from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, stores
 
 PROFILED = ("plain.keep-alive", "single")
-PATIENCE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +88,7 @@ def _noted_frames(store: StoreChoice, case: Case) -> dict[str, Mapping[str, int]
         for pid in it.pids:
             os.kill(pid, signal.SIGUSR1)
         fed_case(it, projects, case)
-        found = {}
-        for service in it.services:
-            os.kill(service.pid, signal.SIGUSR1)
-            file = sampled_frames.written_to(it.folder, service.pid)
-            found[service.half] = json.loads(_read(file))
+        found = {each.half: told_by(each.pid, it.folder) for each in it.services}
         it.proved()
     return found
 
@@ -110,14 +103,6 @@ def _warm(
         half = len(projects) // 2
         fed_case(it, projects[:half], case)
         yield it, projects[half:]
-
-
-def _read(file: Path) -> str:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not file.exists():
-        assert time.monotonic() < deadline, "the service did not tell of its frames"
-        time.sleep(0.05)
-    return file.read_text(encoding="utf-8")
 
 
 def by_folder(frames: Mapping[str, int], microseconds: float) -> Mapping[str, float]:

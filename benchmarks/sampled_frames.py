@@ -1,24 +1,20 @@
 """Runs `cuepost` and notes which Python code its main thread is in, by the CPU that it uses.
 
 The kernel sends a signal for every few milliseconds of CPU of the main thread; Python handles it
-before its next step, so that time in C code counts for whoever called it. It notes from the first
-SIGUSR1 to the second, and then writes what it found beside the folder of the service's data.
+before its next step, so that time in C code counts for whoever called it.
 """
 
 import ctypes
-import json
-import os
 import signal
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from types import CodeType, FrameType
 
+from benchmarks.inside import OURS, between_signals
 from cuepost.bootstrap import main
 
 THREAD_CPU_CLOCK = 3
 INTERVAL_NANOSECONDS = 1_000_000
-OURS = "/src/cuepost/"
 STARTERS = ("bootstrap/", "doors/cli/", "__main__")
 
 
@@ -44,7 +40,6 @@ class Frames:
 
     def __init__(self) -> None:
         self._counts: Counter[CodeType] = Counter()
-        self._began = False
 
     def note(self, _: int, frame: FrameType | None) -> None:
         innermost = frame
@@ -54,19 +49,13 @@ class Frames:
         if chosen is not None:
             self._counts[chosen.f_code] += 1
 
-    def toggle(self, *_: object) -> None:
-        if not self._began:
-            self._began = True
-            signal.signal(signal.SIGPROF, self.note)
-            _start_timer()
-            return
-        signal.signal(signal.SIGPROF, signal.SIG_IGN)
-        file = written_to(Path(os.environ["CUEPOST_DATA_DIR"]).parent, os.getpid())
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps(self.by_file()), encoding="utf-8")
-        part.rename(file)
+    def begin(self) -> None:
+        signal.signal(signal.SIGPROF, self.note)
+        _start_timer()
 
-    def by_file(self) -> Mapping[str, int]:
+    def end(self) -> Mapping[str, int]:
+        """By file."""
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)
         found: Counter[str] = Counter()
         for code, count in self._counts.items():
             found[code.co_filename] += count
@@ -77,10 +66,6 @@ def _is_ours(file: str) -> bool:
     """What only starts the service is below everything, and says nothing."""
     _, ours, place = file.rpartition(OURS)
     return bool(ours) and not place.startswith(STARTERS)
-
-
-def written_to(folder: Path, pid: int) -> Path:
-    return folder / f"frames-{pid}.json"
 
 
 def _start_timer() -> None:
@@ -106,5 +91,6 @@ def layer_of(file: str) -> str:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGUSR1, Frames().toggle)
+    frames = Frames()
+    between_signals(frames.begin, frames.end)
     main()

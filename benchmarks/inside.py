@@ -1,0 +1,50 @@
+"""For programs that run `cuepost` and look at it from inside, between two signals.
+
+SIGUSR1 has them begin, and once more end and write what they found as JSON beside the folder of the
+service's data, where `told_by` reads it.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+OURS = "/src/cuepost/"
+PATIENCE_SECONDS = 60.0
+
+
+def between_signals(begin: Callable[[], None], end: Callable[[], object]) -> None:
+    """In the service: call them, and write what `end` returns."""
+
+    def on_second(*_: object) -> None:
+        signal.signal(signal.SIGUSR1, on_first)
+        file = _file(Path(os.environ["CUEPOST_DATA_DIR"]).parent, os.getpid())
+        part = file.with_suffix(".part")
+        part.write_text(json.dumps(end()), encoding="utf-8")
+        part.rename(file)
+
+    def on_first(*_: object) -> None:
+        signal.signal(signal.SIGUSR1, on_second)
+        begin()
+
+    signal.signal(signal.SIGUSR1, on_first)
+
+
+def told_by(pid: int, folder: Path) -> Any:
+    """Outside of it: end it, and read what was found."""
+    os.kill(pid, signal.SIGUSR1)
+    file = _file(folder, pid)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not file.exists():
+        assert time.monotonic() < deadline, "the service did not tell what it found"
+        time.sleep(0.05)
+    told = json.loads(file.read_text(encoding="utf-8"))
+    file.unlink()
+    return told
+
+
+def _file(folder: Path, pid: int) -> Path:
+    return folder / f"inside-{pid}.json"
