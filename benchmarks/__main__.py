@@ -26,6 +26,7 @@ from benchmarks import (
     memory,
     pages,
     profile,
+    store_cost,
     trace,
     workers,
 )
@@ -56,10 +57,11 @@ SCENARIOS: dict[str, Scenario] = {
     "growth": growth.measured,
     "pages": _pages,
     "profile": profile.measured,
+    "store": store_cost.measured,
     "trace": trace.measured,
 }
 # Of `Sizes`, what `--count` sets.
-COUNTS = ("deliveries", "singles", "new_connections", "ingested", "ingested_singly")
+COUNTS = ("deliveries", "singles", "new_connections", "ingested", "ingested_singly", "stored")
 
 
 @click.command()

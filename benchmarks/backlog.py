@@ -115,17 +115,22 @@ async def _add(parts: Parts, made: Group) -> None:
         await transaction.events.add([event for event, _ in made])
         await transaction.deliveries.add([delivery for _, delivery in made])
         if ended:
-            await transaction.attempts.add([_attempt(delivery) for delivery in ended])
+            attempts = [
+                attempt_of(each.account_id, each.id, each.event_id, each.created_at)
+                for each in ended
+            ]
+            await transaction.attempts.add(attempts)
 
 
-def _attempt(delivery: Delivery) -> Attempt:
+def attempt_of(account_id: UUID, delivery_id: UUID, event_id: UUID, at: datetime) -> Attempt:
+    """A first one that was delivered, with as much in it as real ones have."""
     return Attempt(
-        account_id=delivery.account_id,
-        delivery_id=delivery.id,
+        account_id=account_id,
+        delivery_id=delivery_id,
         budget=1,
         number=1,
-        trigger=delivery.trigger,
-        started_at=delivery.created_at,
+        trigger=Trigger.AUTOMATIC,
+        started_at=at,
         duration_ms=1.5,
         timings=Timings(first_byte_ms=1.0),
         signed_with=("whsec_…wxyz",),
@@ -133,8 +138,8 @@ def _attempt(delivery: Delivery) -> Attempt:
             ("content-type", "application/json; charset=utf-8"),
             ("user-agent", "cuepost"),
             ("accept-encoding", "identity"),
-            ("webhook-id", str(delivery.event_id)),
-            ("webhook-timestamp", str(int(delivery.created_at.timestamp()))),
+            ("webhook-id", str(event_id)),
+            ("webhook-timestamp", str(int(at.timestamp()))),
             ("webhook-signature", "v1," + "a" * 44),
         ),
         response_status=200,

@@ -53,6 +53,7 @@ class Sizes:
     peer_deliveries: int = 5_000
     peer_rounds: int = 3
     page_rows: int = 1_000_000
+    stored: int = 2_000
     store: str | None = None
     cases: tuple[str, ...] = ()
     fairness: Fairness = field(default_factory=Fairness)
@@ -82,6 +83,7 @@ SMALL = Sizes(
     peer_deliveries=60,
     peer_rounds=1,
     page_rows=3_000,
+    stored=100,
     fairness=Fairness(healthy=5, backlog=200, rate=50, seconds=1, rounds=1),
     downloads=Downloads(downloads=4, rounds=1, calls=100),
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import against, checkout
+from benchmarks import against, checkout, store_cost
 from benchmarks.__main__ import SCENARIOS, main
 from benchmarks.aims import judge
 from benchmarks.delivery import Case, cases, delivered
@@ -215,6 +215,15 @@ def test_a_measured_service_has_default_settings_and_keeps_its_log_in_a_file() -
         "CUEPOST_RECEIVER_PORTS",
     }
     assert "outcome=delivered" in log
+
+
+def test_the_store_alone_is_measured_by_what_is_done_with_it() -> None:
+    found = list(store_cost.measured(replace(SMALL, store=SQLITE.key)))
+    assert [each.key for each in found] == ["store.sqlite.100", "store.sqlite.14", "store.sqlite.1"]
+    for each in found:
+        assert isinstance(each, Figure), each
+        assert set(each.raw) == {"booking", "commit", "recording"}
+        assert each.value == pytest.approx(sum(each.raw.values()))
 
 
 def test_deliveries_are_measured_and_proved() -> None:
