@@ -94,6 +94,7 @@ BENCH ?= --json .cache/benchmarks.json
 bench: install ## the benchmark suite: ratios, not absolute times (BENCH=… to choose)
 	@scripts/set_up.sh peers || echo "the peers could not be installed; they are left out" >&2
 	@mkdir -p .cache
+	@$(BIN)/python -m benchmarks.set_up
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 .PHONY: bench-write

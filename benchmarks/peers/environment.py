@@ -5,9 +5,14 @@ import os
 import subprocess
 from pathlib import Path
 
+from tests.support.node_packages import NodePackages
+
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".cache" / "peers" / "bin" / "python"
 PACKAGES = ("aiohttp", "arq", "celery", "httpx", "huey", "procrastinate", "redis", "requests")
+BULLMQ = NodePackages(
+    ROOT / "benchmarks" / "peers" / "bullmq", "bullmq", ("install", "--omit=optional")
+)
 PATIENCE_SECONDS = 60
 _ASKED = (
     "import importlib.metadata, json, sys;"
@@ -15,18 +20,26 @@ _ASKED = (
 )
 
 
-def installed() -> bool:
-    return PYTHON.exists()
-
-
 def environment(**chosen: str) -> dict[str, str]:
     """What a process of a peer gets to know."""
-    return os.environ | {"PYTHONPATH": str(ROOT), **chosen}
+    return os.environ | {"PYTHONPATH": str(ROOT), "NODE_PATH": str(BULLMQ.modules), **chosen}
 
 
 def peer_versions() -> dict[str, str]:
-    if not installed():
-        return {}
+    return (_python_versions() if PYTHON.exists() else {}) | (
+        _node_versions() if BULLMQ.are_ready else {}
+    )
+
+
+def _node_versions() -> dict[str, str]:
+    manifest = json.loads((BULLMQ.source / "package.json").read_text(encoding="utf-8"))
+    told = subprocess.run(
+        ["node", "--version"], capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS
+    )
+    return {"Node.js": told.stdout.strip().removeprefix("v"), **manifest["dependencies"]}
+
+
+def _python_versions() -> dict[str, str]:
     told = subprocess.run(
         [PYTHON, "-c", _ASKED, *PACKAGES],
         capture_output=True,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.figures import Figure, NotRun, attempted, middle, percentile
-from benchmarks.peers.environment import PYTHON, environment, installed
+from benchmarks.peers.environment import BULLMQ, PYTHON, environment
 from benchmarks.peers.redis_server import NoRedis, redis_server
 from benchmarks.processes import cpu_seconds, resident_megabytes, unshared_megabytes
 from benchmarks.receiving import Receiver, arrivals, receiving
@@ -25,7 +25,7 @@ from benchmarks.sizes import Sizes
 from tests.support.postgres import PostgresServer, fresh_database_sync
 
 PATIENCE_SECONDS = 600.0
-WARM_UP = 20
+WARM_UP = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,42 @@ def _file(folder: Path) -> Iterator[Broker]:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """`module` is where its task is, `worker` starts its worker, `first` goes before."""
+    """`worker` starts its worker, `feeder` hands jobs over, `first` goes before."""
 
     key: str
     name: str
-    module: str
+    feeder: tuple[str, ...]
     broker: Callable[[Path], AbstractContextManager[Broker]]
     worker: tuple[str, ...]
     first: tuple[str, ...] = ()
+    program: str = str(PYTHON)
+
+    @property
+    def missing(self) -> str | None:
+        """Why it cannot be run here."""
+        if self.program == NODE:
+            return None if BULLMQ.are_ready else "no Node.js with BullMQ; `make bench` installs it"
+        return None if PYTHON.exists() else "not installed; `make peers` does it"
 
 
+def _app(module: str) -> tuple[str, ...]:
+    return "-m", "benchmarks.peers.feeder", module
+
+
+NODE = "node"
 PEERS = (
+    Peer(
+        "bullmq",
+        "BullMQ on Redis",
+        (str(BULLMQ.source / "feed.cjs"),),
+        _redis,
+        (str(BULLMQ.source / "worker.cjs"),),
+        program=NODE,
+    ),
     Peer(
         "celery",
         "Celery on Redis",
-        "celery_app",
+        _app("celery_app"),
         _redis,
         (
             *("-m", "celery", "-A", "benchmarks.peers.celery_app", "worker"),
@@ -79,7 +100,7 @@ PEERS = (
     Peer(
         "arq",
         "arq on Redis",
-        "arq_app",
+        _app("arq_app"),
         _redis,
         (
             *("-m", "arq", "benchmarks.peers.arq_app.WorkerSettings"),
@@ -89,7 +110,7 @@ PEERS = (
     Peer(
         "procrastinate",
         "Procrastinate on PostgreSQL",
-        "procrastinate_app",
+        _app("procrastinate_app"),
         _postgres,
         ("-m", "benchmarks.peers.procrastinate_worker"),
         ("-m", "benchmarks.peers.procrastinate_worker", "set-up"),
@@ -97,7 +118,7 @@ PEERS = (
     Peer(
         "huey",
         "Huey on SQLite",
-        "huey_app",
+        _app("huey_app"),
         _file,
         (
             *("-m", "huey.bin.huey_consumer", "benchmarks.peers.huey_app.huey"),
@@ -114,8 +135,8 @@ def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
 
 
 def _measured(peer: Peer, sizes: Sizes) -> Iterator[Figure | NotRun]:
-    if not installed():
-        yield NotRun(f"peers.{peer.key}", peer.name, "not installed; `make peers` does it")
+    if peer.missing:
+        yield NotRun(f"peers.{peer.key}", peer.name, peer.missing)
         return
     try:
         rounds = [_round(peer, sizes) for _ in range(sizes.peer_rounds)]
@@ -139,7 +160,7 @@ def _round(peer: Peer, sizes: Sizes) -> tuple[Mapping[str, float], Mapping[str, 
             BENCH_URL=receiver.url(PATH), BENCH_BROKER=broker.url, BENCH_SECRET=SECRET.reveal()
         )
         if peer.first:
-            _run(known, *peer.first)
+            _run(known, peer.program, *peer.first)
         worker = stack.enter_context(_working(peer, known))
         run = Run(peer, folder, known, receiver, broker, worker)
         run.sent(WARM_UP)
@@ -164,8 +185,7 @@ class Run:
         told, result = self.folder / "job.json", self.folder / "done.json"
         jobs = [{"id": each, "body": body_of(each).decode()} for each in event_ids(count)]
         told.write_text(json.dumps({"jobs": jobs, "rate": rate}), encoding="utf-8")
-        feeder = ("-m", "benchmarks.peers.feeder", self.peer.module, str(told), str(result))
-        _run(self.known, *feeder)
+        _run(self.known, self.peer.program, *self.peer.feeder, str(told), str(result))
         done = json.loads(result.read_text(encoding="utf-8"))
         self.handed_over |= set(done["began"])
         wanted = len(self.handed_over)
@@ -200,15 +220,15 @@ class Run:
         return cpu_seconds([self.worker.pid]), cpu_seconds(self.broker.pids), self.receiver.cpu
 
 
-def _run(known: Mapping[str, str], *arguments: str) -> None:
-    subprocess.run([PYTHON, *arguments], env=known, check=True, timeout=PATIENCE_SECONDS)
+def _run(known: Mapping[str, str], *command: str) -> None:
+    subprocess.run(command, env=known, check=True, timeout=PATIENCE_SECONDS)
 
 
 @contextmanager
 def _working(peer: Peer, known: Mapping[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
     """Its worker, with whatever processes it starts itself; it tells of trouble on our stderr."""
     process = subprocess.Popen(
-        [PYTHON, *peer.worker],
+        [peer.program, *peer.worker],
         env=known,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -1,0 +1,11 @@
+"""Fetches what the benchmarks need beside Python packages; whatever cannot be had is left out."""
+
+import shutil
+
+from benchmarks.peers.environment import BULLMQ
+from tests.support.debian import install_packages
+
+if __name__ == "__main__":
+    if shutil.which("perf") is None:
+        install_packages("linux-perf")
+    BULLMQ.prepare()
