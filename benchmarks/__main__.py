@@ -4,7 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from benchmarks import (
 )
 from benchmarks.figures import Figure, NotRun, attempted
 from benchmarks.peers import scenario as peers
-from benchmarks.report import Report, markdown
+from benchmarks.report import Report, markdown, unusual
 from benchmarks.sizes import FULL, SMALL, Sizes
 from benchmarks.stores import POSTGRES, SQLITE
 
@@ -61,7 +61,10 @@ SCENARIOS: dict[str, Scenario] = {
     "trace": trace.measured,
 }
 # Of `Sizes`, what `--count` sets.
-COUNTS = ("deliveries", "singles", "new_connections", "ingested", "ingested_singly", "stored")
+COUNTS = (
+    *("deliveries", "singles", "new_connections", "ingested", "ingested_singly"),
+    *("measured_beside_history", "peer_deliveries", "stored"),
+)
 
 
 @click.command()
@@ -100,10 +103,13 @@ def main(
             "The figures of a small run mean nothing; they are not written down."
         )
     sizes = _sizes(SMALL if small else FULL, **sized)
-    scenarios = _against(other, names) if other else SCENARIOS
-    report = Report({}, asdict(sizes)) if earlier is None else Report.read(earlier)
-    chosen = names or (() if earlier and not other else tuple(scenarios))
-    failed = _run(report, {name: scenarios[name] for name in chosen}, sizes, kept_in)
+    report = Report({}) if earlier is None else Report.read(earlier)
+    if other:
+        chosen = _against(other, names)
+    else:
+        all_names = () if earlier else tuple(SCENARIOS)
+        chosen = {name: SCENARIOS[name] for name in names or all_names}
+    failed = _run(report, chosen, sizes, kept_in)
     click.echo(markdown(report))
     if document is not None:
         report.put_into(document)
@@ -114,7 +120,10 @@ def _against(place: str, names: Sequence[str]) -> dict[str, Scenario]:
     if unknown := set(names) - against.SCENARIOS.keys():
         raise click.UsageError(f"--against is not for {', '.join(sorted(unknown))}.")
     theirs = checkout.other(place)
-    return {name: partial(each, other=theirs) for name, each in against.SCENARIOS.items()}
+    return {
+        f"against {theirs.name}: {name}": partial(against.SCENARIOS[name], other=theirs)
+        for name in names or against.SCENARIOS
+    }
 
 
 def _sizes(
@@ -141,16 +150,19 @@ def _run(
     report: Report, scenarios: Mapping[str, Scenario], sizes: Sizes, kept_in: Path | None
 ) -> bool:
     """Whether something failed."""
-    before = machine.load()
     for name, scenario in scenarios.items():
-        began = time.monotonic()
-        report.forget(name)
+        began, before = time.monotonic(), machine.load()
+        report.forget(name.split()[0])
         for found in attempted(name, name, scenario(sizes)):
             _take(report, found)
         click.echo(f"{name}: {time.monotonic() - began:.0f} s", err=True)
-        load = {"load before": before, "load after": machine.load()}
-        report.machine = {**machine.described(), **load}
-        report.sizes = asdict(replace(sizes, store=None, cases=()))
+        report.machine = machine.described()
+        report.runs[name] = {
+            "commit": checkout.commit(),
+            "load before": before,
+            "load after": machine.load(),
+            "sizes": unusual(sizes),
+        }
         if kept_in is not None:
             report.write(kept_in)
     return bool(scenarios) and any(each.failed for each in report.not_run)

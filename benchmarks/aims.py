@@ -1,268 +1,149 @@
 """The aims of this project for its own speed, each as one ratio with a bound.
 
-Those about products that are not run here are held against figures that were taken once, on a
-machine like the one these aims were made for; `PUBLISHED` has them.
+Everything they need is measured in one run on one machine; what was not is told as such. `TODAY` is
+the commit that some of them name: `--against` has it measured beside this one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator
 
-from benchmarks.figures import Figure
+from benchmarks.judging import Aim, Figures, Measure, constant, cpu, raw, value
 
-APP, STORE = "app CPU s per 1,000", "store CPU s per 1,000"
+TODAY = "56a7e06"
 STORES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
-BEST_PRODUCT, BULLMQ = 1_143.0, 3_784.0
+MODES = {"plain.keep-alive": "batches of 100", "single": "one event a request"}
+INGESTED = {"batch": "batches of 100", "single": "one a request"}
+NO_PYTHON = "peers.bullmq."
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """Deliveries a second, CPU seconds per 1,000 of app and store, memory and latency."""
-
-    rate: float
-    cpu: float
-    megabytes: float
-    p50: float | None = None
-    p99: float | None = None
-
-
-PUBLISHED = {
-    "BullMQ": Peer(BULLMQ, 0.46, 198, 2.2, 5.2),
-    "Outpost": Peer(BEST_PRODUCT, 1.55, 179, 26, 55),
-    "pg-boss": Peer(963, 1.93, 200, 226, 487),
-    "WebhookX": Peer(950, 1.89, 147, 2.6, 7.3),
-    "Dramatiq": Peer(873, 2.08, 150),
-    "graphile-worker": Peer(664, 2.48, 204),
-    "arq": Peer(506, 3.64, 106, 13, 24),
-    "Huey": Peer(476, 1.95, 107, 4.5, 11),
-    "Celery": Peer(333, 4.96, 313, 4.0, 18),
-    "Procrastinate": Peer(259, 6.19, 148, 4.7, 12),
-    "Convoy": Peer(166, 9.89, 271),
-}
+def aims() -> list[Aim]:
+    return [
+        *_of_cpu(),
+        *_of_rates(),
+        *_of_resources(),
+        *_of_latency(),
+        *_of_growth(),
+        *_of_fairness(),
+        *_of_ingest(),
+        *_of_tls(),
+        *_of_length(),
+    ]
 
 
-class Figures:
-    """By their keys; what was not measured raises KeyError."""
-
-    def __init__(self, figures: list[Figure]) -> None:
-        self._by_key = {figure.key: figure for figure in figures}
-
-    def __getitem__(self, key: str) -> float:
-        return self._by_key[key].value
-
-    def raw(self, key: str, name: str) -> float:
-        return self._by_key[key].raw[name]
-
-    def cpu(self, key: str) -> float:
-        return self.raw(key, APP) + self.raw(key, STORE)
-
-    def peers(self, kind: str, name: str | None = None) -> list[float]:
-        """Of all peers in this run."""
-        chosen = [
-            each
-            for each in self._by_key.values()
-            if each.key.startswith("peers.") and each.key.endswith(kind)
-        ]
-        return [each.raw[name] if name else self.cpu(each.key) for each in chosen]
+def _of_cpu() -> Iterator[Aim]:
+    bare = cpu("bare.plain.keep-alive")
+    for mode, bound in (("plain.keep-alive", 7.0), ("single", 16.0)):
+        text = f"SQLite, {MODES[mode]}, CPU per 1,000 deliveries"
+        yield Aim(1, text, "s", cpu(f"deliveries.sqlite.{mode}"), "the bare client", bare, bound)
+    for mode, bound in (("plain.keep-alive", 0.5), ("single", 0.4)):
+        text = f"PostgreSQL, {MODES[mode]}, CPU of service and database"
+        ratio = value(f"against.{TODAY}.delivery.postgres.{mode}")
+        yield Aim(1, text, "×", ratio, f"commit {TODAY}", constant(1), bound)
 
 
-Measure = Callable[[Figures], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """`at_least`, or else at most, so many times as much as what it is held against."""
-
-    number: int
-    text: str
-    unit: str
-    measured: Measure
-    against: str
-    beside: Measure
-    bound: float
-    at_least: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    number: int
-    text: str
-    unit: str
-    against: str
-    bound: str
-    measured: float | None = None
-    beside: float | None = None
-    ratio: float | None = None
-    met: bool | None = None
-
-    def kept(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def judge(figures: list[Figure]) -> list[Judged]:
-    """Those not met first, then those that were not measured."""
-    found = [_judged(aim, Figures(figures)) for aim in aims()]
-    order = {False: 0, None: 1, True: 2}
-    return sorted(found, key=lambda judged: (order[judged.met], judged.number))
-
-
-def _judged(aim: Aim, figures: Figures) -> Judged:
-    bound = f"{'≥' if aim.at_least else '≤'} {aim.bound:g} ×"
-    known = (aim.number, aim.text, aim.unit, aim.against, bound)
-    try:
-        measured, beside = aim.measured(figures), aim.beside(figures)
-    except KeyError:
-        return Judged(*known)
-    ratio = measured / beside
-    met = ratio >= aim.bound if aim.at_least else ratio <= aim.bound
-    return Judged(*known, measured, beside, ratio, met)
-
-
-def aims() -> Iterator[Aim]:
-    yield from _rates()
+def _of_rates() -> Iterator[Aim]:
     for key, name in STORES.items():
-        yield from _of_tls(key, name)
-        yield from _of_resources(key, name)
-        yield from _of_latency(key, name)
-        yield from _of_growth(key, name)
-    yield from _of_ingest()
-    yield from _of_workers()
+        for mode, fed in MODES.items():
+            ratio = raw(f"against.{TODAY}.delivery.{key}.{mode}", "rate ratio")
+            against = f"commit {TODAY}"
+            yield Aim(2, f"{name}, {fed}, rate", "×", ratio, against, constant(1), 2.0, True)
+        ours = value(f"deliveries.{key}.plain.keep-alive")
+        bullmq = value("peers.bullmq.deliveries")
+        yield Aim(2, f"{name}, batches of 100, rate", "/s", ours, "BullMQ", bullmq, 1.0, True)
+        ours, best = value(f"deliveries.{key}.single"), _most("products.", ".deliveries")
+        text = f"{name}, one event a request, rate"
+        yield Aim(2, text, "/s", ours, "webhook products that run here", best, 1.0, True)
 
 
-def _rates() -> Iterator[Aim]:
-    product, bullmq = "the best webhook product, as published", "BullMQ, as published"
-    for key, text, against, beside, bound in (
-        ("sqlite.plain.keep-alive", "SQLite, batches of 100", product, BEST_PRODUCT, 10.0),
-        ("sqlite.one-endpoint", "SQLite, one endpoint, batches", product, BEST_PRODUCT, 10.0),
-        ("sqlite.plain.keep-alive", "SQLite, batches of 100", bullmq, BULLMQ, 2.5),
-        ("sqlite.single", "SQLite, one event a request", product, BEST_PRODUCT, 5.0),
-        ("postgres.plain.keep-alive", "PostgreSQL, batches of 100", product, BEST_PRODUCT, 6.0),
-        ("postgres.single", "PostgreSQL, one event a request", product, BEST_PRODUCT, 3.5),
+def _of_resources() -> Iterator[Aim]:
+    for key, name in STORES.items():
+        run = f"deliveries.{key}.plain.keep-alive"
+        text = f"{name}, batches of 100, CPU per 1,000 deliveries"
+        yield Aim(3, text, "s", cpu(run), "the least Python peer", _least_python_peer, 0.2)
+        for what, measured, most in (
+            ("at rest", value(f"memory.{key}.rest"), 55),
+            ("under load", raw(run, "app MB"), 100),
+            ("added by a very long queue", raw(f"memory.{key}.pending", "more"), 50),
+        ):
+            text = f"{name}, memory {what}"
+            yield Aim(3, text, "MB", measured, f"{most} MB", constant(most), 1.0)
+
+
+def _of_latency() -> Iterator[Aim]:
+    for key, which, bound in (
+        ("sqlite", "p50", 1.0),
+        ("sqlite", "p99", 1.0),
+        ("postgres", "p50", 1.5),
     ):
-        yield Aim(1, text, "/s", value(f"deliveries.{key}"), against, constant(beside), bound)
+        text = f"{STORES[key]}, latency {which} at 100/s"
+        ours, least = raw(f"latency.{key}.low", which), _least("peers.", ".latency", which)
+        yield Aim(4, text, "ms", ours, "the least of all peers", least, bound)
+    for key, name in STORES.items():
+        low, half = raw(f"latency.{key}.low", "p99"), raw(f"latency.{key}.half", "p99")
+        yield Aim(4, f"{name}, latency p99 at half of the full rate", "ms", half, "100/s", low, 5.0)
 
 
-def _of_tls(key: str, name: str) -> Iterator[Aim]:
-    for kind, what, bound in (
-        ("tls.keep-alive", "TLS keep-alive", 0.4),
-        ("tls.new", "a new TLS connection each", 0.8),
-    ):
-        ours, bare = value(f"deliveries.{key}.{kind}"), value(f"bare.{kind}")
-        yield Aim(2, f"{name}, {what}", "/s", ours, "the bare client", bare, bound)
+def _of_growth() -> Iterator[Aim]:
+    for key, name in STORES.items():
+        grown = f"growth.{key}"
+        for what, ours, beside in (
+            ("CPU", value(grown), raw(grown, "CPU s per 1,000, empty store")),
+            ("time", raw(grown, "s per 1,000"), raw(grown, "s per 1,000, empty store")),
+        ):
+            text = f"{name}, {what} per 1,000 deliveries beside history and backlog"
+            yield Aim(5, text, "s", ours, "an empty store", beside, 1.1)
+        for many, few in (
+            ("many-endpoints", "plain.keep-alive"),
+            ("many-endpoints.single", "single"),
+        ):
+            text = f"{name}, {MODES[few]}, CPU per 1,000 deliveries to very many endpoints"
+            ours, beside = cpu(f"deliveries.{key}.{many}"), cpu(f"deliveries.{key}.{few}")
+            yield Aim(5, text, "s", ours, "few endpoints", beside, 1.2)
+    two, one = value("workers.waiting"), raw("workers.waiting", "one worker/s")
+    text = "two workers on PostgreSQL, receivers that take 50 ms"
+    yield Aim(5, text, "/s", two, "one worker", one, 1.8, True)
 
 
-def _of_resources(key: str, name: str) -> Iterator[Aim]:
-    run = f"deliveries.{key}.plain.keep-alive"
-    cpu, memory = f"{name}, CPU per 1,000 deliveries, service and store", f"{name}, memory"
-    published, here = "the least of the published peers", "the least of the peers in this run"
-    for text, unit, ours, against, beside in (
-        (cpu, "s", _cpu(run), published, constant(min(each.cpu for each in PUBLISHED.values()))),
-        (cpu, "s", _cpu(run), here, _least(".deliveries")),
-        (
-            *(memory, "MB", raw(run, "app MB"), published),
-            constant(min(each.megabytes for each in PUBLISHED.values())),
-        ),
-        (memory, "MB", raw(run, "app MB"), here, _least(".deliveries", "app MB")),
-    ):
-        yield Aim(3, text, unit, ours, against, beside, 1.0, at_least=False)
-    more = raw(f"memory.{key}.pending", "more")
-    text = f"{name}, memory that a very long queue adds to a short one"
-    yield Aim(3, text, "MB", more, "50 MB", constant(50), 1.0, at_least=False)
-
-
-def _of_latency(key: str, name: str) -> Iterator[Aim]:
-    low, half = f"latency.{key}.low", f"latency.{key}.half"
-    for which in ("p50", "p99"):
-        yield Aim(
-            4,
-            f"{name}, latency {which} at 100/s",
-            "ms",
-            raw(low, which),
-            "the least of all peers in this run",
-            _least(".latency", which),
-            1.0,
-            at_least=False,
-        )
-    text = f"{name}, latency p99 at half of the full rate"
-    yield Aim(4, text, "ms", raw(half, "p99"), "p99 at 100/s", raw(low, "p99"), 5.0, at_least=False)
-
-
-def _least(kind: str, name: str | None = None) -> Measure:
-    """Of the peers in this run, where there are any."""
-
-    def least(figures: Figures) -> float:
-        found = figures.peers(kind, name)
-        if not found:
-            raise KeyError("no peers in this run")
-        return min(found)
-
-    return least
-
-
-def _of_growth(key: str, name: str) -> Iterator[Aim]:
-    grown = f"growth.{key}"
-    for what, unit, ours, beside in (
-        ("CPU", "s", value(grown), raw(grown, "CPU s per 1,000, empty store")),
-        ("time", "s", raw(grown, "s per 1,000"), raw(grown, "s per 1,000, empty store")),
-    ):
-        text = f"{name}, {what} per 1,000 deliveries beside history and backlog"
-        yield Aim(5, text, unit, ours, "an empty store", beside, 1.1, at_least=False)
-    for many, few, fed in (
-        ("many-endpoints", "plain.keep-alive", "batches of 100"),
-        ("many-endpoints.single", "single", "one event a request"),
-    ):
-        text = f"{name}, CPU per 1,000 deliveries to very many endpoints, {fed}"
-        ours, beside = _cpu(f"deliveries.{key}.{many}"), _cpu(f"deliveries.{key}.{few}")
-        yield Aim(5, text, "s", ours, "few endpoints", beside, 1.1, at_least=False)
-
-
-def _of_workers() -> Iterator[Aim]:
-    """What was measured, and beside it what only the CPU per delivery would allow."""
-    for key, text in (
-        ("two", "two workers on PostgreSQL, as measured"),
-        ("waiting", "two workers on PostgreSQL, receivers that take 50 ms"),
-    ):
-        two, one = value(f"workers.{key}"), raw(f"workers.{key}", "one worker/s")
-        yield Aim(5, text, "/s", two, "one worker", one, 1.8)
-    text = "two workers on PostgreSQL, computed from CPU per delivery, not measured"
-    computed = raw("workers.two", "without a lack of cores")
-    yield Aim(5, text, "×", computed, "one worker", constant(1), 1.8)
+def _of_fairness() -> Iterator[Aim]:
+    for key, name in STORES.items():
+        for how, calls in (("by_chance", "calls by chance"), ("even", "calls at even distances")):
+            ratio = raw(f"fairness.{key}.{how}", "ratio")
+            text = f"{name}, latency p99 beside bad neighbours, {calls}"
+            yield Aim(5, text, "×", ratio, "without them", constant(1), 1.2)
 
 
 def _of_ingest() -> Iterator[Aim]:
-    for key, text, wanted in (
-        ("sqlite.batch", "milestones in batches of 100, SQLite", 20_000),
-        ("postgres.batch", "milestones in batches of 100, PostgreSQL", 10_000),
-        ("sqlite.single", "milestones one a request, SQLite", 3_000),
-        ("postgres.single", "milestones one a request, PostgreSQL", 3_000),
-    ):
-        ours = value(f"ingest.{key}")
-        yield Aim(6, text, "/s", ours, f"{wanted:,}/s", constant(wanted), 1.0)
+    for key, name in STORES.items():
+        for mode, fed in INGESTED.items():
+            ratio = raw(f"against.{TODAY}.ingest.{key}.{mode}", "rate ratio")
+            text = f"{name}, milestones taken, {fed}"
+            yield Aim(6, text, "×", ratio, f"commit {TODAY}", constant(1), 2.2, True)
 
 
-def _cpu(key: str) -> Measure:
-    return lambda figures: figures.cpu(key)
+def _of_tls() -> Iterator[Aim]:
+    for key, name in STORES.items():
+        for kind, what, bound in (
+            ("tls.keep-alive", "TLS keep-alive", 0.3),
+            ("tls.new", "a new TLS connection each", 0.8),
+        ):
+            ours, bare = value(f"deliveries.{key}.{kind}"), value(f"bare.{kind}")
+            yield Aim(6, f"{name}, {what}", "/s", ours, "the bare client", bare, bound, True)
 
 
-def value(key: str) -> Measure:
-    return lambda figures: figures[key]
+def _of_length() -> Iterator[Aim]:
+    for key, name in STORES.items():
+        for what, most in (("files", 35), ("functions", 150)):
+            text = f"{name}, {what} of ours that one delivery passes"
+            yield Aim(7, text, what, raw(f"trace.{key}", what), str(most), constant(most), 1.0)
 
 
-def raw(key: str, name: str) -> Measure:
-    return lambda figures: figures.raw(key, name)
+def _least(begin: str, end: str, name: str) -> Measure:
+    return lambda figures: min(figures.raw(key, name) for key in figures.keys(begin, end))
 
 
-def constant(number: float) -> Measure:
-    return lambda _: number
+def _most(begin: str, end: str) -> Measure:
+    return lambda figures: max(figures[key] for key in figures.keys(begin, end))
 
 
-def machine_factor(figures: list[Figure]) -> Mapping[str, float]:
-    """What each peer does here, for one of what was published of it."""
-    known = {name.lower(): peer.rate for name, peer in PUBLISHED.items()}
-    found: dict[str, float] = {}
-    for figure in figures:
-        first, _, rest = figure.key.partition(".")
-        name = rest.partition(".")[0]
-        if first == "peers" and figure.key.endswith(".deliveries") and name in known:
-            found[name] = figure.value / known[name]
-    return found
+def _least_python_peer(figures: Figures) -> float:
+    found = figures.keys("peers.", ".deliveries")
+    return min(figures.cpu(key) for key in found if not key.startswith(NO_PYTHON))

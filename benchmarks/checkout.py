@@ -116,6 +116,12 @@ def other(place: str) -> Checkout:
     return Checkout(unpacked, commit)
 
 
+def commit() -> str:
+    """Of this checkout, and whether its code has changed since."""
+    changed = _git(ROOT, "status", "--porcelain", "--", "src", "benchmarks")
+    return _git(ROOT, "rev-parse", "--short=7", "HEAD") + (" with changes" if changed else "")
+
+
 def _git(folder: Path, *arguments: str) -> str:
     told = subprocess.run(
         ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
