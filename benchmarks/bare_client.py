@@ -6,6 +6,7 @@ receiver is not what limits the client.
 
 import asyncio
 import gc
+import os
 import subprocess
 import sys
 import tempfile
@@ -124,7 +125,9 @@ def main(url: str, count: str, trusted: str | None = None) -> None:
         done = Done(
             time.monotonic() - began, time.process_time() - cpu, [each.id for each in requests]
         )
-    sys.stdout.buffer.write(msgspec.json.encode(done))
+    # With a buffer of its own: without one, as some environments want it, a pipe takes only a part.
+    with os.fdopen(sys.stdout.fileno(), "wb", closefd=False) as told:
+        told.write(msgspec.json.encode(done))
 
 
 if __name__ == "__main__":

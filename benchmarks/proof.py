@@ -14,7 +14,7 @@ from cuepost.domain.ids import lowest_at
 from cuepost.domain.instants import to_millis
 from tests.faults.world import asked
 from tests.support.history_checker import History, Seen, StoredAttempt, StoredDelivery
-from tests.support.store_rows import AnyStore, rows
+from tests.support.store_rows import AnyStore, rows, snapshot_rows
 
 PATIENCE_SECONDS = 180.0
 # Longer than a feed takes; beside a long history a look at all of it would cost what is measured.
@@ -45,7 +45,7 @@ async def _has_live(store: AnyStore, accounts: Sequence[UUID]) -> bool:
         (unfinished, deliveries.c.account_id),
     ):
         for some in pieces(accounts):
-            if await rows(store, chosen.where(account.in_(some)).limit(1)):
+            if await snapshot_rows(store, chosen.where(account.in_(some)).limit(1)):
                 return True
     return False
 

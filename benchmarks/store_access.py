@@ -6,6 +6,7 @@ functions with these names and arguments; keep them when you change this tree.
 """
 
 import asyncio
+import os
 import pickle
 import sys
 from collections.abc import Mapping, Sequence
@@ -31,11 +32,13 @@ def stored_since(
 
 
 def main() -> None:
-    answers, sys.stdout = sys.stdout.buffer, sys.stderr
+    # With buffers of their own: some environments want none, and a pipe takes only a part then.
+    questions = os.fdopen(os.dup(0), "rb")
+    answers, sys.stdout = os.fdopen(os.dup(1), "wb"), sys.stderr
     known = {each.__name__: each for each in (furnish, wait_until_settled, stored_since)}
     while True:
         try:
-            question, arguments = pickle.load(sys.stdin.buffer)
+            question, arguments = pickle.load(questions)
         except EOFError:
             return
         pickle.dump(known[question](*arguments), answers)

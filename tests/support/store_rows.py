@@ -30,6 +30,13 @@ async def rows(store: AnyStore, statement: sa.Executable) -> Sequence[sa.Row[Any
         return await transaction._session.all(statement)
 
 
+async def snapshot_rows(store: AnyStore, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
+    """Beside a service at work, which would wait for a transaction to end."""
+    async with store.snapshot() as transaction:
+        assert isinstance(transaction, RecordsTransaction)
+        return await transaction._session.all(statement)
+
+
 async def run(store: AnyStore, statement: sa.Executable) -> int:
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
