@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from benchmarks.bare_client import KINDS
+from benchmarks.bare_client import KINDS, sent
 from benchmarks.checkout import OURS, Checkout
 from benchmarks.figures import Figure, NotRun, attempted, middle
 from benchmarks.furnishing import pieces
@@ -19,6 +19,8 @@ from benchmarks.stores import StoreChoice, stores
 
 BATCH = 100
 FEW_CONNECTIONS, SEVERAL_CONNECTIONS = 4, 16
+BARE, BARE_REQUESTS = "bare client CPU s per 1,000", 5_000
+BESIDE_BARE = ("plain.keep-alive", "single")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,16 @@ def delivered(store: StoreChoice, case: Case, rounds: int) -> Mapping[str, float
     with furnished(store, case, rounds) as it:
         projects = it.furnished.in_turn()
         parts = pieces(projects, len(projects) // rounds)
-        found = [fed_case(it, part, case) for part in parts]
+        found = [fed_case(it, part, case) | _bare(case) for part in parts]
         history = it.proved()
     return {**middle(found, "rate"), "sent twice": history.duplicates()}
+
+
+def _bare(case: Case) -> dict[str, float]:
+    """The bare client in turn with the product, where the aims hold one against the other."""
+    if case.key not in BESIDE_BARE:
+        return {}
+    return {BARE: sent(BARE_REQUESTS)["app CPU s per 1,000"]}
 
 
 def furnished(
@@ -100,13 +109,13 @@ def furnished(
     )
 
 
-def fed_case(it: Product, projects: Sequence[str], case: Case) -> Mapping[str, float]:
+def fed_case(it: Product, projects: Sequence[str], case: Case) -> dict[str, float]:
     return fed_through(it, projects, case.batch, case.connections)
 
 
 def fed_through(
     it: Product, projects: Sequence[str], batch: int, connections: int
-) -> Mapping[str, float]:
+) -> dict[str, float]:
     """Without the proof, because a scenario goes on."""
     count, before = len(projects), it.usage()
     fed = it.feed(projects, batch, connections=connections)

@@ -52,7 +52,7 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
         count = max(sizes.stored * group // (100 * ENDPOINTS), ENDPOINTS) * ENDPOINTS
         rounds = [_round(store, group, count) for _ in range(sizes.rounds)]
         raw = min(rounds, key=lambda each: sum(each.values()))
-        what = f"the store alone, {store.name}, groups of {group}"
+        what = f"{store.name}, groups of {group}"
         yield Figure(f"store.{store.key}.{group}", what, "µs", sum(raw.values()), raw)
 
 

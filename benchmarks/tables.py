@@ -25,6 +25,7 @@ def sections(
 ) -> Iterator[str]:
     yield "### Aims"
     yield _summary(aims)
+    yield from _caution(runs, machine)
     yield table(_aim_rows(aims))
     yield from _short_growth(figures)
     for title, begin, rows in (
@@ -60,6 +61,16 @@ def _summary(aims: Sequence[Judged]) -> str:
         f"Of {len(aims)} ratios {met} are met, {not_met} are not, and "
         f"{len(aims) - met - not_met} were not measured."
     )
+
+
+def _caution(runs: Mapping[str, Mapping[str, Any]], machine: Mapping[str, Any]) -> Iterator[str]:
+    """Load of the run itself comes later than its beginning."""
+    busy = [name for name, run in runs.items() if run["load before"] > machine.get("cores", 1)]
+    if busy:
+        yield (
+            f"**Other work was done on the machine** when these began: {', '.join(busy)}. Of them "
+            "only ratios, shares and counts mean something."
+        )
 
 
 def _aim_rows(aims: Sequence[Judged]) -> Iterator[Row]:

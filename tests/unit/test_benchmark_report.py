@@ -6,7 +6,7 @@ import pytest
 from benchmarks.__main__ import SCENARIOS
 from benchmarks.aims import INGESTED, MODES, TODAY, aims
 from benchmarks.bare_client import KINDS
-from benchmarks.delivery import cases
+from benchmarks.delivery import BARE, cases
 from benchmarks.fairness import ARRIVALS
 from benchmarks.figures import Figure, NotRun
 from benchmarks.judging import judge
@@ -20,7 +20,7 @@ RUN = {"commit": "abc1234", "load before": 0.1, "load after": 1.0, "sizes": {"ro
 
 
 def deliveries(value: float = 20_000.0) -> list[Figure]:
-    raw = dict.fromkeys(CPU, 0.02) | {"app MB": 90.0}
+    raw = dict.fromkeys(CPU, 0.02) | {"app MB": 90.0, BARE: 0.01}
     return [
         Figure(f"deliveries.{store}.{case.key}", case.name, "/s", value, raw)
         for store in ("sqlite", "postgres")
@@ -107,7 +107,7 @@ def test_aims_that_are_not_met_come_first_and_those_not_measured_next() -> None:
     order = [each.met for each in judged]
     assert order == sorted(order, key=[False, None, True].index)
     assert {each.against for each in judged if each.met is False} == {"BullMQ"}
-    assert {each.number for each in judged if each.met} == {3, 5}
+    assert {each.number for each in judged if each.met} == {1, 3, 5}
 
 
 def test_the_cpu_of_a_peer_counts_only_where_the_peer_is_written_in_python() -> None:
@@ -163,6 +163,12 @@ def test_shares_of_a_delivery_stand_beside_each_other_and_small_ones_are_summed_
     assert "|  | SQLite | `api` |" in told
     assert "| libc | 100 | 8 |" in told
     assert "| the rest | 2 | 1 |" in told
+
+
+@pytest.mark.parametrize(("load", "told"), [(2.0, False), (2.1, True)])
+def test_runs_that_began_on_a_busy_machine_are_told(load: float, told: bool) -> None:
+    report = Report({"cores": 2}, {"bare": RUN | {"load before": load}})
+    assert ("when these began: bare." in markdown(report)) is told
 
 
 def test_the_report_names_the_commit_and_the_sizes_of_each_scenario() -> None:
