@@ -26,7 +26,10 @@ def sections(
     yield "### Aims"
     yield _summary(aims)
     yield from _caution(runs, machine)
-    yield table(_aim_rows(aims))
+    yield table(_aim_rows([each for each in aims if each.met is not None]))
+    if missing := [each for each in aims if each.met is None]:
+        told = "; ".join(f"{each.text}, beside {each.against}" for each in missing)
+        yield f"Not measured: {told}."
     yield from _short_growth(figures)
     for title, begin, rows in (
         ("Beside another commit", "against.", _comparison_rows),
@@ -86,7 +89,7 @@ def _aim_rows(aims: Sequence[Judged]) -> Iterator[Row]:
             beside,
             each.bound,
             "" if each.ratio is None else f"{each.ratio:.2f}",
-            {True: "yes", False: "**no**", None: "not measured"}[each.met],
+            "yes" if each.met else "**no**",
         )
 
 
