@@ -71,8 +71,8 @@ def _caution(runs: Mapping[str, Mapping[str, Any]], machine: Mapping[str, Any]) 
     busy = [name for name, run in runs.items() if run["load before"] > machine.get("cores", 1)]
     if busy:
         yield (
-            f"**Other work was done on the machine** when these began: {', '.join(busy)}. Of them "
-            "only ratios, shares and counts mean something."
+            f"**Other work was done on the machine** when these began: {', '.join(busy)}. Their "
+            "absolute figures mean nothing, and their ratios little where rounds are few."
         )
 
 
