@@ -1,12 +1,14 @@
 """Deliveries that stop for no reason are noticed within seconds; those that have one are not."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import pytest
 
+from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
@@ -137,6 +139,32 @@ def test_a_process_that_was_suspended_raises_no_alarm(play: Play) -> None:
             assert told.reasons == []
 
     play(scenario)
+
+
+def test_a_slow_disk_is_no_stall_of_the_engine(play_embedded: Play) -> None:
+    """As beside processes that use every core and the whole disk: a commit takes seconds."""
+
+    async def scenario(stage: Stage) -> None:
+        await stage.world.endpoint()
+        assert isinstance(stage.store.inner, SqliteStore)
+        changes = stage.store.inner._changes
+        commit = changes.commit
+
+        async def slow(driver: sqlite3.Connection) -> None:
+            await stage.clock.wait(3)
+            await commit(driver)
+
+        async with watched(stage) as (_, told):
+            changes.commit = slow  # type: ignore[method-assign]  # the seam to the disk
+            reporting = asyncio.create_task(stage.world.complete())
+            await stage.later(MINUTE)
+            await reporting
+            changes.commit = commit  # type: ignore[method-assign]  # as it was
+            await stage.later(MINUTE)
+            assert told.reasons == []
+        assert [each.status for each in await stage.world.deliveries()] == ["delivered"]
+
+    play_embedded(scenario)
 
 
 def test_a_store_that_is_away_is_no_stall_of_the_engine(play_embedded: Play) -> None:

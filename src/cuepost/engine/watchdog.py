@@ -56,7 +56,9 @@ class Watchdog:
         if not state.running:
             return None
         try:
-            await self._store.check()
+            await self._wait_for_a_change()
+            if self._dispatcher.state.progress != self._progress:
+                return None
             if state.unrecorded:
                 return NOT_RECORDED
             if state.lanes_ready and self._dispatcher.has_capacity_for():
@@ -65,6 +67,12 @@ class Watchdog:
         except (StoreUnavailable, Contention):
             return None
         return NOT_CLAIMED if overdue else None
+
+    async def _wait_for_a_change(self) -> None:
+        """Until the store has taken a change: one with a slow disk delays the engine as well."""
+        await self._store.check()
+        async with self._store.transaction():
+            pass
 
     async def _overdue(self) -> bool:
         before = self._clock.now() - OVERDUE
