@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import httpx2
 import pytest
 from prometheus_client import CollectorRegistry, Counter
+from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
@@ -110,6 +111,16 @@ async def test_other_doors_and_their_metrics_find_a_place(sqlite_world: World) -
             await client.get("/broken")
         broken = 'cuepost_http_requests_total{method="GET",operation="none",status="5xx"} 1.0'
         assert broken in (await client.get("/metrics")).text
+
+
+async def test_a_call_without_path_parameters_is_found_without_the_router(
+    sqlite_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Starlette, "__call__", None)
+    answer = await sqlite_api.call("POST", "/v1/milestones", {}, key=sqlite_api.pipeline)
+    assert problem(answer) == (422, "missing_field")
+    with pytest.raises(TypeError):
+        await sqlite_api.call("GET", "/v1/projects/nonsense")
 
 
 @pytest.mark.parametrize(
