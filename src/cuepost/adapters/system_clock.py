@@ -12,6 +12,8 @@ from cuepost.domain.ids import composed
 from cuepost.domain.instants import to_millis
 
 _COUNTER_BITS = 18
+# Of the 74 free bits: twelve above the variant, 62 below it.
+_LOW_COUNTER_BITS = 6
 _CHANCE_BITS = 74 - _COUNTER_BITS
 # Linux stops CLOCK_MONOTONIC while the machine sleeps; a lease runs out all the same.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -39,19 +41,21 @@ class SystemIds:
     """Ids of one millisecond are numbered, so that they sort as they were made."""
 
     def __init__(self) -> None:
-        self._millis = -1
+        self._at: datetime | None = None
+        self._lowest = -1
         self._counter = 0
 
     def __call__(self, at: datetime) -> UUID:
-        millis = to_millis(at)
-        if millis == self._millis:
-            self._counter += 1
-        else:
-            self._millis, self._counter = millis, 0
+        # Most ids are of the same instant as the one before.
+        lowest = self._lowest if at == self._at else composed(to_millis(at), 0)
+        self._counter = self._counter + 1 if lowest == self._lowest else 0
+        self._at, self._lowest = at, lowest
         # A millisecond of more than 2^18 ids wraps the counter; chance still keeps them apart.
         number = self._counter % (1 << _COUNTER_BITS)
+        high, low = number >> _LOW_COUNTER_BITS, number & (1 << _LOW_COUNTER_BITS) - 1
         # Ids have to be different, not secret: no need to ask the system for each.
-        made = composed(millis, number << _CHANCE_BITS | random.getrandbits(_CHANCE_BITS))
+        chance = random.getrandbits(_CHANCE_BITS)
+        made = self._lowest | high << 64 | low << _CHANCE_BITS | chance
         return id_from(made.to_bytes(ID_BYTES))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
+from json.encoder import encode_basestring as _quoted
 from typing import Any
 from uuid import UUID
 
@@ -50,10 +51,15 @@ class Event:
 
 def freeze(event_id: UUID, event_type: str, created_at: datetime, data: Mapping[str, Any]) -> bytes:
     """The event as it is stored, signed and sent: these four keys, in this order, compact UTF-8."""
-    envelope = {
-        "id": str(event_id),
-        "type": event_type,
-        "createdAt": _written(created_at),
-        "data": data,
-    }
-    return _ENCODER.encode(envelope).encode()
+    created = _written(created_at)
+    head = f'{{"id":"{event_id}","type":"{event_type}","createdAt":"{created}"'
+    return f'{head},"data":{_json(data)}}}'.encode()
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    """Data is made of texts, which are written one by one; an encoder takes three times as long."""
+    members = [
+        f"{_quoted(name)}:{_quoted(value) if isinstance(value, str) else _ENCODER.encode(value)}"
+        for name, value in data.items()
+    ]
+    return f"{{{','.join(members)}}}"

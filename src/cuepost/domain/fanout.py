@@ -41,17 +41,20 @@ def delivery_to(
     trigger: Trigger = Trigger.AUTOMATIC,
 ) -> Delivery:
     now = event.created_at
+    # By position, because there is one for each delivery and names take longer.
     return Delivery(
-        account_id=event.account_id,
-        id=new_id(now),
-        webhook_id=webhook_id,
-        event_id=event.id,
-        event_type=event.type,
-        project_id=event.project_id,
-        trigger=trigger,
-        status=DeliveryStatus.CANCELLED if stopped else DeliveryStatus.PENDING,
-        reason=stopped,
-        created_at=now,
-        next_attempt_at=None if stopped else now,
-        finished_at=now if stopped else None,
+        event.account_id,
+        new_id(now),
+        webhook_id,
+        event.id,
+        event.type,
+        event.project_id,
+        trigger,
+        DeliveryStatus.CANCELLED if stopped else DeliveryStatus.PENDING,
+        now,
+        stopped,
+        0,
+        1,
+        None if stopped else now,
+        now if stopped else None,
     )
