@@ -45,6 +45,10 @@ class Gathering(Generic[Key, Item, Answer]):
         """Something is being done for it, or waits for that."""
         return key in self._desks
 
+    def is_busy_beside(self, *keys: Key) -> bool:
+        """Something is being done for others than these."""
+        return any(key not in keys for key in self._desks)
+
     async def do(self, key: Key, items: Sequence[Item]) -> Answer:
         """The answer to the whole group in which these items were."""
         desk = self._desks.setdefault(key, _Desk())

@@ -79,14 +79,14 @@ class MilestoneBook:
         body = freeze(event_id, event_type.name, self.now, event_type.data(facts))
         ineligible = ineligibility(project, self.now)
         event = Event(
-            account_id=project.account_id,
-            id=event_id,
-            type=event_type.name,
-            created_at=self.now,
-            project_id=project.id,
-            occurred_at=milestone.occurred_at or self.now,
-            body=body,
-            reason=SilenceReason(ineligible) if ineligible else None,
+            project.account_id,
+            event_id,
+            event_type.name,
+            self.now,
+            project.id,
+            milestone.occurred_at or self.now,
+            body,
+            SilenceReason(ineligible) if ineligible else None,
         )
         if event.reason is None:
             event = self._fan_out(event)

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from cuepost.application.gathering import Gathering
@@ -13,23 +14,29 @@ from cuepost.domain.access import Caller, Scope
 from cuepost.domain.artifact import faults_of
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
-from cuepost.domain.project import ProjectStatus, Stage, stage_after
+from cuepost.domain.project import Project, ProjectStatus, Stage, stage_after
 from cuepost.ports.records import KeptReport, ReportAnswer, ReportKey
 from cuepost.ports.store import Contention, Manner, Transaction
 
 # In one transaction; a request may have more.
 MOST_AT_ONCE = 500
 ACCOUNTS_AT_ONCE = 10
-REMEMBERED_OWNERS = 20_000
 # Desks at which milestones of any account are booked together. What is large has one of its own, so
 # that a single milestone does not wait for hundreds.
 SMALL, LARGE = UUID(int=1), UUID(int=2)
+NOBODY = UUID(int=3)
 LARGE_FROM = 50
 
-Owned = tuple[UUID, Milestone, bytes]
-"""The account of a project, its milestone, and the digest of that."""
-ContentKey = tuple[UUID, str, bytes]
-"""Account, report id and digest: the same report id may come with other content."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A milestone to be booked, and the digest of its content."""
+
+    milestone: Milestone
+    digest: bytes
+
+
+Answers = dict[Entry, ReportAnswer]
 
 
 class ReportMilestones:
@@ -37,35 +44,38 @@ class ReportMilestones:
         self._perform = perform
         self._bookkeeper = bookkeeper
         self._gathering = Gathering(self._report_some, MOST_AT_ONCE)
-        self._owners: dict[UUID, UUID] = {}
 
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
         """One answer each, in order; what concerns an account is kept as a whole or not at all."""
         caller.require(Scope.MILESTONES_REPORT)
-        owners = await self._owners_of({milestone.project_id for milestone in milestones})
-        entries = [_entry(milestone, owners.get(milestone.project_id)) for milestone in milestones]
-        answers = await self._answers_to([each for each in entries if isinstance(each, tuple)])
-        return [answers[_key(each)] if isinstance(each, tuple) else each for each in entries]
+        entries = [_entry(milestone) for milestone in milestones]
+        answers = await self._answers_to([each for each in entries if isinstance(each, Entry)])
+        return [answers[each] if isinstance(each, Entry) else each for each in entries]
 
-    async def _answers_to(self, owned: Sequence[Owned]) -> dict[ContentKey, ReportAnswer]:
+    async def _answers_to(self, entries: Sequence[Entry]) -> Answers:
         """All together; where somebody else is at an account, that one waits by itself."""
-        held_up = {account for account, _, _ in owned if self._gathering.is_busy_with(account)}
-        together = [each for each in owned if each[0] not in held_up]
-        alone = [each for each in owned if each[0] in held_up]
-        answers: dict[ContentKey, ReportAnswer] = {}
-        if together:
-            desk = LARGE if len(together) >= LARGE_FROM else SMALL
-            try:
-                answers |= await self._gathering.do(desk, together)
-            except Contention:
-                alone = [*together, *alone]
-        return answers | await self._answers_by_account(alone)
+        if not entries:
+            return {}
+        if not self._gathering.is_busy_beside(SMALL, LARGE):
+            return await self._together(entries)
+        owners = await self._owners_of(entries)
+        together = [each for each in entries if not self._gathering.is_busy_with(owners[each])]
+        apart = [each for each in entries if self._gathering.is_busy_with(owners[each])]
+        answers = await self._together(together) if together else {}
+        return answers | await self._by_account(apart, owners)
 
-    async def _answers_by_account(self, owned: Sequence[Owned]) -> dict[ContentKey, ReportAnswer]:
-        of_account: dict[UUID, list[Owned]] = defaultdict(list)
-        for each in owned:
-            of_account[each[0]].append(each)
-        answers: dict[ContentKey, ReportAnswer] = {}
+    async def _together(self, entries: Sequence[Entry]) -> Answers:
+        desk = LARGE if len(entries) >= LARGE_FROM else SMALL
+        try:
+            return await self._gathering.do(desk, entries)
+        except Contention:
+            return await self._by_account(entries, await self._owners_of(entries))
+
+    async def _by_account(self, entries: Sequence[Entry], owners: Mapping[Entry, UUID]) -> Answers:
+        of_account: dict[UUID, list[Entry]] = defaultdict(list)
+        for each in entries:
+            of_account[owners[each]].append(each)
+        answers: Answers = {}
         accounts = list(of_account.items())
         for first in range(0, len(accounts), ACCOUNTS_AT_ONCE):
             some = accounts[first : first + ACCOUNTS_AT_ONCE]
@@ -79,71 +89,60 @@ class ReportMilestones:
                 answers.update(answered)
         return answers
 
-    async def _owners_of(self, project_ids: Set[UUID]) -> Mapping[UUID, UUID]:
-        """Remembered, as a project never changes hands; one that is gone is noticed later on."""
-        known = {each: self._owners[each] for each in project_ids if each in self._owners}
-        unknown = [each for each in project_ids if each not in known]
-        if not unknown:
-            return known
-        found = await self._perform.glance(lambda transaction: transaction.projects.owners(unknown))
-        if len(self._owners) + len(found) > REMEMBERED_OWNERS:
-            self._owners.clear()
-        self._owners.update(found)
-        return {**known, **found}
+    async def _owners_of(self, entries: Sequence[Entry]) -> Mapping[Entry, UUID]:
+        """The accounts of their projects; those without a project are nobody's."""
+        project_ids = list({each.milestone.project_id for each in entries})
+        found = await self._perform.glance(
+            lambda transaction: transaction.projects.owners(project_ids)
+        )
+        return {each: found.get(each.milestone.project_id, NOBODY) for each in entries}
 
-    async def _report_some(
-        self, desk: UUID, batch: Sequence[Owned]
-    ) -> dict[ContentKey, ReportAnswer]:
-        async def book(transaction: Transaction) -> dict[ContentKey, ReportAnswer]:
+    async def _report_some(self, desk: UUID, batch: Sequence[Entry]) -> Answers:
+        async def book(transaction: Transaction) -> Answers:
             return await self._book(transaction, batch)
 
         if desk in (SMALL, LARGE):
             return await self._perform.change_once(book, Manner.IMPATIENT)
         return await self._perform.change(book)
 
-    async def _book(
-        self, transaction: Transaction, batch: Sequence[Owned]
-    ) -> dict[ContentKey, ReportAnswer]:
+    async def _book(self, transaction: Transaction, batch: Sequence[Entry]) -> Answers:
         # Projects first: whoever reports the same milestone waits here, and then finds the report.
-        projects = await transaction.projects.lock(
-            {(account_id, milestone.project_id) for account_id, milestone, _ in batch}
-        )
-        known = await transaction.reports.find(
-            [(account_id, milestone.report_id) for account_id, milestone, _ in batch]
-        )
+        named = {each.milestone.project_id for each in batch}
+        projects = await transaction.projects.lock_any(named)
+        keys = [_report_key(each.milestone, projects) for each in batch]
+        known = await transaction.reports.find([key for key in keys if key[0] != NOBODY])
         book = await self._bookkeeper.open(transaction, projects)
-        answers: dict[ContentKey, ReportAnswer] = {}
+        answers: Answers = {}
+        said: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
         fresh: dict[ReportKey, KeptReport] = {}
-        for account_id, milestone, digest in batch:
-            content = account_id, milestone.report_id, digest
-            if content in answers:
+        for each, key in zip(batch, keys, strict=True):
+            if (key, each.digest) in said:
+                answers[each] = said[key, each.digest]
                 continue
-            key = account_id, milestone.report_id
             if key in known:
-                answers[content] = _answer_again(known[key], milestone, digest)
-                continue
-            answer = answers[content] = book.enter(milestone)
-            # A refused report leaves no trace, so that it may be repeated when its time comes.
-            if answer.accepted:
-                known[key] = fresh[key] = KeptReport(answer, digest)
+                answer = _answer_again(known[key], each.milestone, each.digest)
+            else:
+                answer = book.enter(each.milestone)
+                # A refused report leaves no trace: it may be repeated when its time comes.
+                if answer.accepted:
+                    known[key] = fresh[key] = KeptReport(answer, each.digest)
+            answers[each] = said[key, each.digest] = answer
         await book.write(transaction)
         await transaction.reports.add(fresh, book.now)
         return answers
 
 
-def _key(owned: Owned) -> ContentKey:
-    account_id, milestone, digest = owned
-    return account_id, milestone.report_id, digest
+def _report_key(milestone: Milestone, projects: Mapping[UUID, Project]) -> ReportKey:
+    project = projects.get(milestone.project_id)
+    return NOBODY if project is None else project.account_id, milestone.report_id
 
 
-def _entry(milestone: Milestone, account_id: UUID | None) -> Owned | ReportAnswer:
+def _entry(milestone: Milestone) -> Entry | ReportAnswer:
     """What to book, or why there is nothing to book."""
     errors = _contradictions(milestone)
     if errors:
         return _refused(milestone, SilenceReason.INVALID, *errors)
-    if account_id is None:
-        return _refused(milestone, SilenceReason.PROJECT_NOT_FOUND)
-    return account_id, milestone, digest_of(milestone)
+    return Entry(milestone, digest_of(milestone))
 
 
 def _answer_again(kept: KeptReport, milestone: Milestone, digest: bytes) -> ReportAnswer:

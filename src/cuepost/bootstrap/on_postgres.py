@@ -10,7 +10,7 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_wakeup import PostgresWakeup
 from cuepost.bootstrap.parts import Parts
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.ports.dispatch import Assignment
+from cuepost.ports.dispatch import Assignment, Lane
 
 
 class Everywhere:
@@ -20,18 +20,18 @@ class Everywhere:
         self._dispatcher = dispatcher
         self._wakeup = wakeup
 
-    def reserve(self, webhook_id: UUID) -> UUID | None:
-        return self._dispatcher.reserve(webhook_id)
+    def reserve(self, endpoint: Lane) -> UUID | None:
+        return self._dispatcher.reserve(endpoint)
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
         self._dispatcher.take(worker, assignments, as_of)
 
-    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
-        self._dispatcher.give_back(webhook_ids)
+    def give_back(self, endpoints: Sequence[Lane]) -> None:
+        self._dispatcher.give_back(endpoints)
 
-    def work_for(self, webhook_ids: Collection[UUID]) -> None:
-        self._dispatcher.work_for(webhook_ids)
-        self._wakeup.announce(webhook_ids)
+    def work_for(self, endpoints: Collection[Lane]) -> None:
+        self._dispatcher.work_for(endpoints)
+        self._wakeup.announce(endpoints)
 
     def make_way(self) -> None:
         self._dispatcher.make_way()
@@ -49,8 +49,8 @@ class Announcing(NoHandover):
     def __init__(self, wakeup: PostgresWakeup) -> None:
         self._wakeup = wakeup
 
-    def work_for(self, webhook_ids: Collection[UUID]) -> None:
-        self._wakeup.announce(webhook_ids)
+    def work_for(self, endpoints: Collection[Lane]) -> None:
+        self._wakeup.announce(endpoints)
 
 
 def announce(parts: Parts, group: asyncio.TaskGroup) -> "asyncio.Task[None]":

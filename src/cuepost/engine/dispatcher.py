@@ -19,7 +19,7 @@ from cuepost.engine.right_of_way import RightOfWay
 from cuepost.engine.sending import Sending
 from cuepost.engine.single_file import SingleFile
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
-from cuepost.ports.dispatch import Assignment, Result
+from cuepost.ports.dispatch import Assignment, Lane, Result
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.telemetry import Telemetry
@@ -100,14 +100,14 @@ class Dispatcher:
             sleep=self._sleep,
         )
 
-    def reserve(self, webhook_id: UUID) -> UUID | None:
-        if not self._may_take(webhook_id):
+    def reserve(self, endpoint: Lane) -> UUID | None:
+        if not self._may_take(endpoint):
             return None
-        self._board.reserve(webhook_id)
+        self._board.reserve(endpoint)
         return self._lease.worker
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
-        self.give_back([each.webhook_id for each in assignments])
+        self.give_back([each.lane for each in assignments])
         # Reserved under a lease that is gone, they are released with the rest of it.
         if self.running and worker == self._lease.worker:
             self._start(self._lease.not_disowned(assignments), self._since(as_of))
@@ -117,8 +117,8 @@ class Dispatcher:
         age = (self._clock.now() - as_of).total_seconds()
         return self._clock.monotonic() - age if age >= 0 else LONG_AGO
 
-    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
-        self._board.give_back(webhook_ids)
+    def give_back(self, endpoints: Sequence[Lane]) -> None:
+        self._board.give_back(endpoints)
 
     def make_way(self) -> None:
         self._way.expect()
@@ -130,11 +130,11 @@ class Dispatcher:
     def is_expecting(self) -> bool:
         return self._way.is_taken
 
-    def work_for(self, webhook_ids: Iterable[UUID]) -> None:
-        self._intake.hint(webhook_ids)
+    def work_for(self, endpoints: Iterable[Lane]) -> None:
+        self._intake.hint(endpoints)
         self._sleep.wake()
 
-    def offer_to(self, others: Callable[[Collection[UUID]], None]) -> None:
+    def offer_to(self, others: Callable[[Collection[Lane]], None]) -> None:
         """They are to hear of endpoints that this worker leaves to them."""
         self._intake.offer = others
 
@@ -155,9 +155,9 @@ class Dispatcher:
             sleeps_until=self._sleep.until,
         )
 
-    def has_capacity_for(self, webhook_id: UUID | None = None) -> bool:
+    def has_capacity_for(self, endpoint: Lane | None = None) -> bool:
         is_full = self._sending.in_flight >= self._capacity.attempts
-        return not is_full and (webhook_id is None or self._board.has_slot(webhook_id))
+        return not is_full and (endpoint is None or self._board.has_slot(endpoint))
 
     def stop(self) -> None:
         """Finish what is in flight, give back the rest."""
@@ -212,22 +212,22 @@ class Dispatcher:
                 log.info("event=claim_contended error=%s", error)
                 await self._clock.wait(PAUSE_AFTER_CONTENTION_SECONDS)
 
-    def _may_take(self, webhook_id: UUID) -> bool:
+    def _may_take(self, endpoint: Lane) -> bool:
         """While lease, lane and memory allow it, and nothing older waits in the store."""
         return (
             self.running
             and not self._stopping
             and self._lease.is_held
-            and (self._alone or self._intake.holds(webhook_id))
-            and not self._intake.has_more(webhook_id)
+            and (self._alone or self._intake.holds(endpoint))
+            and not self._intake.has_more(endpoint)
             and self._board.load < self._capacity.held
-            and self._board.room_of(webhook_id) > 0
+            and self._board.room_of(endpoint) > 0
         )
 
     def _start(self, assigned: Sequence[Assignment], as_of: float) -> None:
         assignments = self._lease.took(assigned)
         has_more = self._intake.has_more
-        if self._intake.has_backlog and not all(has_more(each.webhook_id) for each in assignments):
+        if self._intake.has_backlog and not all(has_more(each.lane) for each in assignments):
             self._backlog_file.in_company()
         self._board.add(assignments, as_of + LONGEST_IN_MEMORY_SECONDS)
         self._start_attempts()

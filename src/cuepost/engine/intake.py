@@ -8,7 +8,7 @@ from uuid import UUID
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.look_around import LookAround
 from cuepost.engine.worker_lease import WorkerLease
-from cuepost.ports.dispatch import Assignment, Claim, Claimed
+from cuepost.ports.dispatch import Assignment, Claim, Claimed, Lane
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Manner, Store
 from cuepost.tuning import (
@@ -38,24 +38,24 @@ class Intake:
         self._most_held = most_held
         self._alone = alone
         # In the order in which they came; a set would forget that.
-        self._hints: dict[UUID, None] = {}
+        self._hints: dict[Lane, None] = {}
         self._look = LookAround(clock)
-        self._held: set[UUID] = set()
-        self._idle: set[UUID] = set()
-        self._left: set[UUID] = set()
-        self._offered_until: dict[UUID, float] = {}
+        self._held: set[Lane] = set()
+        self._idle: set[Lane] = set()
+        self._left: set[Lane] = set()
+        self._offered_until: dict[Lane, float] = {}
         self._share: int | None = None
-        self._unfinished: set[UUID] = set()
+        self._unfinished: set[Lane] = set()
         self.is_full = False
         self._is_slow = False
         # Lanes that others may have from now on.
-        self.offer: Callable[[Collection[UUID]], None] = lambda _: None
+        self.offer: Callable[[Collection[Lane]], None] = lambda _: None
 
-    def hint(self, webhook_ids: Iterable[UUID]) -> None:
-        self._hints.update(dict.fromkeys(webhook_ids))
+    def hint(self, endpoints: Iterable[Lane]) -> None:
+        self._hints.update(dict.fromkeys(endpoints))
 
-    def holds(self, webhook_id: UUID) -> bool:
-        return webhook_id in self._held and webhook_id not in self._left
+    def holds(self, endpoint: Lane) -> bool:
+        return endpoint in self._held and endpoint not in self._left
 
     def keep_to(self, share: int | None) -> None:
         """Lanes beyond that are left to other workers.
@@ -74,9 +74,9 @@ class Intake:
             return False
         return len(self._held - self._left) > max(FEW_LANES, 2 * self._share)
 
-    def has_more(self, webhook_id: UUID) -> bool:
+    def has_more(self, endpoint: Lane) -> bool:
         """Something for this endpoint is left in the store."""
-        return webhook_id in self._unfinished
+        return endpoint in self._unfinished
 
     @property
     def has_backlog(self) -> bool:
@@ -113,7 +113,7 @@ class Intake:
         else:
             self._look.done(claimed.around)
         self._unfinished = (self._unfinished - claimed.looked_at) | claimed.more
-        served = claimed.more & {each.webhook_id for each in claimed.assignments}
+        served = claimed.more & {each.lane for each in claimed.assignments}
         self._board.claimed(served, claimed.looked_at - claimed.more, now)
         self.is_full = len(claimed.assignments) >= room
         begin(claimed.assignments, self._as_of(asked_at))
@@ -126,7 +126,7 @@ class Intake:
         returns_some = self._lease.has_unwanted
         return not self._hints or is_lease_new or returns_some or self._look.is_due
 
-    def _next_hints(self) -> set[UUID]:
+    def _next_hints(self) -> set[Lane]:
         """Of many endpoints with more than there is room for, few are asked about at a time."""
         hints = set(islice(self._hints, CLAIMED_AT_ONCE))
         for hint in hints:
@@ -134,7 +134,7 @@ class Intake:
         return hints
 
     async def _claimed(
-        self, room: int, hints: set[UUID], behind: UUID | None, manner: Manner
+        self, room: int, hints: set[Lane], behind: Lane | None, manner: Manner
     ) -> tuple[Claimed, float]:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
         old = None if is_held else self._start_anew()
@@ -166,7 +166,7 @@ class Intake:
         was_slow, self._is_slow = self._is_slow, now - asked_at >= LONGEST_IN_MEMORY_SECONDS
         return now if was_slow and now - asked_at < LATEST_ANSWER_SECONDS else asked_at
 
-    def _wanted(self, room: int, hints: set[UUID], behind: UUID | None, idle: set[UUID]) -> Claim:
+    def _wanted(self, room: int, hints: set[Lane], behind: Lane | None, idle: set[Lane]) -> Claim:
         mine = {*self._held, *self._board.limited, *self._left, *self._offered_until}
         return Claim(
             worker=self._lease.worker,
@@ -179,11 +179,11 @@ class Intake:
             alone=self._alone,
         )
 
-    def _room_of(self, lane: UUID) -> int:
+    def _room_of(self, lane: Lane) -> int:
         is_for_others = lane in self._left or lane in self._offered_until
         return 0 if is_for_others else self._board.claimable_of(lane)
 
-    def _offer_to_others(self, free: Collection[UUID], now: float) -> None:
+    def _offer_to_others(self, free: Collection[Lane], now: float) -> None:
         if free:
             self._left.difference_update(free)
             self._offered_until.update(dict.fromkeys(free, now + OFFERED_FOR_SECONDS))

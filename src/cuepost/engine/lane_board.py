@@ -10,9 +10,8 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
-from uuid import UUID
 
-from cuepost.ports.dispatch import Assignment
+from cuepost.ports.dispatch import Assignment, Lane
 from cuepost.tuning import FIRST_SHARE_PER_SLOT, QUICK_REFILL_SECONDS, SLOW_REFILL_SECONDS
 
 
@@ -41,92 +40,92 @@ class LaneBoard:
         self._cap = cap
         self.most_per_lane = most_per_lane
         self.at_first = min(FIRST_SHARE_PER_SLOT * cap, most_per_lane)
-        self._paces: dict[UUID, _Pace] = {}
-        self._lanes: dict[UUID, _Lane] = {}
-        self._ready: deque[UUID] = deque()
-        self._slow: dict[UUID, int] = {}
+        self._paces: dict[Lane, _Pace] = {}
+        self._lanes: dict[Lane, _Lane] = {}
+        self._ready: deque[Lane] = deque()
+        self._slow: dict[Lane, int] = {}
         self.load = 0
 
     def add(self, assignments: Iterable[Assignment], fresh_until: float) -> None:
         """From then on the store may know better."""
         for assignment in assignments:
-            lane = self._lanes.setdefault(assignment.webhook_id, _Lane())
+            lane = self._lanes.setdefault(assignment.lane, _Lane())
             lane.waiting.append((fresh_until, assignment))
             self.load += 1
-            self._note(assignment.webhook_id, lane)
+            self._note(assignment.lane, lane)
 
     def take(self) -> tuple[float, Assignment] | None:
         """Of the lane whose turn it is, the next assignment, behind until when it is fresh."""
         if not self._ready:
             return None
-        webhook_id = self._ready.popleft()
-        lane = self._lanes[webhook_id]
+        endpoint = self._ready.popleft()
+        lane = self._lanes[endpoint]
         lane.is_ready = False
         taken = lane.waiting.popleft()
         lane.in_flight += 1
-        if not lane.waiting and webhook_id in self._slow:
-            self._allow(webhook_id, 2 * self._slow[webhook_id])
-        self._note(webhook_id, lane)
+        if not lane.waiting and endpoint in self._slow:
+            self._allow(endpoint, 2 * self._slow[endpoint])
+        self._note(endpoint, lane)
         return taken
 
-    def done(self, webhook_id: UUID) -> None:
-        lane = self._lanes[webhook_id]
+    def done(self, endpoint: Lane) -> None:
+        lane = self._lanes[endpoint]
         lane.in_flight -= 1
         self.load -= 1
-        self._note(webhook_id, lane)
-        self._drop_if_empty(webhook_id, lane)
+        self._note(endpoint, lane)
+        self._drop_if_empty(endpoint, lane)
 
-    def reserve(self, webhook_id: UUID) -> None:
-        self._lanes.setdefault(webhook_id, _Lane()).reserved += 1
+    def reserve(self, endpoint: Lane) -> None:
+        self._lanes.setdefault(endpoint, _Lane()).reserved += 1
         self.load += 1
 
-    def give_back(self, webhook_ids: Iterable[UUID]) -> None:
-        for webhook_id in webhook_ids:
-            lane = self._lanes[webhook_id]
+    def give_back(self, endpoints: Iterable[Lane]) -> None:
+        for endpoint in endpoints:
+            lane = self._lanes[endpoint]
             lane.reserved -= 1
             self.load -= 1
-            self._drop_if_empty(webhook_id, lane)
+            self._drop_if_empty(endpoint, lane)
 
-    def load_of(self, webhook_id: UUID) -> int:
-        lane = self._lanes.get(webhook_id)
+    def load_of(self, endpoint: Lane) -> int:
+        lane = self._lanes.get(endpoint)
         return lane.load if lane else 0
 
-    def has_slot(self, webhook_id: UUID) -> bool:
+    def has_slot(self, endpoint: Lane) -> bool:
         """One more attempt may be in flight."""
-        lane = self._lanes.get(webhook_id)
+        lane = self._lanes.get(endpoint)
         return lane is None or lane.in_flight < self._cap
 
-    def is_blocked(self, webhook_id: UUID) -> bool:
+    def is_blocked(self, endpoint: Lane) -> bool:
         """Something waits that cannot begin before something else has ended."""
-        lane = self._lanes.get(webhook_id)
+        lane = self._lanes.get(endpoint)
         return lane is not None and bool(lane.waiting) and not lane.is_ready
 
-    def room_of(self, webhook_id: UUID) -> int:
+    def room_of(self, endpoint: Lane) -> int:
         """How many more this lane may hold."""
-        allowed = self._slow.get(webhook_id, self.most_per_lane)
-        return allowed - self.load_of(webhook_id)
+        allowed = self._slow.get(endpoint, self.most_per_lane)
+        return allowed - self.load_of(endpoint)
 
-    def claimable_of(self, webhook_id: UUID) -> int:
+    def claimable_of(self, endpoint: Lane) -> int:
         """How many more this lane may get from the store; none while it has enough."""
-        pace = self._paces.get(webhook_id)
+        pace = self._paces.get(endpoint)
         held = self.at_first if pace is None else pace.held
-        load = self.load_of(webhook_id)
-        return min(self.room_of(webhook_id), held - load) if 2 * load <= held else 0
+        load = self.load_of(endpoint)
+        return min(self.room_of(endpoint), held - load) if 2 * load <= held else 0
 
-    def claimed(self, served: Collection[UUID], done: Iterable[UUID], at: float) -> None:
+    def claimed(self, served: Collection[Lane], done: Iterable[Lane], at: float) -> None:
         """Those that were `served` have more in the store, those that are `done` with have not."""
-        for webhook_id in done:
-            self._paces.pop(webhook_id, None)
-        for webhook_id in served:
-            pace = self._paces.get(webhook_id)
+        for endpoint in done:
+            self._paces.pop(endpoint, None)
+        for endpoint in served:
+            pace = self._paces.get(endpoint)
             if pace is None:
-                self._paces[webhook_id] = _Pace(self.at_first, at)
+                self._paces[endpoint] = _Pace(self.at_first, at)
             else:
                 pace.held = self._adjusted(pace.held, at - pace.filled_at)
                 pace.filled_at = at
 
     @property
-    def limited(self) -> Iterable[UUID]:
+    def limited(self) -> Iterable[Lane]:
         """The lanes that are not empty, or may not hold as much as others."""
         return self._lanes.keys() | self._slow.keys() | self._paces.keys()
 
@@ -144,22 +143,22 @@ class LaneBoard:
     def drop_expired(self, now: float) -> list[Assignment]:
         """Take out what has waited for too long."""
         dropped: list[Assignment] = []
-        for webhook_id, lane in list(self._lanes.items()):
+        for endpoint, lane in list(self._lanes.items()):
             before = len(dropped)
             while lane.waiting and lane.waiting[0][0] <= now:
                 dropped.append(lane.waiting.popleft()[1])
             if len(dropped) > before:
-                self._allow(webhook_id, lane.load)
-                self._unready(webhook_id, lane)
+                self._allow(endpoint, lane.load)
+                self._unready(endpoint, lane)
         self.load -= len(dropped)
         return dropped
 
     def drop_waiting(self) -> list[Assignment]:
         dropped: list[Assignment] = []
-        for webhook_id, lane in list(self._lanes.items()):
+        for endpoint, lane in list(self._lanes.items()):
             dropped += [assignment for _, assignment in lane.waiting]
             lane.waiting.clear()
-            self._unready(webhook_id, lane)
+            self._unready(endpoint, lane)
         self.load -= len(dropped)
         return dropped
 
@@ -168,22 +167,22 @@ class LaneBoard:
             return min(self.most_per_lane, 2 * held)
         return max(self.at_first, held // 2) if lasted > SLOW_REFILL_SECONDS else held
 
-    def _allow(self, webhook_id: UUID, held: int) -> None:
-        self._slow[webhook_id] = max(self._cap, held)
-        if self._slow[webhook_id] >= self.most_per_lane:
-            del self._slow[webhook_id]
+    def _allow(self, endpoint: Lane, held: int) -> None:
+        self._slow[endpoint] = max(self._cap, held)
+        if self._slow[endpoint] >= self.most_per_lane:
+            del self._slow[endpoint]
 
-    def _note(self, webhook_id: UUID, lane: _Lane) -> None:
+    def _note(self, endpoint: Lane, lane: _Lane) -> None:
         if lane.waiting and lane.in_flight < self._cap and not lane.is_ready:
             lane.is_ready = True
-            self._ready.append(webhook_id)
+            self._ready.append(endpoint)
 
-    def _unready(self, webhook_id: UUID, lane: _Lane) -> None:
+    def _unready(self, endpoint: Lane, lane: _Lane) -> None:
         if lane.is_ready and not lane.waiting:
             lane.is_ready = False
-            self._ready.remove(webhook_id)
-        self._drop_if_empty(webhook_id, lane)
+            self._ready.remove(endpoint)
+        self._drop_if_empty(endpoint, lane)
 
-    def _drop_if_empty(self, webhook_id: UUID, lane: _Lane) -> None:
+    def _drop_if_empty(self, endpoint: Lane, lane: _Lane) -> None:
         if not lane.load:
-            del self._lanes[webhook_id]
+            del self._lanes[endpoint]

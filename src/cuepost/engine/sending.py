@@ -14,7 +14,7 @@ from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.single_file import SingleFile
 from cuepost.engine.worker_lease import WorkerLease
-from cuepost.ports.dispatch import Assignment, Result
+from cuepost.ports.dispatch import Assignment, Lane, Result
 from cuepost.ports.runtime import Clock
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import LONGEST_IN_MEMORY_SECONDS, PAUSE_AFTER_CRASH_SECONDS
@@ -73,14 +73,14 @@ class Sending:
                 return
             fresh_until, assignment = taken
             self.in_flight += 1
-            if board.is_blocked(assignment.webhook_id):
+            if board.is_blocked(assignment.lane):
                 self._sleep.no_longer_than(LONGEST_IN_MEMORY_SECONDS)
             if not self._start(assignment, fresh_until, spawn):
                 spawn(self._run(assignment, fresh_until))
 
     def _start(self, assignment: Assignment, fresh_until: float, spawn: Spawn) -> bool:
         """False where something has to be waited for before it can be sent."""
-        if self._intake.has_more(assignment.webhook_id) and self._backlog_file.has_company:
+        if self._intake.has_more(assignment.lane) and self._backlog_file.has_company:
             return False
         if not self._may_send(assignment, fresh_until):
             self._give_back(assignment)
@@ -92,7 +92,7 @@ class Sending:
         return True
 
     async def _run(self, assignment: Assignment, fresh_until: float) -> None:
-        if self._intake.has_more(assignment.webhook_id):
+        if self._intake.has_more(assignment.lane):
             await self._backlog_file.enter()
         # The process may have been suspended since this was asked for the last time.
         if self._may_send(assignment, fresh_until):
@@ -113,7 +113,7 @@ class Sending:
     def _give_back(self, assignment: Assignment) -> None:
         self._lease.give_back([assignment])
         self._sleep.wake()
-        self._free(assignment.webhook_id)
+        self._free(assignment.lane)
 
     def _ended_by_callback(self, worker: UUID, spawn: Spawn, ended: Result | Crash) -> None:
         """A bug in here ends the dispatcher, as it does where a task is what ends."""
@@ -132,18 +132,18 @@ class Sending:
         else:
             self._tell(ended)
             self._recorder.put(worker, ended)
-        self._free(assignment.webhook_id)
+        self._free(assignment.lane)
         self.start_attempts()
 
-    def _free(self, webhook_id: UUID) -> None:
+    def _free(self, endpoint: Lane) -> None:
         self.in_flight -= 1
-        self._board.done(webhook_id)
-        self._ask_for_more(webhook_id)
+        self._board.done(endpoint)
+        self._ask_for_more(endpoint)
         self._quiet.set()
 
-    def _ask_for_more(self, webhook_id: UUID) -> None:
-        if self._intake.has_more(webhook_id) and self._board.claimable_of(webhook_id) > 0:
-            self._intake.hint([webhook_id])
+    def _ask_for_more(self, endpoint: Lane) -> None:
+        if self._intake.has_more(endpoint) and self._board.claimable_of(endpoint) > 0:
+            self._intake.hint([endpoint])
             self._sleep.wake()
         half_empty = self._board.load <= self._capacity.attempts
         if self._intake.is_full and (half_empty or not self._board.ready):

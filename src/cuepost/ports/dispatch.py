@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 from uuid import UUID
 
 from cuepost.domain.attempt import Attempt
@@ -11,13 +11,17 @@ from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.domain.record import record
 
-BEGINNING = UUID(int=0)
+Lane: TypeAlias = int
+"""The number of an endpoint: its deliveries wait in one lane."""
+BEGINNING: Lane = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to, and the secrets that are live, the newest first."""
+    """An endpoint: where to, and the secrets that are live, the newest first."""
 
+    account_id: UUID
+    webhook_id: UUID
     url: str
     secrets: tuple[StoredSecret, ...]
 
@@ -26,10 +30,12 @@ class Target:
 class Assignment:
     """One attempt that this worker has to make; not after `access_until`, where that is known."""
 
-    account_id: UUID
+    account: int
     delivery_id: UUID
-    webhook_id: UUID
+    lane: Lane
     event_id: UUID
+    event_type: str
+    project_id: UUID | None
     trigger: Trigger
     budget: int
     number: int
@@ -37,6 +43,15 @@ class Assignment:
     body: bytes
     target: Target
     access_until: datetime | None = None
+    delivered_at: datetime | None = None
+
+    @property
+    def account_id(self) -> UUID:
+        return self.target.account_id
+
+    @property
+    def webhook_id(self) -> UUID:
+        return self.target.webhook_id
 
 
 @record
@@ -69,10 +84,10 @@ class Claim:
     worker: UUID
     room: int
     per_lane: int
-    room_of: Mapping[UUID, int] = field(default_factory=dict)
-    hints: Collection[UUID] = ()
-    behind: UUID | None = BEGINNING
-    idle: Collection[UUID] = ()
+    room_of: Mapping[Lane, int] = field(default_factory=dict)
+    hints: Collection[Lane] = ()
+    behind: Lane | None = BEGINNING
+    idle: Collection[Lane] = ()
     alone: bool = False
 
 
@@ -80,7 +95,7 @@ class Claim:
 class Around:
     """How far a look around among all endpoints got, and when the next delivery is due."""
 
-    reached: UUID
+    reached: Lane
     next_due: datetime | None
 
 
@@ -89,9 +104,9 @@ class Claimed:
     """`held` are lanes that are the worker's now; of those `looked_at`, `more` have work left."""
 
     assignments: Sequence[Assignment]
-    held: frozenset[UUID]
-    looked_at: frozenset[UUID]
-    more: frozenset[UUID]
+    held: frozenset[Lane]
+    looked_at: frozenset[Lane]
+    more: frozenset[Lane]
     around: Around | None
 
 
@@ -139,7 +154,7 @@ class DeliveryQueue(Protocol):
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed: ...
 
-    async def overdue(self, worker: UUID, before: datetime) -> Collection[UUID]:
+    async def overdue(self, worker: UUID, before: datetime) -> Collection[Lane]:
         """Lanes in which something has been due since before then, and that no other worker holds.
 
         They are those of the few deliveries that have been due for longest.
@@ -157,8 +172,8 @@ class DeliveryQueue(Protocol):
 class Handover(Protocol):
     """The straight way: what a process commits it may send itself, without asking the queue."""
 
-    def reserve(self, webhook_id: UUID) -> UUID | None:
-        """The worker under whose lease one delivery to this endpoint is to be queued, or None."""
+    def reserve(self, lane: Lane) -> UUID | None:
+        """The worker under whose lease one delivery is to be queued in this lane, or None."""
         ...
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
@@ -168,12 +183,12 @@ class Handover(Protocol):
         """
         ...
 
-    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
-        """One reservation each is not needed: the transaction was rolled back."""
+    def give_back(self, lanes: Sequence[Lane]) -> None:
+        """One reservation in each of these lanes is not needed: the transaction was rolled back."""
         ...
 
-    def work_for(self, webhook_ids: Collection[UUID]) -> None:
-        """These endpoints have something waiting in the queue."""
+    def work_for(self, lanes: Collection[Lane]) -> None:
+        """Something waits in these lanes of the queue."""
         ...
 
     def make_way(self) -> None:

@@ -103,6 +103,10 @@ class Projects(Protocol):
         """Read them for a change; until the transaction ends nobody else changes them."""
         ...
 
+    async def lock_any(self, project_ids: Collection[UUID]) -> dict[UUID, Project]:
+        """As `lock`, by their ids alone: whoever reports a milestone names no account."""
+        ...
+
     async def save(self, projects: Sequence[Project]) -> None: ...
     async def save_moves(self, projects: Sequence[Project]) -> None:
         """Their status and stage, when that was and when they were exported; nothing else."""

@@ -4,59 +4,71 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from cuepost.domain.delivery import Delivery
-from cuepost.ports.dispatch import Assignment, Handover, Target
+from cuepost.ports.dispatch import Assignment, Handover, Lane, Target
 from cuepost.ports.store import Manner
+
+
+class Reserved(NamedTuple):
+    """A delivery that a worker of this process sends as soon as it is committed."""
+
+    worker: UUID
+    delivery: Delivery
+    account: int
+    lane: Lane
+
+    def assignment(self, body: bytes, target: Target) -> Assignment:
+        each = self.delivery
+        return Assignment(
+            account=self.account,
+            delivery_id=each.id,
+            lane=self.lane,
+            event_id=each.event_id,
+            event_type=each.event_type,
+            project_id=each.project_id,
+            trigger=each.trigger,
+            budget=each.budget,
+            number=1,
+            attempt_count=each.attempt_count,
+            body=body,
+            target=target,
+        )
 
 
 @dataclass(slots=True)
 class Outbox:
     handover: Handover
     bodies: dict[UUID, bytes] = field(default_factory=dict)
-    _reserved: list[tuple[UUID, Delivery]] = field(default_factory=list)
+    reserved: list[Reserved] = field(default_factory=list)
     _assignments: dict[UUID, list[Assignment]] = field(default_factory=dict)
-    _waiting: set[UUID] = field(default_factory=set)
+    _waiting: set[Lane] = field(default_factory=set)
     _is_over: bool = False
 
-    def lease(self, delivery: Delivery) -> UUID | None:
+    def lease(self, delivery: Delivery, account: int, lane: Lane) -> UUID | None:
         """The worker that sends it at once; None when it has to wait in the queue."""
-        lease = self.handover.reserve(delivery.webhook_id) if self._knows(delivery) else None
-        if lease is None:
-            self._waiting.add(delivery.webhook_id)
+        worker = self.handover.reserve(lane) if self._knows(delivery) else None
+        if worker is None:
+            self._waiting.add(lane)
         else:
-            self._reserved.append((lease, delivery))
-        return lease
+            self.reserved.append(Reserved(worker, delivery, account, lane))
+        return worker
 
-    @property
-    def reserved(self) -> list[Delivery]:
-        return [delivery for _, delivery in self._reserved]
-
-    def wait(self, webhook_id: UUID) -> None:
-        self._waiting.add(webhook_id)
+    def wait(self, lane: Lane) -> None:
+        self._waiting.add(lane)
 
     @property
     def _as_of(self) -> datetime:
-        return self._reserved[0][1].created_at
+        return self.reserved[0].delivery.created_at
 
-    def assign(self, targets: dict[UUID, Target]) -> None:
+    def assign(self, targets: dict[Lane, Target]) -> None:
         """A worker may have got another name between two reservations, hence by worker."""
         self._assignments = {}
-        for worker, each in self._reserved:
-            assignment = Assignment(
-                account_id=each.account_id,
-                delivery_id=each.id,
-                webhook_id=each.webhook_id,
-                event_id=each.event_id,
-                trigger=each.trigger,
-                budget=each.budget,
-                number=1,
-                attempt_count=each.attempt_count,
-                body=self.bodies[each.event_id],
-                target=targets[each.webhook_id],
-            )
-            self._assignments.setdefault(worker, []).append(assignment)
+        for each in self.reserved:
+            assignment = each.assignment(self.bodies[each.delivery.event_id], targets[each.lane])
+            self._assignments.setdefault(each.worker, []).append(assignment)
 
     def committed(self) -> None:
         """Once, however often it is called; what happens to the caller then changes nothing."""
@@ -69,8 +81,8 @@ class Outbox:
             self.handover.work_for(self._waiting)
 
     def rolled_back(self) -> None:
-        if self._reserved and not self._is_over:
-            self.handover.give_back([delivery.webhook_id for _, delivery in self._reserved])
+        if self.reserved and not self._is_over:
+            self.handover.give_back([each.lane for each in self.reserved])
 
     def _knows(self, delivery: Delivery) -> bool:
         return delivery.event_id in self.bodies
@@ -97,16 +109,16 @@ async def sending(handover: Handover, manner: Manner) -> AsyncIterator[Outbox]:
 class NoHandover:
     """Of a process that sends nothing itself."""
 
-    def reserve(self, webhook_id: UUID) -> UUID | None:
+    def reserve(self, lane: Lane) -> UUID | None:
         return None
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
         raise AssertionError("nothing was reserved")
 
-    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
+    def give_back(self, lanes: Sequence[Lane]) -> None:
         raise AssertionError("nothing was reserved")
 
-    def work_for(self, webhook_ids: Collection[UUID]) -> None:
+    def work_for(self, lanes: Collection[Lane]) -> None:
         """The workers find it by themselves."""
 
     def make_way(self) -> None:

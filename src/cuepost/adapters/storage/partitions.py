@@ -39,12 +39,14 @@ def missing(existing: frozenset[str], now: datetime) -> Iterator[str]:
         day += DAY
 
 
+def of_day(table: str, day: str) -> Iterator[str]:
+    """The statements that make one partition, by the day in its name."""
+    return _new(f"{table}_{day}", table, _parsed(day))
+
+
 def ended_before(existing: Iterable[str], instant: datetime) -> list[datetime]:
     """The days with partitions of which no moment is at that instant or later, oldest first."""
-    days = {
-        datetime.strptime(name.rpartition("_")[2], _NAMED_BY_DAY).replace(tzinfo=UTC)
-        for name in existing
-    }
+    days = {_parsed(name.rpartition("_")[2]) for name in existing}
     return sorted(day for day in days if day + DAY <= instant)
 
 
@@ -58,6 +60,10 @@ def locking() -> Iterator[str]:
 def dropping(day: datetime) -> str:
     names = ", ".join(f"{table.name}_{day:{_NAMED_BY_DAY}}" for table in PARTITIONED)
     return f"DROP TABLE IF EXISTS {names}"
+
+
+def _parsed(day: str) -> datetime:
+    return datetime.strptime(day, _NAMED_BY_DAY).replace(tzinfo=UTC)
 
 
 def _new(name: str, table: str, day: datetime) -> Iterator[str]:

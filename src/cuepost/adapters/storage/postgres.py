@@ -4,12 +4,13 @@ SQLAlchemy runs in autocommit and this module opens the transactions itself, so 
 can speak to the driver directly, with whole columns as arrays, inside the same transaction.
 """
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage import partitions, schema
@@ -19,6 +20,8 @@ from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, PostgresSes
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.store import ConnectionDied, Manner, StoreUnavailable, Transaction
+
+log = logging.getLogger("cuepost.store")
 
 POOL_SIZE = 10
 POOL_OVERFLOW = 10
@@ -51,6 +54,11 @@ _READ = (
 )
 
 
+async def _step(engine: AsyncEngine) -> str | None:
+    async with engine.begin() as connection:
+        return await connection.run_sync(schema.move_some)
+
+
 class PostgresStore:
     def __init__(self, url: str) -> None:
         self.handover: Handover = NoHandover()
@@ -74,6 +82,9 @@ class PostgresStore:
         with translated():
             async with engine.begin() as connection:
                 changed = await connection.run_sync(schema.upgrade)
+            while told := await _step(engine):
+                log.info("event=history_moved %s", told)
+                changed = True
         await self.prepare_days(now)
         return changed
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from cuepost.adapters.completion import cancelled_once
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
-from cuepost.adapters.storage.session import Rows
+from cuepost.adapters.storage.session import Numbers, Rows
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.ports.store import Contention, KeyTaken, StoreUnavailable
 
@@ -18,6 +18,7 @@ from cuepost.ports.store import Contention, KeyTaken, StoreUnavailable
 # server is just ending.
 CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 DRIVER_ERRORS = (asyncpg.PostgresError, *CONNECTION_ERRORS)
+EncodedRows: TypeAlias = Sequence[tuple[Any, ...]]
 Driver: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 # Serialisation failure, deadlock, lock not available.
@@ -33,6 +34,7 @@ class PostgresSession:
     def __init__(self, connection: AsyncConnection, driver: Driver) -> None:
         self.connection = connection
         self.driver = driver
+        self.numbers = Numbers()
         self._writes = Writes()
 
     @property
@@ -51,7 +53,8 @@ class PostgresSession:
         await self.flush()
         ready = statement.on(self.dialect)
         with translated():
-            return await self.driver.fetch(ready.sql, *ready.encoded(values))
+            rows = await self.driver.fetch(ready.sql, *ready.encoded(values))
+        return ready.decoded(rows)
 
     async def insert(self, table: sa.Table, rows: Rows) -> None:
         if rows:
@@ -65,6 +68,25 @@ class PostgresSession:
         if rows:
             await self._write(Shape("delete", table, tuple(key), tuple(key)), rows)
 
+    async def insert_encoded(
+        self, table: sa.Table, columns: tuple[str, ...], rows: EncodedRows
+    ) -> None:
+        if rows:
+            await self._hold_back(Shape("insert", table, columns), list(zip(*rows, strict=True)))
+
+    async def update_encoded(
+        self, table: sa.Table, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
+    ) -> None:
+        if rows:
+            shape = Shape("update", table, (*changed, *key), key)
+            await self._hold_back(shape, list(zip(*rows, strict=True)))
+
+    async def delete_encoded(
+        self, table: sa.Table, key: tuple[str, ...], rows: EncodedRows
+    ) -> None:
+        if rows:
+            await self._hold_back(Shape("delete", table, key, key), list(zip(*rows, strict=True)))
+
     async def flush(self) -> None:
         """Write what is held back; before anything is read, and before the end."""
         if self._writes:
@@ -73,9 +95,12 @@ class PostgresSession:
                 await self.driver.execute(sql, *values)
 
     async def _write(self, shape: Shape, rows: Rows) -> None:
+        await self._hold_back(shape, shape.encoded(rows))
+
+    async def _hold_back(self, shape: Shape, columns: Sequence[Sequence[Any]]) -> None:
         if self._writes.would_mix(shape):
             await self.flush()
-        self._writes.add(shape, rows)
+        self._writes.add(shape, columns)
 
     async def _execute(self, statement: sa.Executable) -> sa.CursorResult[Any]:
         await self.flush()

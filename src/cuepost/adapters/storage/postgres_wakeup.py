@@ -8,11 +8,11 @@ An announcement that is lost costs at most one poll of the dispatcher.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from uuid import UUID
 
 import asyncpg
 
 from cuepost.adapters.storage.postgres_session import CONNECTION_ERRORS
+from cuepost.ports.dispatch import Lane
 from cuepost.ports.runtime import Clock
 
 log = logging.getLogger("cuepost.store")
@@ -24,18 +24,18 @@ PATIENCE_SECONDS = 5.0
 APPLICATION_NAME = "cuepost wake-up"
 LARGEST_ANNOUNCEMENT = 200
 
-Listener = Callable[[Collection[UUID]], None]
+Listener = Callable[[Collection[Lane]], None]
 
 
 class PostgresWakeup:
     def __init__(self, url: str, clock: Clock) -> None:
         self._url = url
         self._clock = clock
-        self._gathered: set[UUID] = set()
+        self._gathered: set[Lane] = set()
         self._something = asyncio.Event()
 
-    def announce(self, webhook_ids: Collection[UUID]) -> None:
-        self._gathered.update(webhook_ids)
+    def announce(self, endpoints: Collection[Lane]) -> None:
+        self._gathered.update(endpoints)
         self._something.set()
 
     async def run(self, hear: Listener) -> None:
@@ -73,18 +73,18 @@ class PostgresWakeup:
         gathered, self._gathered = self._gathered, set()
         try:
             for chunk in _chunks(gathered):
-                payload = " ".join(webhook_id.hex for webhook_id in chunk)
+                payload = " ".join(str(endpoint) for endpoint in chunk)
                 await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, payload)
         except BaseException:
             self.announce(gathered)
             raise
 
 
-def _chunks(gathered: Collection[UUID]) -> Iterator[Sequence[UUID]]:
+def _chunks(gathered: Collection[Lane]) -> Iterator[Sequence[Lane]]:
     ordered = list(gathered)
     for start in range(0, len(ordered), LARGEST_ANNOUNCEMENT):
         yield ordered[start : start + LARGEST_ANNOUNCEMENT]
 
 
-def _parsed(payload: str) -> Collection[UUID]:
-    return [UUID(hex=each) for each in payload.split()]
+def _parsed(payload: str) -> Collection[Lane]:
+    return [int(each) for each in payload.split()]

@@ -1,6 +1,6 @@
 """Changes of many rows, with whole columns as arrays, and of several tables in one statement."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -9,6 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from cuepost.adapters.storage.session import Rows
+from cuepost.adapters.storage.types import Code
+
+Columns = Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +29,20 @@ class Shape:
         by: str | None = self.table.dialect_options["postgresql"]["partition_by"]
         return next((name for name in self.key if by == f"RANGE ({name})"), None)
 
-    def values(self, rows: Rows) -> list[Any]:
-        columns = {name: [row[name] for row in rows] for name in self.columns}
-        among = columns[self.bounded] if self.bounded else []
-        return [*columns.values(), *((min(among), max(among)) if among else ())]
+    def values(self, columns: Columns) -> list[Any]:
+        if self.bounded is None:
+            return list(columns)
+        among = columns[self.columns.index(self.bounded)]
+        return [*columns, min(among), max(among)]
+
+    def encoded(self, rows: Rows) -> Columns:
+        return [self._column(name, rows) for name in self.columns]
+
+    def _column(self, name: str, rows: Rows) -> list[Any]:
+        kind = self.table.c[name].type
+        if isinstance(kind, Code):
+            return [kind.codes[row[name]] for row in rows]
+        return [row[name] for row in rows]
 
 
 @dataclass(slots=True)
@@ -39,7 +52,7 @@ class Writes:
     They must be of different tables, since none sees what another one of them has done.
     """
 
-    _held: dict[Shape, Rows] = field(default_factory=dict)
+    _held: dict[Shape, Columns] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self._held)
@@ -47,13 +60,13 @@ class Writes:
     def would_mix(self, shape: Shape) -> bool:
         return any(held.table is shape.table for held in self._held)
 
-    def add(self, shape: Shape, rows: Rows) -> None:
-        self._held[shape] = rows
+    def add(self, shape: Shape, columns: Columns) -> None:
+        self._held[shape] = columns
 
     def take(self) -> tuple[str, list[Any]]:
         """The statement and its values; nothing is held any more."""
         held, self._held = self._held, {}
-        values = [value for shape, rows in held.items() for value in shape.values(rows)]
+        values = [value for shape, columns in held.items() for value in shape.values(columns)]
         return _together(tuple(held)), values
 
 

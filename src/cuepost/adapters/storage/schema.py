@@ -1,10 +1,17 @@
 """Which schema a database has, which one this version needs, and how to get there."""
 
+import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import sqlalchemy as sa
+
+from cuepost.adapters.storage.migrations import old_history
+
+T = TypeVar("T")
+log = logging.getLogger("cuepost.store")
 
 SchemaWork = Callable[[sa.Connection], bool]
 
@@ -24,14 +31,14 @@ def require_current(connection: sa.Connection) -> bool:
     if found != _revisions()[-1]:
         _require_known(found)
         raise WrongSchema(f"The database's schema is older ({found}); run 'cuepost migrate'.")
+    if old_history.is_left(connection):
+        raise WrongSchema("An upgrade of the database was interrupted; run 'cuepost migrate'.")
     return False
 
 
 def upgrade(connection: sa.Connection) -> bool:
     """Bring it to the newest revision; False when it is there already."""
-    if connection.dialect.name == "postgresql":
-        # Two may migrate at once; the second waits until the first has committed.
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+    _take_turn(connection)
     found = _found(connection)
     if found == _revisions()[-1]:
         return False
@@ -41,16 +48,39 @@ def upgrade(connection: sa.Connection) -> bool:
     return True
 
 
+def move_some(connection: sa.Connection) -> str | None:
+    """Some of the history of an older revision: how far that got, or None when all of it is moved.
+
+    Nobody may open the store before.
+    """
+    _take_turn(connection)
+    return old_history.move_some(connection)
+
+
 def bring_up_to_date(connection: sa.Connection) -> bool:
-    """For the embedded store: one transaction, so that a crash leaves the old schema whole."""
+    """For the embedded store: a crash leaves the old schema whole, or rows still to be moved."""
+    changed = _committed(connection, upgrade)
+    while told := _committed(connection, move_some):
+        log.info("event=history_moved %s", told)
+        changed = True
+    return changed
+
+
+def _take_turn(connection: sa.Connection) -> None:
+    """Two may migrate at once; the second waits until the first has committed."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+
+
+def _committed(connection: sa.Connection, work: Callable[[sa.Connection], T]) -> T:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
     try:
-        changed = upgrade(connection)
+        done = work(connection)
         connection.exec_driver_sql("COMMIT")
     except BaseException:
         connection.exec_driver_sql("ROLLBACK")
         raise
-    return changed
+    return done
 
 
 def _require_known(revision: str) -> None:

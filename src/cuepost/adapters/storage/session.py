@@ -1,7 +1,9 @@
 """What the records need of a connection, whichever engine it belongs to."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -11,9 +13,20 @@ from cuepost.adapters.storage.statements import Prepared
 Rows = Sequence[Mapping[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers of accounts and endpoints that this transaction has come across."""
+
+    accounts: dict[UUID, int] = field(default_factory=dict)
+    endpoints: dict[UUID, int] = field(default_factory=dict)
+
+
 class Session(Protocol):
     @property
     def dialect(self) -> str: ...
+
+    @property
+    def numbers(self) -> Numbers: ...
 
     @property
     def unhurried(self) -> "Session":
@@ -32,6 +45,28 @@ class Session(Protocol):
 
     async def insert(self, table: sa.Table, rows: Rows) -> None:
         """Many rows in few statements; all have the same keys."""
+        ...
+
+    async def insert_encoded(
+        self, table: sa.Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """As `insert`, with values as the driver takes them; for what is written all the time."""
+        ...
+
+    async def update_encoded(
+        self,
+        table: sa.Table,
+        key: tuple[str, ...],
+        changed: tuple[str, ...],
+        rows: Sequence[tuple[Any, ...]],
+    ) -> None:
+        """As `update`, with encoded values: those that change and then the key."""
+        ...
+
+    async def delete_encoded(
+        self, table: sa.Table, key: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """As `delete`, with encoded keys."""
         ...
 
     async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:

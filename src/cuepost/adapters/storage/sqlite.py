@@ -37,7 +37,13 @@ from cuepost.ports.store import Manner, StoreUnavailable, Transaction
 READERS = 4
 BUSY_SECONDS = 5.0
 # The first must be known before the first table is made: it lets deleted history give room back.
-_WRITER = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "cache_size=-32768")
+_WRITER = (
+    "auto_vacuum=INCREMENTAL",
+    "journal_mode=WAL",
+    "cache_size=-32768",
+    # Without it every savepoint is a file.
+    "temp_store=MEMORY",
+)
 # After a commit the log is synced and emptied by ourselves; the last is for when that fails.
 _WRITER_LOG = ("synchronous=NORMAL", "wal_autocheckpoint=32768")
 # From then on a foreign program's lock must not hold up the event loop; `_begin` waits instead.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -13,13 +14,14 @@ import sqlalchemy as sa
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.courtesy import let_others_run
 from cuepost.adapters.quick_ids import id_from
-from cuepost.adapters.storage.session import Rows
+from cuepost.adapters.storage.session import Numbers, Rows
 from cuepost.adapters.storage.statements import Prepared
-from cuepost.adapters.storage.types import Id, Instant
+from cuepost.adapters.storage.types import Code, Id, Instant
 from cuepost.domain.instants import from_millis, to_millis
 from cuepost.ports.store import GaveWay, KeyTaken, StoreUnavailable
 
 T = TypeVar("T")
+EncodedRows = Sequence[tuple[Any, ...]]
 
 # Few different lengths, so that the driver finds its prepared statements again.
 _ROWS_AT_ONCE = (100, 30, 10, 3, 1)
@@ -45,14 +47,20 @@ class SqliteSession:
 
     dialect = "sqlite"
 
-    def __init__(self, connection: sa.Connection, threads: ThreadPoolExecutor) -> None:
+    def __init__(
+        self,
+        connection: sa.Connection,
+        threads: ThreadPoolExecutor,
+        numbers: Numbers | None = None,
+    ) -> None:
         self.connection = connection
         self._driver = driver_of(connection)
         self._threads = threads
+        self.numbers = Numbers() if numbers is None else numbers
 
     @property
     def unhurried(self) -> "ThreadedSession":
-        return ThreadedSession(self.connection, self._threads)
+        return ThreadedSession(self.connection, self._threads, self.numbers)
 
     async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
         return await self._do(lambda: self.connection.execute(statement).all())
@@ -69,19 +77,32 @@ class SqliteSession:
     async def insert(self, table: sa.Table, rows: Rows) -> None:
         if rows:
             columns = tuple(rows[0])
-            encoded = _encoded(table, columns, rows)
-            await self._write(partial(_insert_sql, table, columns), encoded)
+            await self.insert_encoded(table, columns, _encoded(table, columns, rows))
 
     async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
         if rows:
             changed = tuple(column for column in rows[0] if column not in key)
             encoded = _encoded(table, (*changed, *key), rows)
-            await self._write(partial(_update_sql, table, changed, tuple(key)), encoded)
+            await self.update_encoded(table, tuple(key), changed, encoded)
 
     async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
         if rows:
-            encoded = _encoded(table, tuple(key), rows)
-            await self._write(partial(_delete_sql, table, tuple(key)), encoded)
+            await self.delete_encoded(table, tuple(key), _encoded(table, tuple(key), rows))
+
+    async def insert_encoded(
+        self, table: sa.Table, columns: tuple[str, ...], rows: EncodedRows
+    ) -> None:
+        await self._write(partial(_insert_sql, table, columns), rows)
+
+    async def update_encoded(
+        self, table: sa.Table, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
+    ) -> None:
+        await self._write(partial(_update_sql, table, changed, key), rows)
+
+    async def delete_encoded(
+        self, table: sa.Table, key: tuple[str, ...], rows: EncodedRows
+    ) -> None:
+        await self._write(partial(_delete_sql, table, key), rows)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -90,13 +111,14 @@ class SqliteSession:
                 loop.run_in_executor(self._threads, work), self._driver.interrupt
             )
 
-    async def _write(self, sql_for: Callable[[int], str], rows: list[Any]) -> None:
+    async def _write(self, sql_for: Callable[[int], str], rows: EncodedRows) -> None:
         """`sql_for` so many rows; each statement lets other threads run until it is done."""
 
         def work() -> None:
             self._in_chunks(sql_for, rows)
 
-        await (self.in_thread(work) if len(rows) >= MANY_ROWS else self._do(work))
+        if rows:
+            await (self.in_thread(work) if len(rows) >= MANY_ROWS else self._do(work))
 
     async def _do(self, work: Callable[[], T]) -> T:
         # As `translated` does, without what a context manager costs.
@@ -106,12 +128,12 @@ class SqliteSession:
             _raise_as_port_error(error)
             raise
 
-    def _in_chunks(self, sql_for: Callable[[int], str], rows: list[Any]) -> None:
+    def _in_chunks(self, sql_for: Callable[[int], str], rows: EncodedRows) -> None:
         done = 0
         for size in _ROWS_AT_ONCE:
             while len(rows) - done >= size:
                 chunk = rows[done : done + size]
-                self._driver.execute(sql_for(size), [value for row in chunk for value in row])
+                self._driver.execute(sql_for(size), list(chain.from_iterable(chunk)))
                 done += size
 
 
@@ -153,7 +175,8 @@ class ReaderSession(ThreadedSession):
     """Of a reading connection: what is prepared is a few steps in an index, and runs at once."""
 
     async def fetch(self, statement: Prepared, **values: Any) -> Sequence[Any]:
-        return await SqliteSession(self.connection, self._threads).fetch(statement, **values)
+        session = SqliteSession(self.connection, self._threads, self.numbers)
+        return await session.fetch(statement, **values)
 
 
 @contextmanager
@@ -185,7 +208,8 @@ def driver_of(connection: sa.Connection) -> sqlite3.Connection:
 def _insert_sql(table: sa.Table, columns: tuple[str, ...], rows: int) -> str:
     names = ", ".join(f'"{column}"' for column in columns)
     marks = ", ".join("?" for _ in columns)
-    return f"INSERT INTO {table.name} ({names}) VALUES " + ", ".join([f"({marks})"] * rows)
+    # Should a row be refused, the whole change is undone: no need to prepare for undoing this one.
+    return f"INSERT OR FAIL INTO {table.name} ({names}) VALUES " + ", ".join([f"({marks})"] * rows)
 
 
 @cache
@@ -201,8 +225,13 @@ def _update_sql(table: sa.Table, changed: tuple[str, ...], key: tuple[str, ...],
 
 @cache
 def _delete_sql(table: sa.Table, key: tuple[str, ...], rows: int) -> str:
-    names = ", ".join(f'"{column}"' for column in key)
-    columns = ", ".join(f"column{place}" for place, _ in enumerate(key, 1))
+    # SQLite compares all columns as it compares the first one, and would use no index for ids that
+    # are compared as numbers.
+    in_order = sorted(
+        enumerate(key, 1), key=lambda each: isinstance(table.c[each[1]].type, sa.Integer)
+    )
+    names = ", ".join(f'"{column}"' for _, column in in_order)
+    columns = ", ".join(f"column{place}" for place, _ in in_order)
     marks = ", ".join("?" for _ in key)
     values = ", ".join([f"({marks})"] * rows)
     # Without the SELECT the whole table would be read.
@@ -229,6 +258,8 @@ def _writer(kind: sa.types.TypeEngine[Any]) -> Column:
         return lambda values: [None if value is None else value.bytes for value in values]
     if isinstance(kind, Instant):
         return lambda values: [None if value is None else to_millis(value) for value in values]
+    if isinstance(kind, Code):
+        return lambda values: [kind.codes[value] for value in values]
     if isinstance(kind, sa.Text):
         # Members of enumerations are strings too, but the driver is slow with them.
         return lambda values: [None if value is None else str(value) for value in values]
@@ -255,6 +286,8 @@ def _reader(kind: sa.types.TypeEngine[Any]) -> Column:
         return lambda values: [None if value is None else id_from(value) for value in values]
     if isinstance(kind, Instant):
         return lambda values: [None if value is None else from_millis(value) for value in values]
+    if isinstance(kind, Code):
+        return lambda values: [kind.meanings[value] for value in values]
     if isinstance(kind, sa.Boolean):
         return lambda values: [None if value is None else bool(value) for value in values]
     return _as_it_is

@@ -13,10 +13,16 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from cuepost.adapters.quick_ids import ID_BYTES
-from cuepost.adapters.storage.types import Id, Ids, Texts
+from cuepost.adapters.storage.types import Code, Id, Ids, Ints, Texts
 
 Encode = Callable[[Any], Any]
 _DIALECTS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+asyncpg"}
+
+
+def _list_of(kind: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
+    if isinstance(kind, Id):
+        return Ids()
+    return Ints() if isinstance(kind, sa.Integer) else Texts()
 
 
 class Among(sa.ColumnElement[bool]):
@@ -29,7 +35,7 @@ class Among(sa.ColumnElement[bool]):
     def __init__(self, column: sa.ColumnElement[Any], parameter: str) -> None:
         self.column = column
         self.holds_ids = isinstance(column.type, Id)
-        self.listed = sa.bindparam(parameter, type_=Ids() if self.holds_ids else Texts())
+        self.listed = sa.bindparam(parameter, type_=_list_of(column.type))
 
 
 @compiles(Among, "postgresql")
@@ -55,10 +61,7 @@ def _(element: Among, compiler: SQLCompiler, **options: Any) -> str:
 
 
 class Pairs(sa.ColumnElement[bool]):
-    """Two columns are one of the pairs that are given as two lists, of one length; on SQLite.
-
-    The first column holds ids, the second ids or texts.
-    """
+    """Two columns are one of the pairs that are given as two lists of one length; on SQLite."""
 
     inherit_cache = False
     type: sa.types.TypeEngine[Any] = sa.types.NullType()
@@ -67,31 +70,44 @@ class Pairs(sa.ColumnElement[bool]):
         self, columns: tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]], *parameters: str
     ) -> None:
         self.columns = columns
-        first, second = parameters
-        self.holds_texts = not isinstance(columns[1].type, Id)
-        self.firsts = sa.bindparam(first, type_=Ids())
-        self.seconds = sa.bindparam(second, type_=Texts() if self.holds_texts else Ids())
+        self.lists = [
+            (sa.bindparam(name, type_=_list_of(column.type)), isinstance(column.type, Id))
+            for column, name in zip(columns, parameters, strict=True)
+        ]
 
 
 @compiles(Pairs, "sqlite")
 def _(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
-    first, second = (compiler.process(column, **options) for column in element.columns)
-    if element.holds_texts:
-        firsts = compiler.process(element.firsts, **options)
-        seconds = compiler.process(element.seconds, **options)
+    """Each naming of a parameter takes a place among the parameters."""
+
+    def written(column: sa.ColumnElement[Any]) -> str:
+        return compiler.process(column, **options)
+
+    if all(is_id for _, is_id in element.lists):
+        (first, _), (second, _) = element.lists
+        columns = ", ".join(written(column) for column in element.columns)
+        length, firsts, seconds = written(first), written(first), written(second)
         return (
-            f"({first}, {second}) IN (SELECT substr({firsts}, {ID_BYTES} * key + 1, {ID_BYTES}), "
-            f"value FROM json_each({seconds}))"
+            f"({columns}) IN (WITH RECURSIVE place(n) AS (VALUES (0) UNION ALL "
+            f"SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length({length})) "
+            f"SELECT substr({firsts}, n + 1, {ID_BYTES}), substr({seconds}, n + 1, {ID_BYTES}) "
+            "FROM place)"
         )
-    length = compiler.process(element.firsts, **options)
-    firsts = compiler.process(element.firsts, **options)
-    seconds = compiler.process(element.seconds, **options)
-    return (
-        f"({first}, {second}) IN (WITH RECURSIVE place(n) AS (VALUES (0) UNION ALL "
-        f"SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length({length})) "
-        f"SELECT substr({firsts}, n + 1, {ID_BYTES}), substr({seconds}, n + 1, {ID_BYTES}) "
-        "FROM place)"
-    )
+    # SQLite compares both columns as it compares the first one, and uses no index for numbers that
+    # are compared as text: numbers come second, and text is cast, which leaves it as it is.
+    pairs = list(zip(element.columns, element.lists, strict=True))
+    if isinstance(element.columns[0].type, sa.Integer):
+        pairs.reverse()
+    names = ", ".join(written(column) for column, _ in pairs)
+    [(_, (first, first_is_id)), (_, (second, _))] = pairs
+    if first_is_id:
+        leading = written(second)
+        values = f"substr({written(first)}, {ID_BYTES} * listed.key + 1, {ID_BYTES}), listed.value"
+    else:
+        leading = written(first)
+        other = f"json_extract({written(second)}, '$[' || listed.key || ']')"
+        values = f"CAST(listed.value AS TEXT), {other}"
+    return f"({names}) IN (SELECT {values} FROM json_each({leading}) AS listed)"
 
 
 def looked_up(
@@ -102,8 +118,10 @@ def looked_up(
     To it a list of one is no equality that it could join by, so that it never begins with the whole
     table, however few rows it expects in there. A pair that is given twice is found twice.
     """
-    kinds = (Ids() if isinstance(column.type, Id) else Texts() for column in columns)
-    lists = (sa.bindparam(name, type_=kind) for name, kind in zip(parameters, kinds, strict=True))
+    lists = (
+        sa.bindparam(name, type_=_list_of(column.type))
+        for name, column in zip(parameters, columns, strict=True)
+    )
     given = sa.func.unnest(*lists).table_valued("first", "second").render_derived()
     pairs = zip(columns, (given.c.first, given.c.second), strict=True)
     return sa.and_(*(column == sa.any_(postgresql.array([value])) for column, value in pairs))
@@ -121,6 +139,23 @@ class Ready:
     constants: dict[str, Any]
     answer: tuple[sa.types.TypeEngine[Any], ...]
 
+    @property
+    def coded(self) -> tuple[tuple[int, Code], ...]:
+        """The places of codes in the answer."""
+        return tuple(
+            (place, kind) for place, kind in enumerate(self.answer) if isinstance(kind, Code)
+        )
+
+    def decoded(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """On PostgreSQL, whose driver hands out everything else as it should be."""
+        if not rows or not self.coded:
+            return rows
+        readable = [list(row) for row in rows]
+        for place, kind in self.coded:
+            for row in readable:
+                row[place] = kind.meanings[row[place]]
+        return readable
+
     def encoded(self, values: dict[str, Any]) -> list[Any]:
         known = self.constants | values
         return [
@@ -129,7 +164,7 @@ class Ready:
         ]
 
 
-Statement = sa.SelectBase | sa.Insert | sa.Update | sa.Delete | sa.TextClause
+Statement = sa.SelectBase | sa.Insert | sa.Update | sa.Delete | sa.TextClause | sa.TextualSelect
 AmongPairs = Callable[..., sa.ColumnElement[bool]]
 _AMONG_PAIRS: dict[str, AmongPairs] = {"sqlite": Pairs, "postgresql": looked_up}
 

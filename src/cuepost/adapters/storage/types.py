@@ -1,7 +1,7 @@
 """How ids and instants lie in each database: native types on PostgreSQL, compact ones on SQLite."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -88,4 +88,44 @@ class Texts(sa.types.TypeDecorator[Sequence[str]]):
     def process_bind_param(self, value: Sequence[str] | None, dialect: sa.Dialect) -> Any:
         if value is None or dialect.name == "postgresql":
             return value
-        return json.dumps(value)
+        return json.dumps(list(value))
+
+
+class Ints(Texts):
+    """A list of numbers as one parameter: an array on PostgreSQL, JSON on SQLite."""
+
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(postgresql.ARRAY(sa.Integer()))
+        return dialect.type_descriptor(sa.Text())
+
+
+class Code(sa.types.TypeDecorator[str]):
+    """A value of a closed list as its place in that list: 1, 2, 3 and so on.
+
+    The domain has the only list. Its order is part of the schema: new values come last.
+    """
+
+    impl = sa.SmallInteger
+    cache_ok = True
+
+    def __init__(self, listed: Iterable[str]) -> None:
+        super().__init__()
+        self.listed = tuple(listed)
+        self.codes: dict[str | None, int | None] = {None: None}
+        self.codes |= {value: code for code, value in enumerate(self.listed, start=1)}
+        self.meanings: dict[int | None, str | None] = {
+            code: value for value, code in self.codes.items()
+        }
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> int | None:
+        return self.codes[value]
+
+    def process_result_value(self, value: int | None, dialect: sa.Dialect) -> str | None:
+        return self.meanings[value]
+
+    def literal(self, value: str) -> sa.ColumnElement[str]:
+        """Spelled out in a statement, so that the planner sees which partial index fits."""
+        return sa.literal_column(str(self.codes[value]), self)

@@ -7,13 +7,15 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import accounts, api_keys, metadata
 from cuepost.adapters.storage.types import Instant
 from cuepost.domain.access import Account, ApiKey, Scope
 
-_ONE = sa.select(accounts).where(accounts.c.id == sa.bindparam("account_id"))
+_COLUMNS = tuple(column for column in accounts.c if column is not accounts.c.number)
+_ONE = sa.select(*_COLUMNS).where(accounts.c.id == sa.bindparam("account_id"))
 _ACCOUNT = Prepared(_ONE)
 _HELD_ACCOUNT = Prepared(_ONE.with_for_update(read=True))
 _LOCKED_ACCOUNT = Prepared(_ONE.with_for_update())
@@ -65,9 +67,13 @@ class AccountRecords:
 
     async def erase_some(self, account_id: UUID, rows: int) -> bool:
         removed = 0
+        number = await account_number(self._session, account_id)
         for table in metadata.sorted_tables:
-            if "account_id" in table.c:
-                removed += await self._session.unhurried.run(_delete_some(table, account_id, rows))
+            owner = {"account_id": account_id, "account": number}
+            for column, value in owner.items():
+                if column in table.c:
+                    deleting = _delete_some(table, table.c[column] == value, rows)
+                    removed += await self._session.unhurried.run(deleting)
         if removed:
             return False
         await self._session.run(sa.delete(accounts).where(accounts.c.id == account_id))
@@ -119,12 +125,10 @@ class KeyRecords:
         await self._session.fetch(_TOUCH_KEY, key_id=key_id, now=now)
 
 
-def _delete_some(table: sa.Table, account_id: UUID, rows: int) -> sa.Delete:
+def _delete_some(table: sa.Table, is_owned: sa.ColumnElement[bool], rows: int) -> sa.Delete:
     key = tuple(table.primary_key.columns)
-    chosen = sa.select(*key).where(table.c.account_id == account_id).limit(rows)
-    return sa.delete(table).where(
-        table.c.account_id == account_id, sa.tuple_(*key).in_(chosen.correlate(None))
-    )
+    chosen = sa.select(*key).where(is_owned).limit(rows)
+    return sa.delete(table).where(is_owned, sa.tuple_(*key).in_(chosen.correlate(None)))
 
 
 def _key(row: Sequence[Any]) -> ApiKey:

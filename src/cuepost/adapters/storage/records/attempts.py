@@ -4,54 +4,61 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.encoding import ENCODINGS
+from cuepost.adapters.storage.records import attempt_rows as rows
+from cuepost.adapters.storage.records.numbers import account_number, account_numbers
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import attempts
-from cuepost.domain.attempt import UNCOUNTED, Attempt, Outcome, Timings, TlsFault
-from cuepost.domain.delivery import Trigger
+from cuepost.adapters.storage.tables import attempts, deliveries
+from cuepost.domain.attempt import UNCOUNTED, Attempt
 from cuepost.ports.history import AttemptFigures
 
-_OF_ACCOUNT = attempts.c.account_id == sa.bindparam("account_id")
-_FIGURES = Prepared(
-    sa.select(
-        attempts.c.delivery_id,
-        attempts.c.budget,
-        attempts.c.number,
-        attempts.c.outcome,
-        attempts.c.response_status,
-        attempts.c.duration_ms,
+_ACCOUNT = sa.bindparam("account", type_=sa.Integer)
+_HAS_ATTEMPT = deliveries.c.number.is_not(None)
+
+
+def _own(*columns: Any) -> sa.Select[Any]:
+    return sa.select(*columns).where(
+        attempts.c.account == _ACCOUNT, Among(attempts.c.delivery_id, "ids")
     )
-    .where(_OF_ACCOUNT, Among(attempts.c.delivery_id, "ids"))
-    .order_by(attempts.c.delivery_id, attempts.c.budget, attempts.c.number)
-)
-_LAST_UNCOUNTED = Prepared(
-    lambda among: (
-        sa.select(attempts.c.delivery_id, sa.func.max(attempts.c.number))
-        .where(
-            among((attempts.c.account_id, attempts.c.delivery_id), "accounts", "deliveries"),
-            attempts.c.budget == sa.literal_column(str(UNCOUNTED)),
-        )
-        .group_by(attempts.c.delivery_id)
+
+
+def _of_ended(*columns: Any) -> sa.Select[Any]:
+    return sa.select(*columns).where(
+        deliveries.c.account == _ACCOUNT, Among(deliveries.c.id, "ids"), _HAS_ATTEMPT
     )
-)
+
+
+_OWN = Prepared(_own(*rows.OWN))
+_OF_ENDED = Prepared(_of_ended(*rows.OF_ENDED))
+_FIGURES = ("budget", "number", "outcome", "response_status", "duration_ms")
+_OWN_FIGURES = Prepared(_own(attempts.c.delivery_id, *(attempts.c[name] for name in _FIGURES)))
+_ENDED_FIGURES = Prepared(_of_ended(deliveries.c.id, *(deliveries.c[name] for name in _FIGURES)))
 _LATER = attempts.alias("later")
 # Found by keys alone, because what receivers answered can be large. The list is named twice, so
 # that PostgreSQL looks for later ones in the same few partitions. Attempts that do not count have
 # budget 0, so they come before all others.
 _LAST = Prepared(
-    sa.select(attempts).where(
-        _OF_ACCOUNT,
-        Among(attempts.c.delivery_id, "ids"),
+    _own(*rows.OWN).where(
         ~sa.exists().where(
             Among(_LATER.c.delivery_id, "ids"),
-            _LATER.c.account_id == attempts.c.account_id,
+            _LATER.c.account == attempts.c.account,
             _LATER.c.delivery_id == attempts.c.delivery_id,
             sa.tuple_(_LATER.c.budget, _LATER.c.number)
             > sa.tuple_(attempts.c.budget, attempts.c.number),
         ),
+    )
+)
+_LAST_UNCOUNTED = Prepared(
+    lambda among: (
+        sa.select(attempts.c.delivery_id, sa.func.max(attempts.c.number))
+        .where(
+            among((attempts.c.account, attempts.c.delivery_id), "accounts", "deliveries"),
+            attempts.c.budget == sa.literal_column(str(UNCOUNTED)),
+        )
+        .group_by(attempts.c.delivery_id)
     )
 )
 
@@ -61,103 +68,57 @@ class AttemptRecords:
         self._session = session
 
     async def add(self, made: Sequence[Attempt]) -> None:
-        await self._session.insert(attempts, [_row_of(attempt) for attempt in made])
-
-    async def add_uncounted(self, made: Sequence[tuple[UUID | None, Attempt]]) -> None:
-        """Attempts outside of every budget, with the worker that held them where it may report."""
-        if not made:
-            return
-        last = await self._last_uncounted([attempt for _, attempt in made])
-        rows = []
-        for held_by, attempt in made:
-            last[attempt.delivery_id] = number = last.get(attempt.delivery_id, 0) + 1
-            rows.append(_row_of(attempt) | {"number": number, "held_by": held_by})
-        await self._session.insert(attempts, rows)
-
-    async def _last_uncounted(self, of: Sequence[Attempt]) -> dict[UUID, int]:
-        rows = await self._session.fetch(
-            _LAST_UNCOUNTED,
-            accounts=[each.account_id for each in of],
-            deliveries=[each.delivery_id for each in of],
-        )
-        return dict(rows)
+        numbers = await account_numbers(self._session, [each.account_id for each in made])
+        encoding = ENCODINGS[self._session.dialect]
+        added = [rows.own_row(each, numbers[each.account_id], encoding) for each in made]
+        await self._session.insert_encoded(attempts, rows.OWN_COLUMNS, added)
 
     async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
-        rows = await self._session.all(
-            sa.select(attempts)
-            .where(attempts.c.account_id == account_id, attempts.c.delivery_id == delivery_id)
-            .order_by(attempts.c.budget, attempts.c.number)
-        )
-        # They are few, and no index has them in the order of time.
-        return sorted(map(_attempt, rows), key=lambda attempt: attempt.started_at)
+        account = await account_number(self._session, account_id)
+        made = [
+            read(row).attempt(account_id)
+            for statement, read in ((_OWN, rows.Row._make), (_OF_ENDED, rows.beside))
+            for row in await self._session.fetch(statement, account=account, ids=[delivery_id])
+        ]
+        return sorted(made, key=lambda attempt: attempt.started_at)
 
     async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
-        rows = await self._session.unhurried.fetch(_LAST, account_id=account_id, ids=delivery_ids)
-        last = [_attempt(row) for row in rows]
-        return {attempt.delivery_id: attempt for attempt in last}
+        account = await account_number(self._session, account_id)
+        last: dict[UUID, Attempt] = {}
+        for statement, read in ((_LAST, rows.Row._make), (_OF_ENDED, rows.beside)):
+            session = self._session.unhurried
+            for row in await session.fetch(statement, account=account, ids=delivery_ids):
+                attempt = read(row).attempt(account_id)
+                last[attempt.delivery_id] = attempt
+        return last
 
     async def figures_of(
         self, account_id: UUID, delivery_ids: Sequence[UUID]
     ) -> list[AttemptFigures]:
         if not delivery_ids:
             return []
-        rows = await self._session.fetch(_FIGURES, account_id=account_id, ids=delivery_ids)
-        return [
-            AttemptFigures(delivery_id, budget, number, Outcome(outcome), status, duration_ms)
-            for delivery_id, budget, number, outcome, status, duration_ms in rows
+        account = await account_number(self._session, account_id)
+        found = [
+            AttemptFigures(*row)
+            for statement in (_OWN_FIGURES, _ENDED_FIGURES)
+            for row in await self._session.fetch(statement, account=account, ids=delivery_ids)
         ]
+        return sorted(found, key=lambda each: (each.delivery_id, each.budget, each.number))
 
 
-def _row_of(attempt: Attempt) -> dict[str, Any]:
-    return {
-        "account_id": attempt.account_id,
-        "delivery_id": attempt.delivery_id,
-        "budget": attempt.budget,
-        "number": attempt.number,
-        "trigger": attempt.trigger,
-        "started_at": attempt.started_at,
-        "duration_ms": attempt.duration_ms,
-        "dns_ms": attempt.timings.dns_ms,
-        "connect_ms": attempt.timings.connect_ms,
-        "tls_ms": attempt.timings.tls_ms,
-        "first_byte_ms": attempt.timings.first_byte_ms,
-        "signed_with": " ".join(attempt.signed_with),
-        "request_headers": msgspec.json.encode(attempt.request_headers),
-        "response_status": attempt.response_status,
-        "response_headers": msgspec.json.encode(attempt.response_headers),
-        "response_body": attempt.response_body,
-        "response_truncated": attempt.response_truncated,
-        "outcome": attempt.outcome,
-        "tls_fault": attempt.tls_fault,
-        "url": attempt.url,
-    }
-
-
-def _attempt(row: Sequence[Any]) -> Attempt:
-    (account_id, delivery_id, budget, number, trigger, started_at, duration_ms, *others) = row
-    dns_ms, connect_ms, tls_ms, first_byte_ms, signed_with, sent, *others = others
-    status, answered, body, truncated, outcome, tls_fault, url, _held_by = others
-    return Attempt(
-        account_id=account_id,
-        delivery_id=delivery_id,
-        budget=budget,
-        number=number,
-        trigger=Trigger(trigger),
-        started_at=started_at,
-        duration_ms=duration_ms,
-        timings=Timings(dns_ms, connect_ms, tls_ms, first_byte_ms),
-        # Hints that were stored before revision 0006 end in the padding of base64.
-        signed_with=tuple(signed_with.replace("=", "").split()),
-        request_headers=_headers(sent),
-        response_status=status,
-        response_headers=_headers(answered),
-        response_body=body,
-        response_truncated=truncated,
-        outcome=Outcome(outcome),
-        tls_fault=None if tls_fault is None else TlsFault(tls_fault),
-        url=url,
+async def add_uncounted(session: Session, made: Sequence[tuple[int, UUID | None, Attempt]]) -> None:
+    """Attempts outside of every budget: the account, the worker that may report, the attempt."""
+    if not made:
+        return
+    last = dict(
+        await session.fetch(
+            _LAST_UNCOUNTED,
+            accounts=[account for account, _, _ in made],
+            deliveries=[attempt.delivery_id for _, _, attempt in made],
+        )
     )
-
-
-def _headers(stored: bytes) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, value in msgspec.json.decode(stored))
+    numbered, encoding = [], ENCODINGS[session.dialect]
+    for account, held_by, attempt in made:
+        last[attempt.delivery_id] = number = last.get(attempt.delivery_id, 0) + 1
+        numbered.append(rows.own_row(attempt, account, encoding, number=number, held_by=held_by))
+    await session.insert_encoded(attempts, rows.OWN_COLUMNS, numbered)

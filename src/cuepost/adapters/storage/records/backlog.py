@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session, first
 from cuepost.adapters.storage.tables import IN_FLIGHT, WAITING, queue
+from cuepost.adapters.storage.tables.history import STATUS
 from cuepost.domain.delivery import LIVE, DeliveryStatus
 from cuepost.ports.telemetry import Waiting
 
@@ -22,7 +23,7 @@ class BacklogRecords:
 
     async def waiting(self, now: datetime) -> dict[DeliveryStatus, Waiting]:
         rows = await self._session.all(_due_first())
-        found = {DeliveryStatus(row.state): _waiting(row.total, row.due_at, now) for row in rows}
+        found = {DeliveryStatus(row.status): _waiting(row.total, row.due_at, now) for row in rows}
         if sum(row.total for row in rows) == COUNTED_AT_MOST:
             for state in {DeliveryStatus.PENDING, DeliveryStatus.RETRYING} - set(found):
                 found[state] = await self._behind_the_others(state, now)
@@ -45,28 +46,28 @@ def _waiting(total: int, due_at: datetime | None, now: datetime) -> Waiting:
 
 def _due_first() -> sa.Select[Any]:
     due_first = (
-        sa.select(queue.c.state, queue.c.due_at)
+        sa.select(queue.c.status, queue.c.due_at)
         .where(WAITING)
         .order_by(queue.c.due_at)
         .limit(COUNTED_AT_MOST)
         .subquery()
     )
     return sa.select(
-        due_first.c.state, _COUNT, sa.func.min(due_first.c.due_at).label("due_at")
-    ).group_by(due_first.c.state)
+        due_first.c.status, _COUNT, sa.func.min(due_first.c.due_at).label("due_at")
+    ).group_by(due_first.c.status)
 
 
 def _earliest_of_lanes(state: DeliveryStatus) -> sa.Select[Any]:
-    lane = sa.select(_next_lane(sa.true()).label("webhook_id")).cte("lane", recursive=True)
-    following = _next_lane(queue.c.webhook_id > lane.c.webhook_id, lane)
-    lane = lane.union_all(sa.select(following).where(lane.c.webhook_id.is_not(None)))
-    lanes = sa.select(lane.c.webhook_id).limit(LANES_WALKED).subquery()
+    lane = sa.select(_next_lane(sa.true()).label("endpoint")).cte("lane", recursive=True)
+    following = _next_lane(queue.c.endpoint > lane.c.endpoint, lane)
+    lane = lane.union_all(sa.select(following).where(lane.c.endpoint.is_not(None)))
+    lanes = sa.select(lane.c.endpoint).limit(LANES_WALKED).subquery()
     earliest = (
         sa.select(queue.c.due_at)
         .where(
             WAITING,
-            queue.c.webhook_id == lanes.c.webhook_id,
-            queue.c.state == sa.literal_column(f"'{state}'"),
+            queue.c.endpoint == lanes.c.endpoint,
+            queue.c.status == STATUS.literal(state),
         )
         .order_by(queue.c.due_at)
         .limit(1)
@@ -77,5 +78,5 @@ def _earliest_of_lanes(state: DeliveryStatus) -> sa.Select[Any]:
 
 
 def _next_lane(behind: sa.ColumnElement[bool], *lane: sa.CTE) -> sa.ScalarSelect[Any]:
-    following = sa.select(queue.c.webhook_id).where(WAITING, behind).order_by(queue.c.webhook_id)
+    following = sa.select(queue.c.endpoint).where(WAITING, behind).order_by(queue.c.endpoint)
     return following.limit(1).correlate(*lane).scalar_subquery()

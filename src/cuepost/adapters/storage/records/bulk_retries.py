@@ -5,8 +5,9 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.records.deliveries import delivery_from
-from cuepost.adapters.storage.records.delivery_pages import Row, ended_as
+from cuepost.adapters.storage.records import delivery_rows as rows
+from cuepost.adapters.storage.records.delivery_pages import ended_as
+from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.paging import between
 from cuepost.adapters.storage.session import Session, first
 from cuepost.adapters.storage.tables import bulk_retries, deliveries
@@ -48,30 +49,37 @@ class BulkRetryRecords:
         await self._session.update(bulk_retries, ("account_id", "id"), [_row_of(job)])
 
     async def count_candidates(self, job: BulkRetry) -> int:
-        counts = [_candidates(job, status, sa.func.count()) for status in job.statuses]
-        rows = [await self._session.unhurried.all(count) for count in counts]
-        return sum(int(row[0][0]) for row in rows)
+        numbers = await numbers_of(self._session, job.account_id)
+        counts = [_candidates(job, numbers, status, sa.func.count()) for status in job.statuses]
+        found = [await self._session.unhurried.all(count) for count in counts]
+        return sum(int(row[0][0]) for row in found)
 
     async def next_candidates(self, job: BulkRetry, limit: int) -> list[Delivery]:
         # Each status has its rows in the right order already, so only the first ones are read.
-        rows = [
-            Row._make(row)
+        numbers = await numbers_of(self._session, job.account_id)
+        found = [
+            rows.Ended._make(row)
             for status in job.statuses
             for row in await self._session.all(
-                _candidates(job, status, *deliveries.c).order_by(deliveries.c.id).limit(limit)
+                _candidates(job, numbers, status, *rows.ENDED)
+                .order_by(deliveries.c.id)
+                .limit(limit)
             )
         ]
-        return [delivery_from(row, None) for row in sorted(rows, key=lambda row: row.id)[:limit]]
+        oldest = sorted(found, key=lambda row: row.id)[:limit]
+        return [row.delivery(job.account_id, numbers.webhook_of) for row in oldest]
 
     async def _one(self, statement: sa.Select[Any]) -> BulkRetry | None:
         row = await first(self._session, statement)
         return _job(row) if row else None
 
 
-def _candidates(job: BulkRetry, status: DeliveryStatus, *columns: Any) -> sa.Select[Any]:
+def _candidates(
+    job: BulkRetry, numbers: AccountNumbers, status: DeliveryStatus, *columns: Any
+) -> sa.Select[Any]:
     statement = sa.select(*columns).where(
-        deliveries.c.account_id == job.account_id,
-        deliveries.c.webhook_id == job.webhook_id,
+        deliveries.c.account == numbers.account,
+        deliveries.c.endpoint == numbers.endpoint(job.webhook_id),
         ended_as(status, include_delivered=job.include_delivered),
     )
     begin = lowest_at(job.since)

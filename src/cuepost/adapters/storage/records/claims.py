@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from cuepost.adapters.storage.records import claim_statements as sql
+from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
-from cuepost.ports.dispatch import BEGINNING, Around, Assignment, Claim, Claimed, Target
+from cuepost.ports.dispatch import BEGINNING, Around, Assignment, Claim, Claimed, Lane, Target
 
 log = logging.getLogger("cuepost.store")
 
-_QUEUE_KEY = ("account_id", "delivery_id")
+_QUEUE_KEY = ("account", "id")
 # Of a lane and of a state; a few more than one, because looking into a lane costs more than a row.
 _FEWEST = 4
 
@@ -26,16 +27,19 @@ _FEWEST = 4
 class _Due(NamedTuple):
     """A row of the queue, as `claim_statements.DUE` lists its columns."""
 
-    account_id: UUID
-    delivery_id: UUID
-    webhook_id: UUID
+    account: int
+    id: UUID
+    endpoint: Lane
     event_id: UUID
-    state: str
+    status: DeliveryStatus
     due_at: datetime
-    trigger: str
+    trigger: Trigger
     budget: int
     attempts_made: int
     attempt_count: int
+    event_type: str
+    project_id: UUID | None
+    delivered_at: datetime | None
 
 
 class _Fact(NamedTuple):
@@ -50,8 +54,8 @@ class _Fact(NamedTuple):
 class _Seen:
     """Of a look around: whose turn it is, where something is due, and when it will be next."""
 
-    in_turn: Sequence[UUID] = ()
-    due: Collection[UUID] = ()
+    in_turn: Sequence[Lane] = ()
+    due: Collection[Lane] = ()
     next_due: datetime | None = None
 
 
@@ -59,18 +63,18 @@ class _Seen:
 class _Found:
     """What is due in the lanes that are held; of those that are `cut` there may be more."""
 
-    held: set[UUID] = field(default_factory=set)
+    held: set[Lane] = field(default_factory=set)
     rows: list[_Due] = field(default_factory=list)
-    cut: set[UUID] = field(default_factory=set)
+    cut: set[Lane] = field(default_factory=set)
 
     def put(self, rows: Sequence[_Due], most: int) -> None:
         """`most` is how many of a lane and of a state were asked for."""
         self.rows += rows
-        counts = Counter((row.webhook_id, row.state) for row in rows)
+        counts = Counter((row.endpoint, row.status) for row in rows)
         self.cut |= {lane for (lane, _), count in counts.items() if count >= most}
 
-    def forget(self, lanes: Collection[UUID]) -> None:
-        self.rows = [row for row in self.rows if row.webhook_id not in lanes]
+    def forget(self, lanes: Collection[Lane]) -> None:
+        self.rows = [row for row in self.rows if row.endpoint not in lanes]
         self.cut -= set(lanes)
 
 
@@ -85,12 +89,12 @@ class Claims:
         found = await self._due(_in_order(chosen - full, seen.in_turn), wanted, now)
         picked, more = _shared_out(found, wanted, seen.in_turn)
         assignments = await self._assigned(wanted.worker, picked, now)
-        busy = {each.webhook_id for each in assignments} | wanted.room_of.keys()
+        busy = {each.lane for each in assignments} | wanted.room_of.keys()
         if not wanted.alone:
             await self._let_go(wanted.worker, found.held - busy)
         around = None
         if wanted.behind is not None:
-            left_out = more.difference(row.webhook_id for row in picked)
+            left_out = more.difference(row.endpoint for row in picked)
             around = Around(_reached(wanted.behind, seen.in_turn, left_out), seen.next_due)
         return Claimed(
             assignments,
@@ -100,7 +104,7 @@ class Claims:
             around=around,
         )
 
-    async def _seen(self, behind: UUID, now: datetime) -> _Seen:
+    async def _seen(self, behind: Lane, now: datetime) -> _Seen:
         earliest = await self._session.fetch(sql.EARLIEST, now=now)
         due = {lane: count for lane, due_at, count in earliest if due_at <= now}
         # With few that are due all their lanes are known; with many everyone has to get a turn.
@@ -109,7 +113,7 @@ class Claims:
         next_due = next((due_at for _, due_at, _ in earliest if due_at > now), None)
         return _Seen([lane for (lane,) in lanes], due.keys(), next_due)
 
-    async def _due(self, chosen: Sequence[UUID], wanted: Claim, now: datetime) -> _Found:
+    async def _due(self, chosen: Sequence[Lane], wanted: Claim, now: datetime) -> _Found:
         """Of the lanes that could be held the longest due first attempts, and as many others.
 
         At first no more of each than its share, so that little is read for nothing; where that is
@@ -131,7 +135,7 @@ class Claims:
         return found
 
     async def _look(
-        self, found: _Found, chosen: Sequence[UUID], wanted: Claim, now: datetime, most: int
+        self, found: _Found, chosen: Sequence[Lane], wanted: Claim, now: datetime, most: int
     ) -> None:
         if self._session.dialect == "postgresql":
             rows = await self._session.fetch(
@@ -155,21 +159,20 @@ class Claims:
             else:
                 found.cut.add(lane)
 
-    async def _hold(self, worker: UUID, chosen: Sequence[UUID]) -> Sequence[UUID]:
+    async def _hold(self, worker: UUID, chosen: Sequence[Lane]) -> Sequence[Lane]:
         """Lanes that nobody else holds."""
         if not chosen:
             return []
         rows = await self._session.fetch(sql.HOLD, worker=worker, lanes=chosen)
-        return [webhook_id for (webhook_id,) in rows]
+        return [lane for (lane,) in rows]
 
-    async def _let_go(self, worker: UUID, idle: Collection[UUID]) -> None:
+    async def _let_go(self, worker: UUID, idle: Collection[Lane]) -> None:
         if idle:
             await self._session.fetch(sql.LET_GO, worker=worker, idle=list(idle))
 
     async def _end(self, ended: Sequence[dict[str, Any]], now: datetime) -> None:
-        rows = [row | {"finished_at": now} for row in ended]
-        await self._session.update(deliveries, ("account_id", "id"), rows)
-        keys = [{"account_id": row["account_id"], "delivery_id": row["id"]} for row in ended]
+        await self._session.insert(deliveries, [row | {"finished_at": now} for row in ended])
+        keys = [{name: row[name] for name in _QUEUE_KEY} for row in ended]
         await self._session.delete(queue, _QUEUE_KEY, keys)
 
     async def _assigned(
@@ -179,14 +182,13 @@ class Claims:
         if not picked:
             return []
         facts = await self._lease(worker, picked)
-        lanes_of = {(row.account_id, row.webhook_id) for row in picked}
-        targets = await load_targets(self._session, lanes_of, now)
+        targets = await load_targets(self._session, {row.endpoint for row in picked}, now)
         assignments: list[Assignment] = []
         ended: list[dict[str, Any]] = []
         for row in picked:
-            fact, target = facts.get(row.event_id), targets.get(row.webhook_id)
+            fact, target = facts.get(row.event_id), targets.get(row.endpoint)
             if fact is None or target is None:
-                log.error("event=delivery_without_event_or_endpoint delivery=%s", row.delivery_id)
+                log.error("event=delivery_without_event_or_endpoint delivery=%s", row.id)
                 ended.append(_ended(row, DeliveryStatus.FAILED, None))
             elif (reason := _stopped(fact, now)) is not None:
                 ended.append(_ended(row, DeliveryStatus.CANCELLED, reason))
@@ -197,8 +199,8 @@ class Claims:
 
     async def _lease(self, worker: UUID, picked: Sequence[_Due]) -> dict[UUID, _Fact]:
         """They are this worker's now; what has to be known of their events."""
-        accounts = [row.account_id for row in picked]
-        deliveries = [row.delivery_id for row in picked]
+        accounts = [row.account for row in picked]
+        deliveries = [row.id for row in picked]
         events = [row.event_id for row in picked]
         if self._session.dialect == "postgresql":
             rows = await self._session.fetch(
@@ -211,7 +213,7 @@ class Claims:
                 last_event=max(events),
             )
         else:
-            leased = {"state": DeliveryStatus.DELIVERING, "lease_token": worker}
+            leased = {"status": DeliveryStatus.DELIVERING, "worker": worker}
             keys = zip(accounts, deliveries, strict=True)
             changed = [dict(zip(_QUEUE_KEY, key, strict=True)) | leased for key in keys]
             await self._session.update(queue, _QUEUE_KEY, changed)
@@ -221,17 +223,20 @@ class Claims:
 
 def _assignment(row: _Due, fact: _Fact, target: Target) -> Assignment:
     return Assignment(
-        account_id=row.account_id,
-        delivery_id=row.delivery_id,
-        webhook_id=row.webhook_id,
+        account=row.account,
+        delivery_id=row.id,
+        lane=row.endpoint,
         event_id=row.event_id,
-        trigger=Trigger(row.trigger),
+        event_type=row.event_type,
+        project_id=row.project_id,
+        trigger=row.trigger,
         budget=row.budget,
         number=row.attempts_made + 1,
         attempt_count=row.attempt_count,
         body=fact.body,
         target=target,
         access_until=fact.access_expires_at,
+        delivered_at=row.delivered_at,
     )
 
 
@@ -245,30 +250,26 @@ def _stopped(fact: _Fact, now: datetime) -> CancelReason | None:
 
 
 def _ended(row: _Due, status: DeliveryStatus, reason: CancelReason | None) -> dict[str, Any]:
-    return {
-        "account_id": row.account_id,
-        "id": row.delivery_id,
-        "final_status": status,
-        "reason": reason,
-    }
+    kept = {name: getattr(row, name) for name in KEPT}
+    return kept | {"status": status, "reason": reason}
 
 
-def _in_order(chosen: set[UUID], in_turn: Sequence[UUID]) -> list[UUID]:
+def _in_order(chosen: set[Lane], in_turn: Sequence[Lane]) -> list[Lane]:
     """Those whose turn it is come first."""
     first = [lane for lane in in_turn if lane in chosen]
     return first + sorted(chosen.difference(first))
 
 
 def _shared_out(
-    found: _Found, wanted: Claim, in_turn: Sequence[UUID]
-) -> tuple[list[_Due], set[UUID]]:
+    found: _Found, wanted: Claim, in_turn: Sequence[Lane]
+) -> tuple[list[_Due], set[Lane]]:
     """One of every lane and again, first attempts and further ones alike, until the room is full.
 
     Those whose turn it is begin, then those that have been due for longest.
     """
-    queues: dict[UUID, dict[str, list[_Due]]] = defaultdict(lambda: defaultdict(list))
+    queues: dict[Lane, dict[str, list[_Due]]] = defaultdict(lambda: defaultdict(list))
     for row in found.rows:
-        queues[row.webhook_id][row.state].append(row)
+        queues[row.endpoint][row.status].append(row)
     mixed = {
         lane: [row for pair in zip_longest(*states.values()) for row in pair if row is not None]
         for lane, states in queues.items()
@@ -279,11 +280,11 @@ def _shared_out(
     order = sorted(mixed, key=lambda lane: (place.get(lane, len(place)), mixed[lane][0].due_at))
     turns = zip_longest(*(mixed[lane][: rooms[lane]] for lane in order))
     in_order = [row for turn in turns for row in turn if row is not None]
-    more |= {row.webhook_id for row in in_order[wanted.room :]}
+    more |= {row.endpoint for row in in_order[wanted.room :]}
     return in_order[: wanted.room], more
 
 
-def _reached(before: UUID, in_turn: Sequence[UUID], left_out: Collection[UUID]) -> UUID:
+def _reached(before: Lane, in_turn: Sequence[Lane], left_out: Collection[Lane]) -> Lane:
     """Up to where every lane has had its turn; who was left out is the next one."""
     for place, lane in enumerate(in_turn):
         if lane in left_out:

@@ -1,37 +1,32 @@
-"""Deliveries: the history of all, and the queue of those that are not ended."""
+"""Deliveries: those that are live, and the history of those that have ended."""
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.outbox import Outbox
+from cuepost.adapters.storage.records import attempt_rows, stops
 from cuepost.adapters.storage.records import delivery_pages as sql
-from cuepost.adapters.storage.records import stops
-from cuepost.adapters.storage.records.queue import load_targets
+from cuepost.adapters.storage.records import delivery_rows as rows
+from cuepost.adapters.storage.records.numbers import (
+    AccountNumbers,
+    account_numbers,
+    endpoint_numbers,
+    numbers_of,
+)
+from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Prepared
-from cuepost.adapters.storage.tables import deliveries, queue
-from cuepost.domain.delivery import (
-    LIVE,
-    CancelReason,
-    Delivery,
-    DeliveryStatus,
-    Trigger,
-)
+from cuepost.adapters.storage.tables import attempts, deliveries, queue
+from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of, lowest_at
 from cuepost.ports.history import DeliveryFilter, Outline
 from cuepost.ports.records import Page
-
-# Kept only once a delivery is sent again: until then `finished_at` tells it.
-_FIRST_ACKNOWLEDGED = sa.func.coalesce(
-    deliveries.c.delivered_at,
-    sa.case((deliveries.c.final_status == DeliveryStatus.DELIVERED, deliveries.c.finished_at)),
-)
 
 
 class DeliveryRecords:
@@ -40,71 +35,90 @@ class DeliveryRecords:
         self._outbox = outbox
 
     async def add(self, made: Sequence[Delivery]) -> None:
-        await self._session.insert(deliveries, [_row_of(delivery) for delivery in made])
-        live = [each for each in made if each.finished_at is None]
-        await self._session.insert(
-            queue, [_queue_row(each, self._outbox.lease(each)) for each in live]
+        accounts = await account_numbers(self._session, [each.account_id for each in made])
+        endpoints = await endpoint_numbers(
+            self._session, ((each.account_id, each.webhook_id) for each in made)
         )
-        reserved = {(each.account_id, each.webhook_id) for each in self._outbox.reserved}
+        ended, live, encoding = [], [], ENCODINGS[self._session.dialect]
+        for each in made:
+            account, endpoint = accounts[each.account_id], endpoints[each.webhook_id]
+            if each.finished_at is None:
+                worker = self._outbox.lease(each, account, endpoint)
+                live.append(rows.live_row(each, account, endpoint, worker, encoding))
+            else:
+                ended.append(rows.ended_row(each, account, endpoint))
+        await self._session.insert(deliveries, ended)
+        await self._session.insert_encoded(queue, rows.LIVE_COLUMNS, live)
+        reserved = self._outbox.reserved
         if reserved:
-            now = self._outbox.reserved[0].created_at
-            self._outbox.assign(await load_targets(self._session, reserved, now))
+            lanes = {each.lane for each in reserved}
+            now = reserved[0].delivery.created_at
+            self._outbox.assign(await load_targets(self._session, lanes, now))
 
     async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
-        return await self._one(sql.ONE, account_id, delivery_id)
+        return await self._one((sql.ONE_LIVE, sql.ONE_ENDED), account_id, delivery_id)
 
     async def lock(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
-        return await self._one(sql.LOCKED, account_id, delivery_id)
+        return await self._one((sql.LOCKED_LIVE, sql.LOCKED_ENDED), account_id, delivery_id)
 
     async def page(self, account_id: UUID, chosen: DeliveryFilter, page: Page) -> list[Delivery]:
-        if chosen.status in LIVE and chosen.project_id is None and chosen.event_type is None:
-            return await self._live_page(account_id, chosen, page)
-        rows = await self._session.all(sql.page_of(account_id, chosen, page))
-        return await self._complete(account_id, rows)
+        numbers = await numbers_of(self._session, account_id)
+        if chosen.project_id is not None and chosen.event_id is None:
+            return await self._page_of_project(account_id, numbers, chosen, page)
+        live, ended = [], []
+        # Live ones first: what ends in between is seen twice, rather than not at all.
+        for statement in sql.live_pages(numbers, chosen, page):
+            live += [rows.Live._make(row) for row in await self._session.all(statement)]
+        for statement in sql.ended_pages(numbers, chosen, page):
+            ended += [rows.Ended._make(row) for row in await self._session.all(statement)]
+        found = rows.newest_first(live, ended, page.limit)
+        return [row.delivery(account_id, numbers.webhook_of) for row in found]
 
     async def outlines(
         self, account_id: UUID, webhook_id: UUID, since: datetime, limit: int
     ) -> list[Outline]:
-        rows = await self._session.fetch(
-            sql.OUTLINES,
-            account=account_id,
-            webhook=webhook_id,
-            lowest=lowest_at(since),
-            most=limit,
-        )
-        return [Outline(key, DeliveryStatus(status) if status else None) for key, status in rows]
+        numbers = await numbers_of(self._session, account_id)
+        chosen = {"account": numbers.account, "endpoint": numbers.endpoint(webhook_id)}
+        found = [
+            row
+            for statement in sql.OUTLINES
+            for row in await self._session.fetch(
+                statement, **chosen, lowest=lowest_at(since), most=limit
+            )
+        ]
+        newest = sorted(found, key=lambda row: row[0], reverse=True)[:limit]
+        return [Outline(key, status if status in FINAL else None) for key, status in newest]
 
     async def of_events(
         self, account_id: UUID, event_ids: Sequence[UUID]
     ) -> dict[UUID, list[Delivery]]:
         found: dict[UUID, list[Delivery]] = defaultdict(list)
         if event_ids:
-            rows = await self._session.unhurried.fetch(
-                sql.OF_EVENTS,
-                account=account_id,
-                events=event_ids,
-                lowest=sql.lowest_of(min(event_ids)),
-            )
-            for delivery in await self._complete(account_id, rows):
-                found[delivery.event_id].append(delivery)
+            numbers = await numbers_of(self._session, account_id)
+            for row in reversed(await self._of_events(numbers, event_ids)):
+                found[row.event_id].append(row.delivery(account_id, numbers.webhook_of))
         return found
 
     async def retrying(self, account_id: UUID, webhook_ids: Sequence[UUID]) -> dict[UUID, int]:
         if not webhook_ids:
             return {}
-        rows = await self._session.unhurried.fetch(
-            sql.RETRYING, account=account_id, webhooks=webhook_ids
+        numbers = await numbers_of(self._session, account_id)
+        found = await self._session.unhurried.fetch(
+            sql.RETRYING,
+            account=numbers.account,
+            endpoints=[numbers.endpoint(each) for each in webhook_ids],
         )
-        return dict(rows)
+        return {numbers.webhook_of[endpoint]: count for endpoint, count in found}
 
     async def stop_endpoint(
         self, account_id: UUID, webhook_id: UUID | None, reason: CancelReason, now: datetime
     ) -> None:
-        if webhook_id is None:
-            await stops.stop(self._session, stops.OF_ACCOUNT, reason, now, account=account_id)
-            return
-        chosen = {"account": account_id, "webhook": webhook_id}
-        await stops.stop(self._session, stops.OF_ENDPOINT, reason, now, **chosen)
+        numbers = await numbers_of(self._session, account_id)
+        chosen: dict[str, Any] = {"account": numbers.account}
+        which = stops.OF_ACCOUNT
+        if webhook_id is not None:
+            which, chosen["endpoint"] = stops.OF_ENDPOINT, numbers.endpoint(webhook_id)
+        await stops.stop(self._session, which, reason, now, **chosen)
 
     async def stop_project(
         self, account_id: UUID, project_id: UUID, reason: CancelReason, now: datetime
@@ -113,122 +127,130 @@ class DeliveryRecords:
             self._session, account_id, project_id, now
         ):
             return
-        chosen = {"account": account_id, "project": project_id}
-        await stops.stop(self._session, stops.OF_PROJECT, reason, now, **chosen)
+        numbers = await numbers_of(self._session, account_id)
+        await stops.stop_project(self._session, numbers.account, project_id, reason, now)
 
     async def send_again(
         self, account_id: UUID, delivery_ids: Sequence[UUID], now: datetime
     ) -> int:
-        rows = await self._session.all(
-            sa.update(deliveries)
-            .where(
-                deliveries.c.account_id == account_id,
-                deliveries.c.id.in_(delivery_ids),
-                deliveries.c.final_status.is_not(None),
-            )
-            .values(
-                final_status=None,
-                reason=None,
-                finished_at=None,
-                trigger=Trigger.MANUAL,
-                budget=deliveries.c.budget + 1,
-                delivered_at=_FIRST_ACKNOWLEDGED,
-            )
+        numbers = await numbers_of(self._session, account_id)
+        gone = await self._session.all(
+            sa.delete(deliveries)
+            .where(deliveries.c.account == numbers.account, deliveries.c.id.in_(delivery_ids))
             .returning(*deliveries.c)
         )
-        again = [_reopened(sql.Row._make(row), now) for row in rows]
-        await self._session.insert(queue, [_queue_row(each) for each in again])
-        for row in rows:
-            self._outbox.wait(row.webhook_id)
-        return len(rows)
+        made = [attempt_rows.from_ended(row) for row in gone if row.number is not None]
+        await self._session.insert(attempts, made)
+        live = []
+        for row in gone:
+            ended = rows.Ended(*(getattr(row, name) for name in rows.Ended._fields))
+            live.append(_reopened(ended, numbers.account, now))
+            self._outbox.wait(row.endpoint)
+        await self._session.insert(queue, live)
+        return len(gone)
 
     async def _one(
-        self, statement: Prepared, account_id: UUID, delivery_id: UUID
+        self, statements: tuple[Prepared, Prepared], account_id: UUID, delivery_id: UUID
     ) -> Delivery | None:
-        rows = await self._session.fetch(statement, account=account_id, delivery=delivery_id)
-        found = await self._complete(account_id, rows)
-        return found[0] if found else None
+        numbers = await numbers_of(self._session, account_id)
+        key = {"account": numbers.account, "delivery": delivery_id}
+        found: rows.Live | rows.Ended | None = None
+        find_live, find_ended = statements
+        # The second time because it may have been sent again after the first look at what is live.
+        for _ in range(2):
+            if live := await self._session.fetch(find_live, **key):
+                found = rows.Live._make(live[0])
+            elif ended := await self._session.fetch(find_ended, **key):
+                found = rows.Ended._make(ended[0])
+            if found is not None:
+                break
+        if found is None or found.endpoint in numbers.deleted:
+            return None
+        return found.delivery(account_id, numbers.webhook_of)
 
-    async def _live_page(
-        self, account_id: UUID, chosen: DeliveryFilter, page: Page
+    async def _page_of_project(
+        self, account_id: UUID, numbers: AccountNumbers, chosen: DeliveryFilter, page: Page
     ) -> list[Delivery]:
-        """In two steps: a join leaves the engine a choice, and it would read the whole history."""
-        listed = await self._session.all(sql.queued_page(account_id, chosen, page))
-        queued = {row.delivery_id: sql.Queued._make(row) for row in listed}
-        if not queued:
+        """Through its events: some at a time, each time those of whole milliseconds."""
+        lowest, end = sql.bounds_of(chosen, page)
+        # Deliveries in the millisecond of the last one may be of events with higher ids.
+        end, found = sql.end_of(end), list[Delivery]()
+        most, is_last = page.limit + 1, False
+        while not is_last and len(found) < page.limit:
+            some = await self._session.fetch(
+                sql.EVENTS_OF_PROJECT,
+                account=numbers.account,
+                project=chosen.project_id,
+                lowest=sql.lowest_of(lowest),
+                end=end,
+                most=most,
+            )
+            event_ids = [event_id for (event_id,) in some]
+            is_last = len(event_ids) < most
+            if not is_last:
+                begin = sql.end_of(event_ids[-1])
+                event_ids = [each for each in event_ids if each >= begin]
+                end = begin
+                most *= 2
+            for row in await self._of_events(numbers, event_ids):
+                made = row.delivery(account_id, numbers.webhook_of)
+                found += [made] if _is_on(made, chosen, page) else []
+        return found[: page.limit]
+
+    async def _of_events(
+        self, numbers: AccountNumbers, event_ids: Sequence[UUID]
+    ) -> list[rows.Live | rows.Ended]:
+        """Newest first."""
+        if not event_ids:
             return []
-        rows = await self._session.unhurried.fetch(sql.LISTED, account=account_id, ids=list(queued))
-        return [delivery_from(row, queued[row.id]) for row in map(sql.Row._make, rows)]
-
-    async def _complete(self, account_id: UUID, found: Sequence[Any]) -> list[Delivery]:
-        """With what the queue knows of those that are not ended."""
-        rows = [sql.Row._make(row) for row in found]
-        live = [row.id for row in rows if row.final_status is None]
-        queued: dict[UUID, sql.Queued] = {}
-        if live:
-            waiting = await self._session.fetch(sql.QUEUED, account=account_id, ids=live)
-            queued = {row[0]: sql.Queued._make(row) for row in waiting}
-        return [delivery_from(row, queued.get(row.id)) for row in rows]
-
-
-def _row_of(delivery: Delivery) -> dict[str, Any]:
-    ended = delivery.finished_at is not None
-    return {
-        "account_id": delivery.account_id,
-        "id": delivery.id,
-        "webhook_id": delivery.webhook_id,
-        "event_id": delivery.event_id,
-        "event_type": delivery.event_type,
-        "project_id": delivery.project_id,
-        "trigger": delivery.trigger,
-        "final_status": delivery.status if ended else None,
-        "reason": delivery.reason,
-        "attempt_count": delivery.attempt_count,
-        "budget": delivery.budget,
-        "finished_at": delivery.finished_at,
-    }
+        session, account = self._session.unhurried, numbers.account
+        live = await session.fetch(
+            sql.LIVE_OF_EVENTS[session.dialect], account=account, **sql.bounds_of_events(event_ids)
+        )
+        ended = await session.fetch(
+            sql.ENDED_OF_EVENTS,
+            account=account,
+            events=event_ids,
+            lowest=sql.lowest_of(min(event_ids)),
+            end=sql.end_of(max(event_ids)),
+        )
+        found = rows.newest_first(
+            [rows.Live._make(row) for row in live], [rows.Ended._make(row) for row in ended]
+        )
+        return [row for row in found if row.endpoint not in numbers.deleted]
 
 
-def _queue_row(delivery: Delivery, lease: UUID | None = None) -> dict[str, Any]:
-    return {
-        "account_id": delivery.account_id,
-        "delivery_id": delivery.id,
-        "webhook_id": delivery.webhook_id,
-        "event_id": delivery.event_id,
-        "state": delivery.status if lease is None else DeliveryStatus.DELIVERING,
-        "lease_token": lease,
-        "due_at": delivery.next_attempt_at,
-        "trigger": delivery.trigger,
-        "budget": delivery.budget,
-        "attempts_made": 0,
-        "attempt_count": delivery.attempt_count,
-    }
-
-
-def _reopened(row: sql.Row, now: datetime) -> Delivery:
-    return replace(delivery_from(row, None, DeliveryStatus.PENDING), next_attempt_at=now)
-
-
-def delivery_from(row: sql.Row, queued: sql.Queued | None, status: str | None = None) -> Delivery:
-    if status is None:
-        status = row.final_status if queued is None else queued.state
-    assert status is not None
-    delivered = row.final_status == DeliveryStatus.DELIVERED
-    waits = queued is not None and queued.state != DeliveryStatus.DELIVERING
-    return Delivery(
-        account_id=row.account_id,
-        id=row.id,
-        webhook_id=row.webhook_id,
-        event_id=row.event_id,
-        event_type=row.event_type,
-        project_id=row.project_id,
-        trigger=Trigger(row.trigger),
-        status=DeliveryStatus(status),
-        created_at=instant_of(row.id),
-        reason=CancelReason(row.reason) if row.reason else None,
-        attempt_count=row.attempt_count,
-        budget=row.budget,
-        next_attempt_at=queued.due_at if waits and queued is not None else None,
-        finished_at=row.finished_at,
-        delivered_at=row.delivered_at or (row.finished_at if delivered else None),
+def _is_on(delivery: Delivery, chosen: DeliveryFilter, page: Page) -> bool:
+    """Whether the filter and the place of the page let it through."""
+    made_at = instant_of(delivery.id)
+    failed_first_time = chosen.include_delivered or delivery.delivered_at is None
+    is_failed = chosen.status is DeliveryStatus.FAILED
+    return (
+        (page.before is None or delivery.id < page.before)
+        and (chosen.webhook_id is None or delivery.webhook_id == chosen.webhook_id)
+        and (chosen.event_type is None or delivery.event_type == chosen.event_type)
+        and (chosen.status is None or delivery.status is chosen.status)
+        and (not is_failed or failed_first_time)
+        and (chosen.since is None or made_at >= chosen.since)
+        and (chosen.until is None or made_at < chosen.until)
     )
+
+
+def _reopened(ended: rows.Ended, account: int, now: datetime) -> dict[str, Any]:
+    """A new budget; when it was first acknowledged is remembered."""
+    was_delivered = ended.status is DeliveryStatus.DELIVERED
+    return {
+        "account": account,
+        "id": ended.id,
+        "endpoint": ended.endpoint,
+        "event_id": ended.event_id,
+        "event_type": ended.event_type,
+        "project_id": ended.project_id,
+        "trigger": Trigger.MANUAL,
+        "status": DeliveryStatus.PENDING,
+        "attempt_count": ended.attempt_count,
+        "budget": ended.budget + 1,
+        "delivered_at": ended.delivered_at or (ended.finished_at if was_delivered else None),
+        "due_at": now,
+        "attempts_made": 0,
+    }

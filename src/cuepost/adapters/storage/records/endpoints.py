@@ -9,6 +9,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records import paging
+from cuepost.adapters.storage.records.numbers import numbers_of
 from cuepost.adapters.storage.session import Session, first, upsert
 from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import (
@@ -27,7 +28,7 @@ from cuepost.domain.fanout import Subscriber
 from cuepost.ports.records import Page
 
 HISTORY_CLEARED_AT_ONCE = 1_000
-_COLUMNS = tuple(column for column in endpoints.c if column is not endpoints.c.deleted_at)
+_COLUMNS = tuple(column for column in endpoints.c if column.name not in {"number", "deleted_at"})
 _PRESENT = sa.select(*_COLUMNS).where(
     endpoints.c.account_id == sa.bindparam("account"), endpoints.c.deleted_at.is_(None)
 )
@@ -57,11 +58,23 @@ _SUBSCRIBERS = Prepared(
         endpoints.c.events,
         endpoints.c.enabled,
         accounts.c.webhooks_enabled,
+        endpoints.c.number,
+        accounts.c.number,
     )
     .join(accounts, accounts.c.id == endpoints.c.account_id)
     .where(Among(endpoints.c.account_id, "account_ids"), endpoints.c.deleted_at.is_(None))
     .order_by(endpoints.c.id)
     .with_for_update(read=True)
+)
+_CLEAR_ATTEMPTS = Prepared(
+    sa.delete(attempts).where(
+        attempts.c.account == sa.bindparam("account"), Among(attempts.c.delivery_id, "ids")
+    )
+)
+_CLEAR_DELIVERIES = Prepared(
+    sa.delete(deliveries).where(
+        deliveries.c.account == sa.bindparam("account"), Among(deliveries.c.id, "ids")
+    )
 )
 
 
@@ -109,28 +122,39 @@ class EndpointRecords:
         )
         for table in (signing_secrets, bulk_retries):
             await self._session.run(sa.delete(table).where(_of(table, account_id, webhook_id)))
+        numbers = await numbers_of(self._session, account_id)
+        account, endpoint = numbers.account, numbers.endpoint(webhook_id)
         # One statement: between two of them a delivery could go from one half to the other.
-        halves = (sa.and_(half, _of(queue, account_id, webhook_id)) for half in HALVES)
-        await self._session.run(sa.delete(queue).where(sa.or_(*halves)))
-        await self._purge(account_id, webhook_id, HISTORY_CLEARED_AT_ONCE)
+        is_its = sa.and_(queue.c.account == account, queue.c.endpoint == endpoint)
+        halves = (sa.and_(half, is_its) for half in HALVES)
+        gone = sa.delete(queue).where(sa.or_(*halves)).returning(queue.c.id)
+        ids = [row.id for row in await self._session.unhurried.all(gone)]
+        for first_id in range(0, len(ids), HISTORY_CLEARED_AT_ONCE):
+            some = ids[first_id : first_id + HISTORY_CLEARED_AT_ONCE]
+            await self._session.unhurried.fetch(_CLEAR_ATTEMPTS, account=account, ids=some)
+        await self._purge(account, endpoint, HISTORY_CLEARED_AT_ONCE)
 
     async def purge_deleted(self, rows: int) -> bool:
         row = await first(
             self._session,
-            sa.select(endpoints.c.account_id, endpoints.c.id)
+            sa.select(accounts.c.number.label("account"), endpoints.c.number)
+            .join(accounts, accounts.c.id == endpoints.c.account_id)
             .where(endpoints.c.deleted_at.is_not(None))
             .limit(1)
-            .with_for_update(skip_locked=True),
+            .with_for_update(skip_locked=True, of=endpoints),
         )
         if row is None:
             return False
-        await self._purge(row.account_id, row.id, rows)
+        await self._purge(row.account, row.number, rows)
         return True
 
     async def subscribers(self, account_ids: Collection[UUID]) -> dict[UUID, list[Subscriber]]:
         found: dict[UUID, list[Subscriber]] = {}
         rows = await self._session.fetch(_SUBSCRIBERS, account_ids=list(account_ids))
-        for account_id, webhook_id, events, enabled, is_open in rows:
+        numbers = self._session.numbers
+        for account_id, webhook_id, events, enabled, is_open, endpoint, account in rows:
+            numbers.accounts[account_id] = account
+            numbers.endpoints[webhook_id] = endpoint
             stopped = None if enabled and is_open else _why_stopped(is_open)
             subscriber = Subscriber(webhook_id, frozenset(events.split()), stopped)
             found.setdefault(account_id, []).append(subscriber)
@@ -179,27 +203,19 @@ class EndpointRecords:
         rows = await self._session.fetch(statement, account=account_id, webhook=webhook_id)
         return _endpoint(rows[0]) if rows else None
 
-    async def _purge(self, account_id: UUID, webhook_id: UUID, rows: int) -> None:
+    async def _purge(self, account: int, endpoint: int, rows: int) -> None:
         """Some of its history, and once that is gone the endpoint's own row."""
         chosen = (
             sa.select(deliveries.c.id)
-            .where(deliveries.c.account_id == account_id, deliveries.c.webhook_id == webhook_id)
-            .order_by(deliveries.c.id)
+            .where(deliveries.c.account == account, deliveries.c.endpoint == endpoint)
             .limit(rows)
         )
-        removed = 0
-        for table, column in ((attempts, attempts.c.delivery_id), (deliveries, deliveries.c.id)):
-            removed = await self._session.unhurried.run(
-                sa.delete(table).where(
-                    table.c.account_id == account_id, column.in_(chosen.correlate(None))
-                )
-            )
-        if removed < rows:
-            await self._session.run(
-                sa.delete(endpoints).where(
-                    endpoints.c.account_id == account_id, endpoints.c.id == webhook_id
-                )
-            )
+        ids = [row.id for row in await self._session.unhurried.all(chosen)]
+        for clear in (_CLEAR_ATTEMPTS, _CLEAR_DELIVERIES):
+            if ids:
+                await self._session.unhurried.fetch(clear, account=account, ids=ids)
+        if len(ids) < rows:
+            await self._session.run(sa.delete(endpoints).where(endpoints.c.number == endpoint))
 
 
 def _why_stopped(is_open: bool) -> CancelReason:

@@ -6,10 +6,13 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.encoding import ENCODINGS
+from cuepost.adapters.storage.records.numbers import account_numbers
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.tables import audit_entries, idempotency_keys, reports
+from cuepost.adapters.storage.tables.guards import SILENCE_REASON
 from cuepost.adapters.storage.types import Id, Instant
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
@@ -21,13 +24,12 @@ IDEMPOTENCY_LIFE = timedelta(hours=24)
 EVERY_KEY = UUID(int=0)
 _FOUND = Prepared(
     lambda among: sa.select(
-        reports.c.account_id,
+        reports.c.account,
         reports.c.report_id,
         reports.c.event_id,
-        reports.c.notified,
         reports.c.reason,
         reports.c.digest,
-    ).where(among((reports.c.account_id, reports.c.report_id), "accounts", "report_ids"))
+    ).where(among((reports.c.account, reports.c.report_id), "accounts", "report_ids"))
 )
 _SAME_KEY = sa.and_(
     idempotency_keys.c.account_id == sa.bindparam("account"),
@@ -80,42 +82,51 @@ _REMEMBER = Prepared(
 _NOTE_DOWN = Prepared(sa.insert(audit_entries))
 
 
+_REPORT = ("account", "report_id", "event_id", "reason", "created_at", "digest")
+
+
 class ReportRecords:
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, KeptReport]:
+        numbers = await account_numbers(self._session, [account_id for account_id, _ in keys])
+        known = [key for key in keys if key[0] in numbers]
         rows = await self._session.fetch(
             _FOUND,
-            accounts=[account_id for account_id, _ in keys],
-            report_ids=[report_id for _, report_id in keys],
+            accounts=[numbers[account_id] for account_id, _ in known],
+            report_ids=[report_id for _, report_id in known],
         )
-        return {
-            (account_id, report_id): KeptReport(
-                ReportAnswer(
-                    report_id, True, event_id, notified, SilenceReason(reason) if reason else None
-                ),
+        kept = {
+            (account, report_id): KeptReport(
+                ReportAnswer(report_id, True, event_id, _was_notified(event_id, reason), reason),
                 digest,
             )
-            for account_id, report_id, event_id, notified, reason, digest in rows
+            for account, report_id, event_id, reason, digest in rows
         }
+        found = {key: kept.get((numbers[key[0]], key[1])) for key in known}
+        return {key: report for key, report in found.items() if report is not None}
 
     async def add(self, accepted: Mapping[ReportKey, KeptReport], now: datetime) -> None:
-        await self._session.insert(
-            reports,
-            [
-                {
-                    "account_id": account_id,
-                    "report_id": report_id,
-                    "event_id": kept.answer.event_id,
-                    "notified": kept.answer.notified,
-                    "reason": kept.answer.reason,
-                    "created_at": now,
-                    "digest": kept.digest,
-                }
-                for (account_id, report_id), kept in accepted.items()
-            ],
-        )
+        numbers = await account_numbers(self._session, [account_id for account_id, _ in accepted])
+        encoding = ENCODINGS[self._session.dialect]
+        created_at, codes = encoding.instant(now), SILENCE_REASON.codes
+        rows = [
+            (
+                numbers[account_id],
+                report_id,
+                encoding.id_or_none(kept.answer.event_id),
+                codes[kept.answer.reason],
+                created_at,
+                kept.digest,
+            )
+            for (account_id, report_id), kept in accepted.items()
+        ]
+        await self._session.insert_encoded(reports, _REPORT, rows)
+
+
+def _was_notified(event_id: UUID | None, reason: SilenceReason | None) -> bool:
+    return event_id is not None and reason is None
 
 
 class IdempotencyRecords:

@@ -3,16 +3,15 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
-from uuid import UUID
 
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, AmongPairs
+from cuepost.adapters.storage.statements import Among
 from cuepost.adapters.storage.tables import endpoints
 from cuepost.adapters.storage.types import Instant
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.ports.dispatch import Result
+from cuepost.ports.dispatch import Lane, Result
 
 Health: TypeAlias = tuple[datetime | None, datetime | None]
 # While all goes well, the instant of the last delivery moves no more often than this.
@@ -25,16 +24,17 @@ _IS_STALE = sa.or_(
 )
 
 
-def changing(among: AmongPairs) -> sa.Select[Any]:
+def changing() -> sa.Select[Any]:
     """The endpoints whose health may change, and they alone, locked.
 
     In the order of ids, as for a fan-out: nobody deadlocks.
     """
-    key = (endpoints.c.account_id, endpoints.c.id)
-    are_chosen = among(key, "health_accounts", "health_webhooks")
     return (
-        sa.select(endpoints.c.id, endpoints.c.last_delivered_at, endpoints.c.failing_since)
-        .where(are_chosen, sa.or_(_IS_STALE, Among(endpoints.c.id, "failed")))
+        sa.select(endpoints.c.number, endpoints.c.last_delivered_at, endpoints.c.failing_since)
+        .where(
+            Among(endpoints.c.number, "health_lanes"),
+            sa.or_(_IS_STALE, Among(endpoints.c.number, "failed")),
+        )
         .order_by(endpoints.c.id)
         .with_for_update(key_share=True, of=endpoints)
     )
@@ -42,39 +42,30 @@ def changing(among: AmongPairs) -> sa.Select[Any]:
 
 def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
     """The parameters of `changing`."""
-    delivered = _endpoints(results, DeliveryStatus.DELIVERED)
-    failed = _endpoints(results, DeliveryStatus.FAILED)
-    accounts = delivered | failed
+    delivered = _lanes(results, DeliveryStatus.DELIVERED)
+    failed = _lanes(results, DeliveryStatus.FAILED)
     return {
-        "health_accounts": list(accounts.values()),
-        "health_webhooks": list(accounts),
+        "health_lanes": list(delivered | failed),
         "failed": list(failed),
         "stale": now - PRECISION,
     }
 
 
 async def note(
-    session: Session, changing: Mapping[UUID, Health], results: Sequence[Result], now: datetime
+    session: Session, changing: Mapping[Lane, Health], results: Sequence[Result], now: datetime
 ) -> None:
     """Results in the order in which their attempts ended."""
-    state = dict(changing)
-    account_of: dict[UUID, UUID] = {}
+    state: dict[Lane, Health] = {}
     for each in results:
-        webhook_id = each.assignment.webhook_id
-        if webhook_id in state:
-            account_of[webhook_id] = each.assignment.account_id
-            state[webhook_id] = _after(each.verdict.status, *state[webhook_id], now)
+        lane = each.assignment.lane
+        if lane in changing:
+            state[lane] = _after(each.verdict.status, *state.get(lane, changing[lane]), now)
     await session.update(
         endpoints,
-        ("account_id", "id"),
+        ("number",),
         [
-            {
-                "account_id": account_id,
-                "id": webhook_id,
-                "last_delivered_at": state[webhook_id][0],
-                "failing_since": state[webhook_id][1],
-            }
-            for webhook_id, account_id in account_of.items()
+            {"number": lane, "last_delivered_at": last, "failing_since": since}
+            for lane, (last, since) in state.items()
         ],
     )
 
@@ -92,10 +83,5 @@ def _after(
     return last_delivered_at, failing_since
 
 
-def _endpoints(results: Sequence[Result], status: DeliveryStatus) -> dict[UUID, UUID]:
-    """Their accounts."""
-    return {
-        each.assignment.webhook_id: each.assignment.account_id
-        for each in results
-        if each.verdict.status is status
-    }
+def _lanes(results: Sequence[Result], status: DeliveryStatus) -> set[Lane]:
+    return {each.assignment.lane for each in results if each.verdict.status is status}

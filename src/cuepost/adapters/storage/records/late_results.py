@@ -11,21 +11,21 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.records.attempts import add_uncounted
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Prepared
-from cuepost.adapters.storage.tables import attempts, deliveries
+from cuepost.adapters.storage.tables import attempts, deliveries, queue
 from cuepost.domain.attempt import UNCOUNTED, Attempt, Outcome, superseded
 from cuepost.ports.dispatch import Assignment, Result
 
 
 class _Recorded(NamedTuple):
-    account_id: UUID
+    account: int
     delivery_id: UUID
     budget: int
     number: int
     started_at: datetime
-    outcome: str
+    outcome: Outcome
     held_by: UUID | None
 
     def was_interrupted(self, worker: UUID) -> bool:
@@ -42,15 +42,20 @@ class _Recorded(NamedTuple):
 
 _RECORDED = Prepared(
     lambda among: sa.select(*(attempts.c[name] for name in _Recorded._fields)).where(
-        among((attempts.c.account_id, attempts.c.delivery_id), "accounts", "deliveries")
+        among((attempts.c.account, attempts.c.delivery_id), "accounts", "deliveries")
     )
 )
-_STANDING = Prepared(
-    lambda among: sa.select(deliveries.c.id).where(
-        among((deliveries.c.account_id, deliveries.c.id), "accounts", "deliveries")
+_ENDED = Prepared(
+    lambda among: sa.select(
+        deliveries.c.id, deliveries.c.budget, deliveries.c.number, deliveries.c.started_at
+    ).where(among((deliveries.c.account, deliveries.c.id), "accounts", "deliveries"))
+)
+_LIVE = Prepared(
+    lambda among: sa.select(queue.c.id).where(
+        among((queue.c.account, queue.c.id), "accounts", "deliveries")
     )
 )
-_KEY = ("account_id", "delivery_id", "budget", "number")
+_KEY = ("account", "delivery_id", "budget", "number")
 
 
 async def replace_interrupted(
@@ -63,21 +68,32 @@ async def replace_interrupted(
 
 async def keep(session: Session, worker: UUID, late: Sequence[Result]) -> int:
     """As superseded attempts, unless they are on record already; how many were not."""
-    rows = await _recorded(session, [each.assignment for each in late])
-    new = [each for each in late if not any(row.is_of(each.attempt, worker) for row in rows)]
-    if not new:
+    if not late:
         return 0
+    keys = _keys([each.assignment for each in late])
+    rows = await _recorded(session, [each.assignment for each in late])
+    ended = {(key, *made) for key, *made in await session.fetch(_ENDED, **keys)}
+    new = [
+        each
+        for each in late
+        if _ended_with(each.attempt) not in ended
+        and not any(row.is_of(each.attempt, worker) for row in rows)
+    ]
     # The history of a deleted endpoint goes with it.
-    standing = await session.fetch(_STANDING, **_keys([each.assignment for each in new]))
-    ids = {delivery_id for (delivery_id,) in standing}
-    kept = [each for each in new if each.assignment.delivery_id in ids]
+    standing = {key for key, *_ in ended}
+    standing |= {key for (key,) in await session.fetch(_LIVE, **keys)}
+    kept = [each for each in new if each.assignment.delivery_id in standing]
     theirs = {each.assignment.delivery_id for each in kept}
     mine = [row for row in rows if row.delivery_id in theirs and row.was_interrupted(worker)]
     await _remove(session, mine)
-    await AttemptRecords(session).add_uncounted(
-        [(worker, superseded(each.attempt)) for each in kept]
+    await add_uncounted(
+        session, [(each.assignment.account, worker, superseded(each.attempt)) for each in kept]
     )
     return len(new)
+
+
+def _ended_with(made: Attempt) -> tuple[UUID, int, int, datetime]:
+    return made.delivery_id, made.budget, made.number, made.started_at
 
 
 async def _recorded(session: Session, of: Sequence[Assignment]) -> list[_Recorded]:
@@ -86,9 +102,9 @@ async def _recorded(session: Session, of: Sequence[Assignment]) -> list[_Recorde
     return [_Recorded._make(row) for row in await session.fetch(_RECORDED, **_keys(of))]
 
 
-def _keys(of: Sequence[Assignment]) -> dict[str, list[UUID]]:
+def _keys(of: Sequence[Assignment]) -> dict[str, Sequence[object]]:
     return {
-        "accounts": [each.account_id for each in of],
+        "accounts": [each.account for each in of],
         "deliveries": [each.delivery_id for each in of],
     }
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.records.events import event_from
+from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session, first
 from cuepost.adapters.storage.tables import events, listener_events, listeners, projects
@@ -41,12 +42,13 @@ class ListenerRecords:
 
     async def add(self, listener: Listener) -> None:
         await self._session.insert(listeners, [_row_of(listener)])
+        account = await account_number(self._session, listener.account_id)
         before = sa.select(
-            events.c.account_id,
+            sa.literal(listener.account_id, listeners.c.account_id.type),
             sa.literal(listener.id, listeners.c.id.type),
             events.c.id,
             sa.literal(0),
-        ).where(events.c.account_id == listener.account_id, events.c.id >= listener.settled)
+        ).where(events.c.account == account, events.c.id >= listener.settled)
         columns = ["account_id", "listener_id", "event_id", "position"]
         await self._session.run(sa.insert(listener_events).from_select(columns, before))
 
@@ -83,6 +85,7 @@ class ListenerRecords:
             )
 
     async def unnoticed(self, listener: Listener, limit: int) -> list[UUID]:
+        account = await account_number(self._session, listener.account_id)
         noticed = sa.exists().where(
             listener_events.c.account_id == listener.account_id,
             listener_events.c.listener_id == listener.id,
@@ -91,7 +94,7 @@ class ListenerRecords:
         rows = await self._session.all(
             sa.select(events.c.id)
             .where(
-                events.c.account_id == listener.account_id,
+                events.c.account == account,
                 events.c.type.in_(listener.events),
                 events.c.id >= listener.settled,
                 _TOLD,
@@ -127,6 +130,7 @@ class ListenerRecords:
         )
 
     async def waiting(self, listener: Listener, now: datetime, limit: int) -> list[Streamed]:
+        account = await account_number(self._session, listener.account_id)
         silenced = sa.exists().where(
             projects.c.account_id == listener.account_id,
             projects.c.id == events.c.project_id,
@@ -138,7 +142,7 @@ class ListenerRecords:
                 listener_events,
                 events,
                 sa.and_(
-                    events.c.account_id == listener.account_id,
+                    events.c.account == account,
                     events.c.id == listener_events.c.event_id,
                 ),
             )
@@ -151,7 +155,7 @@ class ListenerRecords:
             .order_by(listener_events.c.position)
             .limit(limit)
         )
-        return [Streamed(row.position, event_from(row)) for row in rows]
+        return [Streamed(row.position, event_from(listener.account_id, row)) for row in rows]
 
     async def any_unserved(self, before: datetime) -> bool:
         unserved = sa.select(listeners.c.id).where(listeners.c.served_at < before).limit(1)

@@ -13,57 +13,74 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.records import health, late_results
-from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.encoding import ENCODINGS, Encoding
+from cuepost.adapters.storage.records import attempt_rows, health, late_results
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import AmongPairs, Prepared
-from cuepost.adapters.storage.tables import deliveries, queue
+from cuepost.adapters.storage.tables import attempts, deliveries, queue
+from cuepost.adapters.storage.tables.history import CANCEL_REASON, EVENT_TYPE, STATUS, TRIGGER
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
-from cuepost.ports.dispatch import Assignment, Result, Verdict
+from cuepost.ports.dispatch import Assignment, Lane, Result, Verdict
 
 
 class _Open(NamedTuple):
     """What the queue knows of a delivery that has not ended."""
 
-    delivery_id: UUID
-    stop_reason: str | None
-    lease_token: UUID | None
+    id: UUID
+    stop_reason: CancelReason | None
+    worker: UUID | None
     budget: int
     attempts_made: int
 
     def awaits(self, made: Assignment, worker: UUID) -> bool:
         """Whether it waits for the result of this attempt, made by that worker."""
         is_next = (self.budget, self.attempts_made) == (made.budget, made.number - 1)
-        return is_next and self.lease_token in (worker, None)
+        return is_next and self.worker in (worker, None)
 
 
 def _open(among: AmongPairs) -> sa.Select[Any]:
     """By their keys: the index of leases has an entry for whatever was in flight since the last
     vacuum, and the longer the queue, the rarer that is."""
-    are_given = among((queue.c.account_id, queue.c.delivery_id), "accounts", "deliveries")
+    are_given = among((queue.c.account, queue.c.id), "accounts", "deliveries")
     found = sa.select(*(queue.c[name] for name in _Open._fields)).where(are_given)
     # In the order in which whoever stops them locks them.
-    return found.order_by(queue.c.delivery_id).with_for_update(of=queue)
+    return found.order_by(queue.c.id).with_for_update(of=queue)
 
 
 def _open_and_health(among: AmongPairs) -> sa.Select[Any]:
     """Endpoints before the queue: who disables an endpoint locks in this order too."""
-    changing = health.changing(among).cte("changing")
+    changing = health.changing().cte("changing")
     locked = sa.select(sa.func.count()).select_from(changing).scalar_subquery()
     return (
         _open(among)
         .add_columns(*changing.c)
-        .select_from(queue.outerjoin(changing, changing.c.id == queue.c.webhook_id))
+        .select_from(queue.outerjoin(changing, changing.c.number == queue.c.endpoint))
         .where(locked >= sa.literal_column("0"))
     )
 
 
 _OPEN = Prepared(_open)
-_HEALTH = Prepared(health.changing)
+_HEALTH = Prepared(health.changing())
 # On PostgreSQL both in one trip.
 OPEN_AND_HEALTH = Prepared(_open_and_health)
-_QUEUE_KEY = ("account_id", "delivery_id")
-_DELIVERY_KEY = ("account_id", "id")
+_QUEUE_KEY = ("account", "id")
+_DUE_AGAIN = ("status", "due_at", "attempts_made", "attempt_count", "worker")
+_ENDED = (
+    "account",
+    "id",
+    "endpoint",
+    "event_id",
+    "event_type",
+    "project_id",
+    "trigger",
+    "status",
+    "attempt_count",
+    "budget",
+    "delivered_at",
+    "reason",
+    "finished_at",
+    *attempt_rows.COLUMNS,
+)
 
 
 class OutcomeRecords:
@@ -80,26 +97,39 @@ class OutcomeRecords:
                 late.append(each)
                 continue
             valid.append(_heeding(each, row.stop_reason))
-            if row.lease_token is None:
+            if row.worker is None:
                 was_lost.append(each.assignment)
         again = [each for each in valid if each.verdict.due_at is not None]
         ended = [each for each in valid if each.verdict.due_at is None]
         await late_results.replace_interrupted(self._session, worker, was_lost)
-        await self._session.delete(queue, _QUEUE_KEY, [_queue_key(each) for each in ended])
-        await self._session.update(deliveries, _DELIVERY_KEY, [_ended(each, now) for each in ended])
-        await self._session.update(queue, _QUEUE_KEY, [_due_again(each) for each in again])
-        await self._session.update(deliveries, _DELIVERY_KEY, [_counted(each) for each in again])
-        await AttemptRecords(self._session).add([each.attempt for each in valid])
+        await self._end(ended, now)
+        await self._put_back(again)
         await health.note(self._session, changing, valid, now)
         return await late_results.keep(self._session, worker, late)
 
+    async def _end(self, ended: Sequence[Result], now: datetime) -> None:
+        encoding = ENCODINGS[self._session.dialect]
+        finished_at = encoding.instant(now)
+        rows = [_ended(each, finished_at, encoding) for each in ended]
+        await self._session.delete_encoded(queue, _QUEUE_KEY, [row[:2] for row in rows])
+        await self._session.insert_encoded(deliveries, _ENDED, rows)
+
+    async def _put_back(self, again: Sequence[Result]) -> None:
+        encoding = ENCODINGS[self._session.dialect]
+        rows = [_due_again(each, encoding) for each in again]
+        made = [
+            attempt_rows.own_row(each.attempt, each.assignment.account, encoding) for each in again
+        ]
+        await self._session.update_encoded(queue, _QUEUE_KEY, _DUE_AGAIN, rows)
+        await self._session.insert_encoded(attempts, attempt_rows.OWN_COLUMNS, made)
+
     async def _open(
         self, results: Sequence[Result], now: datetime
-    ) -> tuple[dict[UUID, _Open], dict[UUID, health.Health]]:
+    ) -> tuple[dict[UUID, _Open], dict[Lane, health.Health]]:
         """Those of the deliveries that have not ended; and endpoints whose health may change."""
         chosen = health.chosen_by(results, now)
         theirs = {
-            "accounts": [each.assignment.account_id for each in results],
+            "accounts": [each.assignment.account for each in results],
             "deliveries": [each.assignment.delivery_id for each in results],
         }
         if self._session.dialect == "postgresql":
@@ -107,47 +137,51 @@ class OutcomeRecords:
             facts = len(_Open._fields)
             found = [row[facts:] for row in rows if row[facts] is not None]
         else:
-            ended = bool(chosen["health_webhooks"])
+            ended = bool(chosen["health_lanes"])
             found = list(await self._session.fetch(_HEALTH, **chosen)) if ended else []
             rows = await self._session.fetch(_OPEN, **theirs)
-        changing = {webhook_id: (last, since) for webhook_id, last, since in found}
+        changing = {lane: (last, since) for lane, last, since in found}
         listed = (_Open._make(row[: len(_Open._fields)]) for row in rows)
-        return {each.delivery_id: each for each in listed}, changing
+        return {each.id: each for each in listed}, changing
 
 
-def _heeding(result: Result, stop: str | None) -> Result:
+def _heeding(result: Result, stop: CancelReason | None) -> Result:
     """A delivery that was stopped in flight gets no further attempt."""
     if stop is None or result.verdict.due_at is None:
         return result
-    verdict = Verdict(DeliveryStatus.CANCELLED, reason=CancelReason(stop))
-    return replace(result, verdict=verdict)
+    return replace(result, verdict=Verdict(DeliveryStatus.CANCELLED, reason=stop))
 
 
-def _queue_key(each: Result) -> dict[str, Any]:
-    return {"account_id": each.assignment.account_id, "delivery_id": each.assignment.delivery_id}
+def _due_again(each: Result, encoding: Encoding) -> tuple[Any, ...]:
+    """In the order of `_DUE_AGAIN`, and then the key."""
+    assert each.verdict.due_at is not None
+    return (
+        STATUS.codes[each.verdict.status],
+        encoding.instant(each.verdict.due_at),
+        each.assignment.number,
+        each.assignment.attempt_count + 1,
+        None,
+        each.assignment.account,
+        encoding.id(each.assignment.delivery_id),
+    )
 
 
-def _due_again(each: Result) -> dict[str, Any]:
-    return _queue_key(each) | {
-        "state": each.verdict.status,
-        "due_at": each.verdict.due_at,
-        "attempts_made": each.assignment.number,
-        "attempt_count": each.assignment.attempt_count + 1,
-        "lease_token": None,
-    }
-
-
-def _counted(each: Result) -> dict[str, Any]:
-    return {
-        "account_id": each.assignment.account_id,
-        "id": each.assignment.delivery_id,
-        "attempt_count": each.assignment.attempt_count + 1,
-    }
-
-
-def _ended(each: Result, now: datetime) -> dict[str, Any]:
-    return _counted(each) | {
-        "final_status": each.verdict.status,
-        "reason": each.verdict.reason,
-        "finished_at": now,
-    }
+def _ended(each: Result, finished_at: Any, encoding: Encoding) -> tuple[Any, ...]:
+    """In the order of `_ENDED`."""
+    made, to_id = each.assignment, encoding.id
+    return (
+        made.account,
+        to_id(made.delivery_id),
+        made.lane,
+        to_id(made.event_id),
+        EVENT_TYPE.codes[made.event_type],
+        encoding.id_or_none(made.project_id),
+        TRIGGER.codes[made.trigger],
+        STATUS.codes[each.verdict.status],
+        made.attempt_count + 1,
+        made.budget,
+        encoding.instant_or_none(made.delivered_at),
+        CANCEL_REASON.codes[each.verdict.reason],
+        finished_at,
+        *attempt_rows.values_of(each.attempt, encoding),
+    )

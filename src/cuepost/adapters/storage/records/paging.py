@@ -11,7 +11,7 @@ from cuepost.adapters.storage.types import Id
 from cuepost.domain.ids import lowest_at
 from cuepost.ports.records import Page
 
-_HIGHEST = UUID(int=(1 << 128) - 1)
+HIGHEST = UUID(int=(1 << 128) - 1)
 
 
 def prepared(statement: sa.Select[Any], identifier: sa.ColumnElement[Any]) -> Prepared:
@@ -26,7 +26,7 @@ def prepared(statement: sa.Select[Any], identifier: sa.ColumnElement[Any]) -> Pr
 
 
 def bounds(page: Page) -> dict[str, Any]:
-    return {"before": page.before or _HIGHEST, "most": page.limit}
+    return {"before": page.before or HIGHEST, "most": page.limit}
 
 
 def newest_first(

@@ -8,26 +8,19 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import artifacts, projects
+from cuepost.adapters.storage.tables import accounts, artifacts, projects
+from cuepost.adapters.storage.tables.owned import STAGE, STATUS
 from cuepost.domain.artifact import Artifact
-from cuepost.domain.project import (
-    Origin,
-    Project,
-    ProjectKind,
-    ProjectStatus,
-    Stage,
-)
+from cuepost.domain.project import Project
 from cuepost.ports.records import Page, ProjectKey
 
-# Looked up here, which takes a fifth of the time of asking the enumerations.
-_KINDS = {each.value: each for each in ProjectKind}
-_ORIGINS = {each.value: each for each in Origin}
-_STATUSES = {each.value: each for each in ProjectStatus}
-_STAGES = {each.value: each for each in Stage}
 _MUTABLE = ("name", "status", "stage", "access_expires_at", "updated_at", "deleted_at")
+_KEY = ("account_id", "id")
+_MOVED = ("status", "stage", "updated_at", "exported_at")
 _COLUMNS = tuple(column for column in projects.c if column is not projects.c.access_ended_at)
 _OF_ACCOUNT = projects.c.account_id == sa.bindparam("account_id")
 
@@ -40,15 +33,20 @@ _PAGE = paging.prepared(
 _OWNERS = Prepared(
     sa.select(projects.c.id, projects.c.account_id).where(Among(projects.c.id, "project_ids"))
 )
-# In the order of ids, so that two batches cannot wait for one another in a circle.
-_LOCKED = Prepared(
-    lambda among: (
-        sa.select(*_COLUMNS)
-        .where(among((projects.c.account_id, projects.c.id), "accounts", "projects"))
-        .order_by(projects.c.id)
-        .with_for_update(of=projects)
+# In the order of ids, so that two batches cannot wait for one another in a circle. The number of
+# the account is needed next.
+_LOCKED = (
+    sa.select(*_COLUMNS, accounts.c.number)
+    .select_from(projects.outerjoin(accounts, accounts.c.id == projects.c.account_id))
+    .order_by(projects.c.id)
+    .with_for_update(of=projects)
+)
+_LOCKED_OWN = Prepared(
+    lambda among: _LOCKED.where(
+        among((projects.c.account_id, projects.c.id), "accounts", "projects")
     )
 )
+_LOCKED_ANY = Prepared(_LOCKED.where(Among(projects.c.id, "projects")))
 _EXPIRED = Prepared(
     sa.select(*_COLUMNS)
     .where(
@@ -85,12 +83,24 @@ class ProjectRecords:
 
     async def lock(self, keys: Collection[ProjectKey]) -> dict[UUID, Project]:
         rows = await self._session.fetch(
-            _LOCKED,
+            _LOCKED_OWN,
             accounts=[account_id for account_id, _ in keys],
             projects=[project_id for _, project_id in keys],
         )
-        locked = [_project(row) for row in rows]
-        return {project.id: project for project in locked}
+        return self._numbered(rows)
+
+    async def lock_any(self, project_ids: Collection[UUID]) -> dict[UUID, Project]:
+        rows = await self._session.fetch(_LOCKED_ANY, projects=list(project_ids))
+        return self._numbered(rows)
+
+    def _numbered(self, rows: Sequence[Any]) -> dict[UUID, Project]:
+        """The numbers of their accounts are remembered."""
+        locked = {}
+        for *facts, number in rows:
+            project = locked[facts[1]] = _project(facts)
+            if number is not None:
+                self._session.numbers.accounts[project.account_id] = number
+        return locked
 
     async def save(self, changed: Sequence[Project]) -> None:
         await self._session.update(
@@ -105,21 +115,20 @@ class ProjectRecords:
 
     async def save_moves(self, moved: Sequence[Project]) -> None:
         # Not one of these columns is in an index, and there is one such update for each milestone.
-        await self._session.update(
-            projects,
-            ("account_id", "id"),
-            [
-                {
-                    "account_id": project.account_id,
-                    "id": project.id,
-                    "status": project.status,
-                    "stage": project.stage,
-                    "updated_at": project.updated_at,
-                    "exported_at": project.exported_at,
-                }
-                for project in moved
-            ],
-        )
+        encoding = ENCODINGS[self._session.dialect]
+        to_id, to_instant = encoding.id, encoding.instant
+        rows = [
+            (
+                STATUS.codes[each.status],
+                STAGE.codes[each.stage],
+                to_instant(each.updated_at),
+                encoding.instant_or_none(each.exported_at),
+                to_id(each.account_id),
+                to_id(each.id),
+            )
+            for each in moved
+        ]
+        await self._session.update_encoded(projects, _KEY, _MOVED, rows)
 
     async def expired(self, now: datetime, limit: int) -> list[Project]:
         rows = await self._session.fetch(_EXPIRED, now=now, most=limit)
@@ -173,14 +182,4 @@ class ProjectRecords:
 
 
 def _project(row: Sequence[Any]) -> Project:
-    account_id, identifier, name, kind, origin, status, stage, *instants = row
-    return Project(
-        account_id,
-        identifier,
-        name,
-        _KINDS[kind],
-        _ORIGINS[origin],
-        _STATUSES[status],
-        _STAGES[stage],
-        *instants,
-    )
+    return Project(*row)

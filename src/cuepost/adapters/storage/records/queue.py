@@ -1,6 +1,7 @@
 """The queue: workers, the lanes they hold, and what they give back."""
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -8,36 +9,34 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.records import stops
+from cuepost.adapters.storage.records.attempts import add_uncounted
 from cuepost.adapters.storage.records.claim_statements import EARLIEST
 from cuepost.adapters.storage.records.claims import Claims
-from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session, upsert
 from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import IN_FLIGHT, deliveries, lanes, queue, workers
+from cuepost.adapters.storage.tables import IN_FLIGHT, accounts, lanes, queue, workers
 from cuepost.adapters.storage.types import Instant
 from cuepost.domain.attempt import Attempt, interrupted, trigger_of
-from cuepost.domain.delivery import DeliveryStatus, Trigger
-from cuepost.ports.dispatch import Claim, Claimed
+from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
+from cuepost.ports.dispatch import Claim, Claimed, Lane
 
-__all__ = ["QueueRecords", "load_targets"]
-
-_QUEUE_KEY = ("account_id", "delivery_id")
+_QUEUE_KEY = ("account", "id")
 
 
 class _Held(NamedTuple):
     """A delivery that a worker has, as its row in the queue says."""
 
-    account_id: UUID
-    delivery_id: UUID
-    stop_reason: str | None
+    account: int
+    id: UUID
+    stop_reason: CancelReason | None
     attempts_made: int
-    trigger: str
-    lease_token: UUID | None
+    trigger: Trigger
+    worker: UUID | None
 
-    def interrupted(self, now: datetime) -> Attempt:
-        trigger = trigger_of(Trigger(self.trigger), self.attempts_made + 1)
-        return interrupted(self.account_id, self.delivery_id, trigger, now)
+    def interrupted(self, account_id: UUID, now: datetime) -> Attempt:
+        trigger = trigger_of(self.trigger, self.attempts_made + 1)
+        return interrupted(account_id, self.id, trigger, now)
 
 
 def _unknown() -> sa.Select[Any]:
@@ -48,11 +47,11 @@ def _unknown() -> sa.Select[Any]:
     """
 
     def lowest(*behind: sa.ColumnElement[bool]) -> sa.ScalarSelect[Any]:
-        leases = sa.select(queue.c.lease_token).where(IN_FLIGHT, *behind)
-        return leases.order_by(queue.c.lease_token).limit(1).scalar_subquery()
+        leases = sa.select(queue.c.worker).where(IN_FLIGHT, *behind)
+        return leases.order_by(queue.c.worker).limit(1).scalar_subquery()
 
     holders = sa.select(lowest().label("worker")).cte("holders", recursive=True)
-    following = lowest(queue.c.lease_token > holders.c.worker)
+    following = lowest(queue.c.worker > holders.c.worker)
     holders = holders.union_all(sa.select(following).where(holders.c.worker.is_not(None)))
     is_known = holders.c.worker.in_(sa.select(workers.c.id))
     return sa.select(holders.c.worker).where(holders.c.worker.is_not(None), ~is_known)
@@ -69,9 +68,7 @@ _DEAD = Prepared(
     sa.select(workers.c.id).where(workers.c.alive_until <= _NOW).with_for_update(skip_locked=True)
 )
 _UNKNOWN = Prepared(_unknown())
-_LEASED = Prepared(
-    sa.select(queue.c.delivery_id).where(queue.c.lease_token == sa.bindparam("worker"))
-)
+_LEASED = Prepared(sa.select(queue.c.id).where(queue.c.worker == sa.bindparam("worker")))
 _SHARES = Prepared(
     sa.select(
         sa.select(sa.func.count()).select_from(lanes).scalar_subquery(),
@@ -81,19 +78,20 @@ _SHARES = Prepared(
 _LOCKED = (
     sa.select(*(queue.c[name] for name in _Held._fields))
     .where(IN_FLIGHT)
-    .order_by(queue.c.delivery_id)
+    .order_by(queue.c.id)
     .with_for_update()
 )
-_OF_GONE = Prepared(_LOCKED.where(Among(queue.c.lease_token, "gone")))
+_OF_GONE = Prepared(_LOCKED.where(Among(queue.c.worker, "gone")))
 _OF_WORKER = Prepared(
-    _LOCKED.where(
-        queue.c.lease_token == sa.bindparam("worker"), Among(queue.c.delivery_id, "deliveries")
-    )
+    _LOCKED.where(queue.c.worker == sa.bindparam("worker"), Among(queue.c.id, "deliveries"))
 )
 _OTHERS = Prepared(
-    sa.select(lanes.c.webhook_id).where(
-        Among(lanes.c.webhook_id, "lanes"), lanes.c.worker_id != sa.bindparam("worker")
+    sa.select(lanes.c.endpoint).where(
+        Among(lanes.c.endpoint, "lanes"), lanes.c.worker_id != sa.bindparam("worker")
     )
+)
+_OWNERS = Prepared(
+    sa.select(accounts.c.number, accounts.c.id).where(Among(accounts.c.number, "numbers"))
 )
 _CLEAR_LANES = Prepared(sa.delete(lanes).where(Among(lanes.c.worker_id, "gone")))
 _CLEAR_WORKERS = Prepared(sa.delete(workers).where(Among(workers.c.id, "gone")))
@@ -146,18 +144,18 @@ class QueueRecords:
         held = [_Held._make(row) for row in rows]
         if may_be_sent:
             # Their worker knows that no result will come.
-            await self._interrupt([each._replace(lease_token=None) for each in held], now)
+            await self._interrupt([each._replace(worker=None) for each in held], now)
         await self._release(held, now, {} if due_at is None else {"due_at": due_at})
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         return await Claims(self._session).claim(wanted, now)
 
-    async def overdue(self, worker: UUID, before: datetime) -> Collection[UUID]:
+    async def overdue(self, worker: UUID, before: datetime) -> Collection[Lane]:
         rows = await self._session.fetch(EARLIEST, now=before)
-        due = {webhook_id for webhook_id, due_at, _ in rows if due_at <= before}
+        due = {lane for lane, due_at, _ in rows if due_at <= before}
         if due:
             others = await self._session.fetch(_OTHERS, worker=worker, lanes=list(due))
-            due -= {webhook_id for (webhook_id,) in others}
+            due -= {lane for (lane,) in others}
         return due
 
     async def fair_share(self, now: datetime) -> int | None:
@@ -176,24 +174,32 @@ class QueueRecords:
 
     async def _interrupt(self, held: Sequence[_Held], now: datetime) -> None:
         """Each of them may have been sent, so each gets an attempt."""
-        await AttemptRecords(self._session).add_uncounted(
-            [(each.lease_token, each.interrupted(now)) for each in held]
-        )
+        account_id_of = dict(await self._session.fetch(_OWNERS, numbers=_accounts(held)))
+        made = [
+            (each.account, each.worker, each.interrupted(account_id_of[each.account], now))
+            for each in held
+        ]
+        await add_uncounted(self._session, made)
 
     async def _release(self, held: Sequence[_Held], now: datetime, changed: dict[str, Any]) -> None:
         """Back into the queue; what was stopped while a worker had it ends instead."""
-        await _end(self._session, [row for row in held if row.stop_reason is not None], now)
+        stopped: dict[tuple[int, CancelReason], list[UUID]] = defaultdict(list)
+        for each in held:
+            if each.stop_reason is not None:
+                stopped[each.account, each.stop_reason].append(each.id)
+        for (account, reason), ids in stopped.items():
+            await stops.cancel(self._session, account, ids, reason, now)
         await self._session.update(
             queue,
             _QUEUE_KEY,
             [
                 {
-                    "account_id": each.account_id,
-                    "delivery_id": each.delivery_id,
-                    "state": DeliveryStatus.RETRYING
+                    "account": each.account,
+                    "id": each.id,
+                    "status": DeliveryStatus.RETRYING
                     if each.attempts_made
                     else DeliveryStatus.PENDING,
-                    "lease_token": None,
+                    "worker": None,
                 }
                 | changed
                 for each in held
@@ -202,21 +208,5 @@ class QueueRecords:
         )
 
 
-async def _end(session: Session, stopped: Sequence[_Held], now: datetime) -> None:
-    """These were told to stop, and nobody is sending them."""
-    await session.update(
-        deliveries,
-        ("account_id", "id"),
-        [
-            {
-                "account_id": each.account_id,
-                "id": each.delivery_id,
-                "final_status": DeliveryStatus.CANCELLED,
-                "reason": each.stop_reason,
-                "finished_at": now,
-            }
-            for each in stopped
-        ],
-    )
-    keys = [{"account_id": each.account_id, "delivery_id": each.delivery_id} for each in stopped]
-    await session.delete(queue, _QUEUE_KEY, keys)
+def _accounts(held: Sequence[_Held]) -> list[int]:
+    return list({each.account for each in held})

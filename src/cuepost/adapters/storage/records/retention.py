@@ -143,15 +143,15 @@ class RetentionRecords:
         if row is None:
             return False
         session, gone = self._session.unhurried, 0
-        ended = _ended(row.id, instant).order_by(deliveries.c.id).limit(rows)
+        ended = _ended(row.number, instant).order_by(deliveries.c.id).limit(rows)
         for table, column in ((attempts, attempts.c.delivery_id), (deliveries, deliveries.c.id)):
             gone = await session.run(
-                sa.delete(table).where(table.c.account_id == row.id, column.in_(ended))
+                sa.delete(table).where(table.c.account == row.number, column.in_(ended))
             )
         if gone < rows:
-            unneeded = _unneeded(row.id, instant).order_by(events.c.id).limit(rows)
+            unneeded = _unneeded(row.number, instant).order_by(events.c.id).limit(rows)
             await session.run(
-                sa.delete(events).where(events.c.account_id == row.id, events.c.id.in_(unneeded))
+                sa.delete(events).where(events.c.account == row.number, events.c.id.in_(unneeded))
             )
         return True
 
@@ -188,37 +188,34 @@ def _oldest(rule: Rule, instant: datetime) -> sa.Select[Any]:
 def _account_with_live(day: datetime) -> sa.Select[Any]:
     """One step in the index for each account, however long the queue is."""
     live = sa.exists().where(
-        queue.c.account_id == accounts.c.id,
-        queue.c.delivery_id >= lowest_at(day),
-        queue.c.delivery_id < lowest_at(day + partitions.DAY),
+        queue.c.account == accounts.c.number,
+        queue.c.id >= lowest_at(day),
+        queue.c.id < lowest_at(day + partitions.DAY),
     )
     return sa.select(accounts.c.id).where(live).limit(1)
 
 
 def _account_with_history(instant: datetime) -> sa.Select[Any]:
     found = sa.or_(
-        _ended(accounts.c.id, instant).correlate(accounts).exists(),
-        _unneeded(accounts.c.id, instant).correlate(accounts).exists(),
+        _ended(accounts.c.number, instant).correlate(accounts).exists(),
+        _unneeded(accounts.c.number, instant).correlate(accounts).exists(),
     )
-    return sa.select(accounts.c.id).where(found).limit(1)
+    return sa.select(accounts.c.number).where(found).limit(1)
 
 
 def _ended(account: Any, instant: datetime) -> sa.Select[Any]:
-    live = sa.exists().where(
-        queue.c.account_id == deliveries.c.account_id, queue.c.delivery_id == deliveries.c.id
-    )
     return sa.select(deliveries.c.id).where(
-        deliveries.c.account_id == account, deliveries.c.id < lowest_at(instant), ~live
+        deliveries.c.account == account, deliveries.c.id < lowest_at(instant)
     )
 
 
 def _unneeded(account: Any, instant: datetime) -> sa.Select[Any]:
     """Events of which no delivery is live; each has the millisecond of its deliveries."""
     needed = sa.select(queue.c.event_id).where(
-        queue.c.account_id == account, queue.c.delivery_id < lowest_at(instant)
+        queue.c.account == account, queue.c.id < lowest_at(instant)
     )
     return sa.select(events.c.id).where(
-        events.c.account_id == account,
+        events.c.account == account,
         events.c.id < lowest_at(instant),
         events.c.id.not_in(needed.correlate(accounts)),
     )

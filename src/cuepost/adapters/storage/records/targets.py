@@ -8,10 +8,10 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Prepared
+from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import endpoints, signing_secrets
 from cuepost.domain.endpoint import StoredSecret
-from cuepost.ports.dispatch import Target
+from cuepost.ports.dispatch import Lane, Target
 
 _WITH_SECRETS = endpoints.outerjoin(
     signing_secrets,
@@ -21,36 +21,33 @@ _WITH_SECRETS = endpoints.outerjoin(
     ),
 )
 _TARGETS = Prepared(
-    lambda among: (
-        sa.select(
-            endpoints.c.id,
-            endpoints.c.url,
-            signing_secrets.c.version,
-            signing_secrets.c.sealed,
-            signing_secrets.c.hint,
-            signing_secrets.c.created_at,
-            signing_secrets.c.expires_at,
-        )
-        .select_from(_WITH_SECRETS)
-        .where(
-            among((endpoints.c.account_id, endpoints.c.id), "accounts", "webhooks"),
-            endpoints.c.deleted_at.is_(None),
-        )
-        .order_by(signing_secrets.c.version.desc())
+    sa.select(
+        endpoints.c.number,
+        endpoints.c.account_id,
+        endpoints.c.id,
+        endpoints.c.url,
+        signing_secrets.c.version,
+        signing_secrets.c.sealed,
+        signing_secrets.c.hint,
+        signing_secrets.c.created_at,
+        signing_secrets.c.expires_at,
     )
+    .select_from(_WITH_SECRETS)
+    .where(Among(endpoints.c.number, "lanes"), endpoints.c.deleted_at.is_(None))
+    .order_by(signing_secrets.c.version.desc())
 )
 
 
 async def load_targets(
-    session: Session, keys: Collection[tuple[UUID, UUID]], now: datetime
-) -> dict[UUID, Target]:
-    """URL and live secrets, by (account, endpoint); of deleted endpoints there are none."""
-    accounts, webhooks = zip(*keys, strict=True)
-    urls: dict[UUID, str] = {}
-    secrets: dict[UUID, list[StoredSecret]] = defaultdict(list)
-    rows = await session.fetch(_TARGETS, accounts=accounts, webhooks=webhooks)
-    for webhook_id, url, version, *facts in rows:
-        urls[webhook_id] = url
+    session: Session, lanes: Collection[Lane], now: datetime
+) -> dict[Lane, Target]:
+    """URL and live secrets; of deleted endpoints there are none."""
+    found: dict[Lane, tuple[UUID, UUID, str]] = {}
+    secrets: dict[Lane, list[StoredSecret]] = defaultdict(list)
+    for lane, account_id, webhook_id, url, version, *facts in await session.fetch(
+        _TARGETS, lanes=list(lanes)
+    ):
+        found[lane] = account_id, webhook_id, url
         if version is not None and (secret := StoredSecret(version, *facts)).is_live(now):
-            secrets[webhook_id].append(secret)
-    return {webhook_id: Target(url, tuple(secrets[webhook_id])) for webhook_id, url in urls.items()}
+            secrets[lane].append(secret)
+    return {lane: Target(*facts, tuple(secrets[lane])) for lane, facts in found.items()}

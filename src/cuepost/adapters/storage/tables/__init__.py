@@ -1,15 +1,15 @@
-"""The schema: `account_id` leads every key, and history is partitioned by the day in its ids.
+"""The schema: the account leads every key, and history is partitioned by the day in its ids.
 
-A delivery that is not ended has a row in `queue`, a small table with only what is live, and no
-`final_status`. What has ended is in `deliveries` alone.
+A delivery has one row: in `queue`, a small table, while it is live, and in `deliveries` once it has
+ended.
 """
 
 from cuepost.adapters.storage.tables.guards import audit_entries, idempotency_keys, reports
 from cuepost.adapters.storage.tables.history import (
     HALVES,
     IN_FLIGHT,
+    NOT_DELIVERED,
     PARTITIONED,
-    UNDELIVERED,
     WAITING,
     attempts,
     bulk_retries,
@@ -41,8 +41,8 @@ from cuepost.adapters.storage.tables.people import (
 __all__ = [
     "HALVES",
     "IN_FLIGHT",
+    "NOT_DELIVERED",
     "PARTITIONED",
-    "UNDELIVERED",
     "WAITING",
     "accounts",
     "api_keys",

@@ -3,20 +3,24 @@
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables.metadata import metadata
-from cuepost.adapters.storage.types import Id, Instant
+from cuepost.adapters.storage.types import Code, Id, Instant
+from cuepost.domain.event import SilenceReason
+
+SILENCE_REASON = Code(SilenceReason)
 
 reports = sa.Table(
     "reports",
     metadata,
-    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("account", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("report_id", sa.Text, primary_key=True),
     sa.Column("event_id", Id),
-    sa.Column("notified", sa.Boolean, nullable=False),
-    sa.Column("reason", sa.Text),
+    # Why nobody was notified; an event of that kind has the same reason.
+    sa.Column("reason", SILENCE_REASON),
     sa.Column("created_at", Instant, nullable=False),
     # Of what was reported; reports from before it was kept have none.
     sa.Column("digest", sa.LargeBinary),
     sa.Index(None, "created_at", postgresql_using="brin"),
+    sqlite_with_rowid=False,
 )
 
 idempotency_keys = sa.Table(

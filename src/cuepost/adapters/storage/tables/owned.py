@@ -2,17 +2,23 @@
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.tables.metadata import metadata, one_of, partial_index
-from cuepost.adapters.storage.types import Id, Instant
+from cuepost.adapters.storage.tables.metadata import metadata, partial_index
+from cuepost.adapters.storage.types import Code, Id, Instant
 from cuepost.domain.project import Origin, ProjectKind, ProjectStatus, Stage
+
+STATUS = Code(ProjectStatus)
+STAGE = Code(Stage)
 
 accounts = sa.Table(
     "accounts",
     metadata,
-    sa.Column("id", Id, primary_key=True),
+    # History refers to accounts and endpoints by number; no number is used twice.
+    sa.Column("number", sa.Integer, sa.Identity(), primary_key=True),
+    sa.Column("id", Id, nullable=False, unique=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("webhooks_enabled", sa.Boolean, nullable=False),
     sa.Column("created_at", Instant, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 api_keys = sa.Table(
@@ -35,10 +41,10 @@ projects = sa.Table(
     sa.Column("account_id", Id, primary_key=True),
     sa.Column("id", Id, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("origin", sa.Text, nullable=False),
-    sa.Column("status", sa.Text, nullable=False),
-    sa.Column("stage", sa.Text, nullable=False),
+    sa.Column("kind", Code(ProjectKind), nullable=False),
+    sa.Column("origin", Code(Origin), nullable=False),
+    sa.Column("status", STATUS, nullable=False),
+    sa.Column("stage", STAGE, nullable=False),
     sa.Column("access_expires_at", Instant),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant, nullable=False),
@@ -47,10 +53,6 @@ projects = sa.Table(
     sa.Column("access_ended_at", Instant),
     # When the export was completed whose files there are.
     sa.Column("exported_at", Instant),
-    one_of("kind", ProjectKind),
-    one_of("origin", Origin),
-    one_of("status", ProjectStatus),
-    one_of("stage", Stage),
     # A milestone names the project alone, so its account must be found by the project's id.
     sa.Index(None, "id", unique=True),
     sqlite_with_rowid=False,
@@ -82,8 +84,9 @@ artifacts = sa.Table(
 endpoints = sa.Table(
     "endpoints",
     metadata,
-    sa.Column("account_id", Id, primary_key=True),
-    sa.Column("id", Id, primary_key=True),
+    sa.Column("number", sa.Integer, sa.Identity(), primary_key=True),
+    sa.Column("account_id", Id, nullable=False),
+    sa.Column("id", Id, nullable=False),
     sa.Column("url", sa.Text, nullable=False),
     sa.Column("events", sa.Text, nullable=False),
     sa.Column("description", sa.Text, nullable=False),
@@ -94,7 +97,8 @@ endpoints = sa.Table(
     sa.Column("failing_since", Instant),
     sa.Column("deleted_at", Instant),
     sa.CheckConstraint("deleted_at IS NULL OR NOT enabled", name="deleted"),
-    sqlite_with_rowid=False,
+    sa.UniqueConstraint("account_id", "id"),
+    sqlite_autoincrement=True,
 )
 partial_index(
     "endpoints_by_deleted_at",

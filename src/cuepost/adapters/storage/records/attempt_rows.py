@@ -1,0 +1,133 @@
+"""Rows of attempts: of their own, or beside the ended delivery whose last attempt they are."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.encoding import Encoding
+from cuepost.adapters.storage.tables import attempts, deliveries
+from cuepost.adapters.storage.tables.history import OUTCOME, TLS_FAULT, TRIGGER
+from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault, trigger_of
+from cuepost.domain.delivery import Trigger
+
+
+class Row(NamedTuple):
+    """An attempt; beside an ended delivery `trigger` is still that of the delivery."""
+
+    delivery_id: UUID
+    budget: int
+    trigger: Trigger
+    number: int
+    started_at: datetime
+    duration_ms: float
+    dns_ms: float | None
+    connect_ms: float | None
+    tls_ms: float | None
+    first_byte_ms: float | None
+    signed_with: str
+    request_headers: bytes
+    response_status: int | None
+    response_headers: bytes
+    response_body: bytes
+    response_truncated: bool
+    outcome: Outcome
+    tls_fault: TlsFault | None
+    url: str | None
+
+    def attempt(self, account_id: UUID) -> Attempt:
+        return Attempt(
+            account_id=account_id,
+            delivery_id=self.delivery_id,
+            budget=self.budget,
+            number=self.number,
+            trigger=self.trigger,
+            started_at=self.started_at,
+            duration_ms=self.duration_ms,
+            timings=Timings(self.dns_ms, self.connect_ms, self.tls_ms, self.first_byte_ms),
+            # Hints that were stored before revision 0006 end in the padding of base64.
+            signed_with=tuple(self.signed_with.replace("=", "").split()),
+            request_headers=_headers(self.request_headers),
+            response_status=self.response_status,
+            response_headers=_headers(self.response_headers),
+            response_body=self.response_body,
+            response_truncated=bool(self.response_truncated),
+            outcome=self.outcome,
+            tls_fault=self.tls_fault,
+            url=self.url,
+        )
+
+
+OWN = tuple(attempts.c[name] for name in Row._fields)
+OF_ENDED = tuple(deliveries.c["id" if name == "delivery_id" else name] for name in Row._fields)
+COLUMNS = Row._fields[3:]
+OWN_COLUMNS = ("account", "delivery_id", "budget", "trigger", "held_by", *COLUMNS)
+_ENCODE = msgspec.json.Encoder().encode
+
+
+def beside(row: Sequence[Any]) -> Row:
+    """From the columns of `OF_ENDED`."""
+    found = Row._make(row)
+    return found._replace(trigger=trigger_of(found.trigger, found.number))
+
+
+def values_of(attempt: Attempt, encoding: Encoding) -> tuple[Any, ...]:
+    """The columns that an attempt has wherever it is stored, in the order of `COLUMNS`."""
+    timings = attempt.timings
+    return (
+        attempt.number,
+        encoding.instant(attempt.started_at),
+        attempt.duration_ms,
+        timings.dns_ms,
+        timings.connect_ms,
+        timings.tls_ms,
+        timings.first_byte_ms,
+        " ".join(attempt.signed_with),
+        _ENCODE(attempt.request_headers),
+        attempt.response_status,
+        _ENCODE(attempt.response_headers),
+        attempt.response_body,
+        attempt.response_truncated,
+        OUTCOME.codes[attempt.outcome],
+        TLS_FAULT.codes[attempt.tls_fault],
+        attempt.url,
+    )
+
+
+def own_row(
+    attempt: Attempt,
+    account: int,
+    encoding: Encoding,
+    *,
+    number: int | None = None,
+    held_by: UUID | None = None,
+) -> tuple[Any, ...]:
+    """In the order of `OWN_COLUMNS`; `number` where it is another than the attempt's own."""
+    own, *others = values_of(attempt, encoding)
+    return (
+        account,
+        encoding.id(attempt.delivery_id),
+        attempt.budget,
+        TRIGGER.codes[attempt.trigger],
+        encoding.id_or_none(held_by),
+        own if number is None else number,
+        *others,
+    )
+
+
+def from_ended(ended: sa.Row[Any]) -> dict[str, Any]:
+    """The attempt of a delivery that is going to be live again."""
+    return {name: getattr(ended, name) for name in COLUMNS} | {
+        "account": ended.account,
+        "delivery_id": ended.id,
+        "budget": ended.budget,
+        "trigger": trigger_of(ended.trigger, ended.number),
+        "held_by": None,
+    }
+
+
+def _headers(stored: bytes) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in msgspec.json.decode(stored))

@@ -1,0 +1,169 @@
+"""Rows of live and of ended deliveries, and the deliveries that they describe."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from cuepost.adapters.storage.encoding import Encoding
+from cuepost.adapters.storage.tables import deliveries, queue
+from cuepost.adapters.storage.tables.history import EVENT_TYPE, STATUS, TRIGGER
+from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
+from cuepost.domain.ids import instant_of
+
+_DELIVERING = STATUS.codes[DeliveryStatus.DELIVERING]
+
+
+class Ended(NamedTuple):
+    """The columns of `deliveries`, without its attempt."""
+
+    id: UUID
+    endpoint: int
+    event_id: UUID
+    event_type: str
+    project_id: UUID | None
+    trigger: Trigger
+    status: DeliveryStatus
+    attempt_count: int
+    budget: int
+    delivered_at: datetime | None
+    reason: CancelReason | None
+    finished_at: datetime
+
+    def delivery(self, account_id: UUID, webhook_of: Mapping[int, UUID]) -> Delivery:
+        acknowledged_now = self.status is DeliveryStatus.DELIVERED
+        return Delivery(
+            account_id=account_id,
+            id=self.id,
+            webhook_id=webhook_of[self.endpoint],
+            event_id=self.event_id,
+            event_type=self.event_type,
+            project_id=self.project_id,
+            trigger=self.trigger,
+            status=self.status,
+            created_at=instant_of(self.id),
+            reason=self.reason,
+            attempt_count=self.attempt_count,
+            budget=self.budget,
+            finished_at=self.finished_at,
+            delivered_at=self.delivered_at or (self.finished_at if acknowledged_now else None),
+        )
+
+
+class Live(NamedTuple):
+    """The columns of `queue` that a delivery shows."""
+
+    id: UUID
+    endpoint: int
+    event_id: UUID
+    event_type: str
+    project_id: UUID | None
+    trigger: Trigger
+    status: DeliveryStatus
+    attempt_count: int
+    budget: int
+    delivered_at: datetime | None
+    due_at: datetime
+
+    def delivery(self, account_id: UUID, webhook_of: Mapping[int, UUID]) -> Delivery:
+        waits = self.status is not DeliveryStatus.DELIVERING
+        return Delivery(
+            account_id=account_id,
+            id=self.id,
+            webhook_id=webhook_of[self.endpoint],
+            event_id=self.event_id,
+            event_type=self.event_type,
+            project_id=self.project_id,
+            trigger=self.trigger,
+            status=self.status,
+            created_at=instant_of(self.id),
+            attempt_count=self.attempt_count,
+            budget=self.budget,
+            next_attempt_at=self.due_at if waits else None,
+            delivered_at=self.delivered_at,
+        )
+
+
+# What a delivery takes along when it ends.
+KEPT = (
+    "account",
+    "id",
+    "endpoint",
+    "event_id",
+    "event_type",
+    "project_id",
+    "trigger",
+    "attempt_count",
+    "budget",
+    "delivered_at",
+)
+ENDED = tuple(deliveries.c[name] for name in Ended._fields)
+LIVE = tuple(queue.c[name] for name in Live._fields)
+
+
+def newest_first(
+    live: Sequence[Live], ended: Sequence[Ended], limit: int | None = None
+) -> list[Live | Ended]:
+    rows: list[Live | Ended] = [*live, *ended]
+    return sorted(rows, key=lambda row: row.id, reverse=True)[:limit]
+
+
+LIVE_COLUMNS = (
+    "account",
+    "id",
+    "endpoint",
+    "event_id",
+    "event_type",
+    "project_id",
+    "trigger",
+    "status",
+    "attempt_count",
+    "budget",
+    "delivered_at",
+    "due_at",
+    "attempts_made",
+    "worker",
+)
+
+
+def live_row(
+    delivery: Delivery, account: int, endpoint: int, worker: UUID | None, encoding: Encoding
+) -> tuple[Any, ...]:
+    """In the order of `LIVE_COLUMNS`; nothing was sent of its budget yet."""
+    assert delivery.next_attempt_at is not None
+    to_id = encoding.id
+    return (
+        account,
+        to_id(delivery.id),
+        endpoint,
+        to_id(delivery.event_id),
+        EVENT_TYPE.codes[delivery.event_type],
+        encoding.id_or_none(delivery.project_id),
+        TRIGGER.codes[delivery.trigger],
+        STATUS.codes[delivery.status] if worker is None else _DELIVERING,
+        delivery.attempt_count,
+        delivery.budget,
+        encoding.instant_or_none(delivery.delivered_at),
+        encoding.instant(delivery.next_attempt_at),
+        0,
+        encoding.id_or_none(worker),
+    )
+
+
+def ended_row(delivery: Delivery, account: int, endpoint: int) -> dict[str, Any]:
+    """Of one that ended before anything was sent."""
+    return {
+        "account": account,
+        "id": delivery.id,
+        "endpoint": endpoint,
+        "event_id": delivery.event_id,
+        "event_type": delivery.event_type,
+        "project_id": delivery.project_id,
+        "trigger": delivery.trigger,
+        "status": delivery.status,
+        "attempt_count": delivery.attempt_count,
+        "budget": delivery.budget,
+        "delivered_at": delivery.delivered_at,
+        "reason": delivery.reason,
+        "finished_at": delivery.finished_at,
+    }

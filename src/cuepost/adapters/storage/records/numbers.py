@@ -1,0 +1,75 @@
+"""The numbers by which history refers to accounts and endpoints."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.statements import Among, Prepared
+from cuepost.adapters.storage.tables import accounts, endpoints
+from cuepost.adapters.storage.types import Id
+
+_ACCOUNTS = Prepared(sa.select(accounts.c.id, accounts.c.number).where(Among(accounts.c.id, "ids")))
+_ENDPOINTS = Prepared(
+    sa.select(endpoints.c.id, endpoints.c.number).where(
+        Among(endpoints.c.account_id, "accounts"), Among(endpoints.c.id, "ids")
+    )
+)
+_OF_ACCOUNT = Prepared(
+    sa.select(
+        accounts.c.number, endpoints.c.number, endpoints.c.id, endpoints.c.deleted_at.is_not(None)
+    )
+    .select_from(accounts.outerjoin(endpoints, endpoints.c.account_id == accounts.c.id))
+    .where(accounts.c.id == sa.bindparam("account", type_=Id))
+)
+_MISSING = 0
+"""No account and no endpoint has this number, so a search for it finds nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountNumbers:
+    """Of one account and all its endpoints, the deleted ones included."""
+
+    account: int
+    endpoint_of: dict[UUID, int]
+    webhook_of: dict[int, UUID]
+    deleted: frozenset[int]
+
+    def endpoint(self, webhook_id: UUID) -> int:
+        """A number that no delivery has where there is no such endpoint."""
+        return self.endpoint_of.get(webhook_id, _MISSING)
+
+
+async def numbers_of(session: Session, account_id: UUID) -> AccountNumbers:
+    rows = await session.fetch(_OF_ACCOUNT, account=account_id)
+    known = [(endpoint, webhook_id) for _, endpoint, webhook_id, _ in rows if webhook_id]
+    return AccountNumbers(
+        account=rows[0][0] if rows else _MISSING,
+        endpoint_of={webhook_id: endpoint for endpoint, webhook_id in known},
+        webhook_of=dict(known),
+        deleted=frozenset(endpoint for _, endpoint, _, is_deleted in rows if is_deleted),
+    )
+
+
+async def account_number(session: Session, account_id: UUID) -> int:
+    return (await account_numbers(session, [account_id])).get(account_id, _MISSING)
+
+
+async def account_numbers(session: Session, ids: Collection[UUID]) -> dict[UUID, int]:
+    known = session.numbers.accounts
+    unknown = [each for each in dict.fromkeys(ids) if each not in known]
+    if unknown:
+        known.update(await session.fetch(_ACCOUNTS, ids=unknown))
+    return known
+
+
+async def endpoint_numbers(session: Session, keys: Iterable[tuple[UUID, UUID]]) -> dict[UUID, int]:
+    """By (account, endpoint)."""
+    known = session.numbers.endpoints
+    unknown = {key for key in keys if key[1] not in known}
+    if unknown:
+        account_ids, ids = zip(*unknown, strict=True)
+        known.update(await session.fetch(_ENDPOINTS, accounts=set(account_ids), ids=ids))
+    return known
