@@ -52,6 +52,13 @@ class Database:
         async with create_async_engine(asyncpg, poolclass=sa.NullPool).begin() as connection:
             return await connection.run_sync(work)
 
+    async def upgrade(self) -> bool:
+        """To the newest schema, with everything that is to be moved; whether that took anything."""
+        changed = await self.do(schema.upgrade)
+        while await self.do(schema.move_some):
+            changed = True
+        return changed
+
     async def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return await self.do(lambda on: [tuple(row) for row in on.exec_driver_sql(sql)])
 

@@ -4,10 +4,16 @@ Usage: python -m tests.migrations.opener URL [MIGRATIONS]
 """
 
 import asyncio
+import os
+import signal
 import sys
+from itertools import count
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from cuepost.adapters.storage import schema
+from cuepost.adapters.storage.migrations import old_history
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock
@@ -26,7 +32,23 @@ async def open_and_close(url: str) -> None:
         await sqlite.close()
 
 
+def die_in_step(number: int) -> None:
+    """Before that step of moving old history is committed; steps are small."""
+    move_some, steps = schema.move_some, count(1)
+
+    def deadly(connection: sa.Connection) -> str | None:
+        told = move_some(connection)
+        if next(steps) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return told
+
+    schema.move_some = deadly
+    old_history.ROWS_AT_ONCE = 5
+
+
 if __name__ == "__main__":
+    if step := os.environ.get("DIE_IN_STEP"):
+        die_in_step(int(step))
     if len(sys.argv) > 2:
         schema.MIGRATIONS = Path(sys.argv[2])
     asyncio.run(open_and_close(sys.argv[1]))

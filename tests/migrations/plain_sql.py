@@ -6,6 +6,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.partitions import of_day
 from cuepost.domain.instants import to_millis
 
 
@@ -17,6 +18,16 @@ def insert(connection: sa.Connection, table: str, row: dict[str, Any]) -> None:
     connection.exec_driver_sql(
         f"INSERT INTO {table} ({columns}) VALUES ({', '.join(marks)})", values
     )
+
+
+def make_days(connection: sa.Connection, *instants: datetime) -> None:
+    """Partitions of history for these days, where the engine needs them."""
+    if connection.dialect.name != "postgresql":
+        return
+    for day in {f"{instant:%Y%m%d}" for instant in instants}:
+        for table in ("events", "deliveries", "attempts"):
+            for statement in of_day(table, day):
+                connection.exec_driver_sql(statement)
 
 
 def _embedded(value: Any) -> Any:

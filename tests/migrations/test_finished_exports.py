@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from cuepost.adapters.storage import schema, tables
+from cuepost.adapters.storage import tables
 from cuepost.domain.ids import compose
 from cuepost.domain.instants import to_millis
 from cuepost.testing import START
 from tests.migrations import old_values as old
 from tests.migrations.conftest import Database
-from tests.migrations.plain_sql import insert
+from tests.migrations.plain_sql import insert, make_days
 from tests.migrations.test_upgrading import upgrade_to
 
 COMPLETED, UPDATED = START - timedelta(days=1), START - timedelta(hours=1)
@@ -33,8 +33,7 @@ PROJECTS: tuple[tuple[str, str, tuple[str, ...], datetime | None, datetime | Non
 
 def fill(connection: sa.Connection) -> None:
     upgrade_to("0005", connection)
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("CREATE TABLE of_then PARTITION OF events DEFAULT")
+    make_days(connection, *(COMPLETED + timedelta(days=days) for days in (-2, 0, 0.5)))
     for number, (name, status, files, completed, _) in enumerate(PROJECTS):
         project = {"account_id": old.ACCOUNT, "project_id": old.fixed(number)}
         insert(connection, "projects", _project(number, name, status))
@@ -85,7 +84,7 @@ async def test_projects_that_were_completed_once_have_a_result_after_an_upgrade(
     await database.do(fill)
     if deleted:
         await database.execute("UPDATE projects SET deleted_at = updated_at")
-    await database.do(schema.upgrade)
+    await database.upgrade()
 
     def found(connection: sa.Connection) -> dict[str, datetime | None]:
         columns = tables.projects.c.name, tables.projects.c.exported_at

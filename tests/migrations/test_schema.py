@@ -21,7 +21,7 @@ async def created(database: Database) -> Schema:
 
 
 async def migrated(database: Database) -> Schema:
-    await database.do(schema.upgrade)
+    await database.upgrade()
     return await database.do(schema_of)
 
 
@@ -33,12 +33,17 @@ async def test_create_all_and_upgrade_make_the_same_schema(database: Database) -
 async def test_autogenerate_finds_nothing_left_to_do(database: Database) -> None:
     def compare(connection: sa.Connection) -> list[Any]:
         options = {"compare_type": True, "compare_server_default": True}
-        return list(
-            compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
-        )
+        context = MigrationContext.configure(connection, opts=options)
+        found = compare_metadata(context, metadata)
+        return [each for each in found if not is_identity_of_sqlite(connection, each)]
 
-    await database.do(schema.upgrade)
+    await database.upgrade()
     assert await database.do(compare) == []
+
+
+def is_identity_of_sqlite(connection: sa.Connection, difference: Any) -> bool:
+    """It has none, and numbers the rows of such a table by itself."""
+    return connection.dialect.name == "sqlite" and isinstance(difference[0][-1], sa.Identity)
 
 
 async def test_history_is_partitioned_and_the_queue_is_kept_loose(postgres: Database) -> None:
@@ -59,9 +64,10 @@ async def test_every_table_of_an_account_has_its_account_first_in_its_key() -> N
     # A key or an account is found by its own id, before anybody knows whose it is; workers and
     # the lanes that they hold belong to nobody.
     leading = {table.name: table.primary_key.columns.keys()[0] for table in metadata.sorted_tables}
-    assert {name for name, column in leading.items() if column != "account_id"} == {
+    assert {name for name, column in leading.items() if "account" not in column} == {
         "accounts",
         "api_keys",
+        "endpoints",
         "lanes",
         "workers",
     }

@@ -12,10 +12,8 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage import schema
 from cuepost.adapters.storage.postgres import PostgresStore
-from cuepost.adapters.storage.records.attempts import _row_of
 from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.tables import attempts
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.ports.store import StoreUnavailable
 from cuepost.testing import START
@@ -44,11 +42,15 @@ def upgrade_to(revision: str, connection: sa.Connection) -> None:
     schema.migrate(connection, revision)
 
 
-async def run_opener(database: Database, *more: str, die: bool = False) -> tuple[int | None, str]:
+async def run_opener(
+    database: Database, *more: str, die: bool = False, die_in_step: int = 0
+) -> tuple[int | None, str]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.migrations.opener", database.url, *more),
         stderr=asyncio.subprocess.PIPE,
-        env=os.environ | ({"DIE_HERE": "1"} if die else {}),
+        env=os.environ
+        | ({"DIE_HERE": "1"} if die else {})
+        | ({"DIE_IN_STEP": str(die_in_step)} if die_in_step else {}),
     )
     _, error = await asyncio.wait_for(process.communicate(), LIMIT)
     return process.returncode, error.decode()
@@ -75,26 +77,10 @@ async def test_an_older_file_is_migrated_by_itself_and_keeps_its_rows(
     assert await sqlite_database.revision() == HEAD
 
 
-async def test_attempts_from_before_tls_faults_were_kept_have_none(database: Database) -> None:
-    records = Records()
-    row = _row_of(records.attempt(records.delivery(records.id())))
-    del row["tls_fault"], row["url"]
-
-    def fill(connection: sa.Connection) -> None:
-        upgrade_to("0004", connection)
-        if connection.dialect.name == "postgresql":
-            connection.exec_driver_sql("CREATE TABLE of_then PARTITION OF attempts DEFAULT")
-        connection.execute(sa.insert(attempts).values(row))
-
-    await database.do(fill)
-    await database.do(schema.upgrade)
-    assert await database.rows("SELECT outcome, tls_fault FROM attempts") == [("http_error", None)]
-
-
 async def test_a_file_of_a_newer_version_is_refused_and_left_alone(
     sqlite_database: Database, sqlite_store: SqliteStore
 ) -> None:
-    await sqlite_database.do(schema.upgrade)
+    await sqlite_database.upgrade()
     await sqlite_database.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(WrongSchema, match=r"\(9999\) was made by a newer cuepost; start that"):
         await sqlite_store.open()
@@ -151,7 +137,7 @@ async def test_a_postgresql_of_a_newer_version_is_refused_and_left_alone(
 async def test_a_migration_that_breaks_off_leaves_the_old_schema(
     database: Database, broken_migrations: Path, die: bool
 ) -> None:
-    await database.do(schema.upgrade)
+    await database.upgrade()
     before = await database.do(schema_of)
 
     status, error = await run_opener(database, str(broken_migrations), die=die)
@@ -159,7 +145,7 @@ async def test_a_migration_that_breaks_off_leaves_the_old_schema(
     assert (status, "on purpose" in error) == ((-signal.SIGKILL, False) if die else (1, True))
     assert await database.revision() == HEAD
     assert await database.do(schema_of) == before
-    assert not await database.do(schema.upgrade)
+    assert not await database.upgrade()
 
 
 async def test_several_processes_may_start_on_nothing_at_once(database: Database) -> None:
