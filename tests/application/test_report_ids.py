@@ -142,3 +142,14 @@ def test_whatever_means_something_else_has_another_digest() -> None:
         ),
     ]
     assert len({digest_of(each) for each in different}) == len(different)
+
+
+async def test_reports_of_a_project_that_does_not_exist_are_told_apart(world: World) -> None:
+    gone = replace(await world.project(), id=world.ids(world.clock.now()))
+    answers = await world.report(
+        world.milestone(gone, report_id="one"), world.milestone(gone, report_id="other")
+    )
+    assert [(each.report_id, each.reason) for each in answers] == [
+        ("one", SilenceReason.PROJECT_NOT_FOUND),
+        ("other", SilenceReason.PROJECT_NOT_FOUND),
+    ]

@@ -27,6 +27,7 @@ from cuepost.ports.media import NO_MEDIA, Media
 from cuepost.ports.records import Page, ReportAnswer
 from cuepost.ports.store import Store, Transaction
 from cuepost.testing import Factory, RepeatableEntropy, SequentialIds, VirtualClock
+from tests.support.store_rows import end
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -158,43 +159,35 @@ class World:
         reason = CancelReason.ENDPOINT_DISABLED if stopped else None
 
         async def write(transaction: RecordsTransaction) -> None:
-            rows, queue = tables.deliveries, tables.queue
-            await transaction._session.run(
-                sa.update(rows)
-                .where(rows.c.id == delivery.id)
-                .values(final_status=status, reason=reason, finished_at=self.clock.now())
-            )
-            await transaction._session.run(
-                sa.delete(queue).where(queue.c.delivery_id == delivery.id)
-            )
+            await end(transaction, delivery.id, status, self.clock.now(), reason)
 
         await self.sql(write)
 
     async def requeue(self, delivery: Delivery, status: DeliveryStatus) -> None:
         """What the engine will do when it takes a delivery, or puts it back after a failure."""
         queue, leased = tables.queue, status is DeliveryStatus.DELIVERING
-        values = {"state": status, "lease_token": self.ids(self.clock.now()) if leased else None}
+        values = {"status": status, "worker": self.ids(self.clock.now()) if leased else None}
 
         async def write(transaction: RecordsTransaction) -> None:
             await transaction._session.run(
-                sa.update(queue).where(queue.c.delivery_id == delivery.id).values(values)
+                sa.update(queue).where(queue.c.id == delivery.id).values(values)
             )
 
         await self.sql(write)
 
     async def count_attempts(self, delivery: Delivery, made: int) -> None:
         """What the engine will write beside the attempts themselves."""
-        rows = tables.deliveries
 
         async def write(transaction: RecordsTransaction) -> None:
-            await transaction._session.run(
-                sa.update(rows).where(rows.c.id == delivery.id).values(attempt_count=made)
-            )
+            for rows in (tables.deliveries, tables.queue):
+                await transaction._session.run(
+                    sa.update(rows).where(rows.c.id == delivery.id).values(attempt_count=made)
+                )
 
         await self.sql(write)
 
     async def queued(self) -> set[UUID]:
-        return {row.delivery_id for row in (await self.dump())["queue"]}
+        return {row.id for row in (await self.dump())["queue"]}
 
     async def dump(self) -> dict[str, Sequence[sa.Row[Any]]]:
         """Every row of every table."""

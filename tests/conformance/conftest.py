@@ -12,7 +12,7 @@ from cuepost.adapters.system_clock import SystemClock
 from cuepost.testing import START
 from tests.support.postgres import database_name, fresh_database
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore, contradictions, empty
+from tests.support.store_rows import AnyStore, compact, contradictions, empty
 
 
 @pytest.fixture
@@ -26,6 +26,7 @@ async def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = SqliteStore(path, SystemClock())
     await store.open()
     await store.close()
+    compact(path)
     return path
 
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault
 from cuepost.domain.delivery import Trigger
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore
+from tests.support.store_rows import AnyStore, introduce
 
 
 async def add(store: AnyStore, *attempts: Attempt) -> None:
     async with store.transaction() as transaction:
+        await introduce(transaction, *(each.account_id for each in attempts))
         await transaction.attempts.add(attempts)
 
 
@@ -29,7 +30,7 @@ async def test_an_attempt_comes_back_as_it_was_added(store: AnyStore, records: R
         outcome=Outcome.DNS_ERROR,
     )
     attempts = [records.attempt(delivery), bare] + [
-        records.attempt(delivery, budget=2 + place, trigger=trigger, outcome=outcome)
+        records.attempt(delivery, budget=2 + place, number=2, trigger=trigger, outcome=outcome)
         for place, (trigger, outcome) in enumerate(
             (trigger, outcome) for trigger in Trigger for outcome in Outcome
         )

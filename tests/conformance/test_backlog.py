@@ -1,7 +1,6 @@
 """How much waits and for how long is known at once, however long the queue is."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -12,7 +11,7 @@ from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.ports.telemetry import Waiting
 from cuepost.testing import START
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore, run
+from tests.support.store_rows import AnyStore, add_deliveries, lease, run
 
 SECOND = timedelta(seconds=1)
 PENDING, DELIVERING, RETRYING = (
@@ -36,13 +35,13 @@ async def queue(
         for _ in range(count)
     ]
     async with store.transaction() as transaction:
-        await transaction.deliveries.add(made)
-    changed: dict[str, Any] = {"state": state}
-    if state is DELIVERING:
-        changed["lease_token"] = records.id()
+        await add_deliveries(transaction, *made)
     ids = [each.id for each in made]
-    rows = tables.queue
-    await run(store, sa.update(rows).where(rows.c.delivery_id.in_(ids)).values(changed))
+    if state is DELIVERING:
+        await lease(store, records.id(), *ids)
+    else:
+        rows = tables.queue
+        await run(store, sa.update(rows).where(rows.c.id.in_(ids)).values(status=state))
     return made
 
 

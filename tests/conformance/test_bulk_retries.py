@@ -3,13 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import sqlalchemy as sa
-
-from cuepost.adapters.storage.tables import deliveries, queue
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore, run
+from tests.support.store_rows import AnyStore, add_deliveries, end
 
 DAY = timedelta(days=1)
 
@@ -86,7 +83,7 @@ async def candidates(store: AnyStore, records: Records, job: BulkRetry) -> list[
         for status in (*FINAL, *reversed(FINAL))
     ]
     async with store.transaction() as transaction:
-        await transaction.deliveries.add(made)
+        await add_deliveries(transaction, *made)
     return made
 
 
@@ -98,7 +95,7 @@ async def test_candidates_are_ended_deliveries_of_the_wanted_statuses_oldest_fir
     async with store.transaction() as transaction:
         pending = records.delivery(job.account_id, webhook_id=job.webhook_id)
         elsewhere = records.delivery(job.account_id, status=DeliveryStatus.FAILED)
-        await transaction.deliveries.add([pending, elsewhere])
+        await add_deliveries(transaction, pending, elsewhere)
 
     wanted = [each for each in made if each.status in job.statuses]
     async with store.snapshot() as transaction:
@@ -121,7 +118,7 @@ async def test_candidates_lie_between_since_and_until(store: AnyStore, records: 
         made.append(records.delivery(job.account_id, webhook_id=job.webhook_id, status=FINAL[1]))
         records.clock.advance(0.001)
     async with store.transaction() as transaction:
-        await transaction.deliveries.add(made)
+        await add_deliveries(transaction, *made)
 
     millisecond = timedelta(milliseconds=1)
     chosen = replace(job, since=now + millisecond, until=now + 2 * millisecond)
@@ -138,10 +135,7 @@ async def test_failed_candidates_were_never_delivered_unless_asked(
     again = next(each for each in made if each.status is DeliveryStatus.DELIVERED)
     async with store.transaction() as transaction:
         await transaction.deliveries.send_again(job.account_id, [again.id], records.clock.now())
-    await run(store, sa.delete(queue))
-    is_again = deliveries.c.id == again.id
-    ended = {"final_status": "failed", "finished_at": records.clock.now()}
-    await run(store, sa.update(deliveries).where(is_again).values(ended))
+        await end(transaction, again.id, DeliveryStatus.FAILED, records.clock.now())
 
     only_failed = replace(job, statuses=(DeliveryStatus.FAILED,))
     failed = [each.id for each in made if each.status is DeliveryStatus.FAILED]

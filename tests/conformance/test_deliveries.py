@@ -12,27 +12,22 @@ from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatu
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore, rows, run
+from tests.support.store_rows import AnyStore, add_deliveries, end, lease, rows, run
 
 
 async def add(store: AnyStore, *deliveries: Delivery) -> None:
     async with store.transaction() as transaction:
-        await transaction.deliveries.add(deliveries)
+        await add_deliveries(transaction, *deliveries)
 
 
 async def put(store: AnyStore, records: Records, delivery: Delivery, state: str) -> None:
     """As the engine will: taken with a lease, or back for another attempt a minute later."""
-    leased = state == "delivering"
-    await run(
-        store,
-        sa.update(queue)
-        .where(queue.c.delivery_id == delivery.id)
-        .values(
-            state=state,
-            due_at=records.clock.now() + timedelta(minutes=1),
-            lease_token=records.id() if leased else None,
-        ),
-    )
+    later = records.clock.now() + timedelta(minutes=1)
+    if state == "delivering":
+        await lease(store, records.id(), delivery.id, due_at=later)
+    else:
+        changed = {"status": state, "due_at": later}
+        await run(store, sa.update(queue).where(queue.c.id == delivery.id).values(changed))
 
 
 async def page(
@@ -85,12 +80,13 @@ async def test_only_deliveries_that_are_not_ended_are_queued(
     pending = [records.delivery(records.id()) for _ in range(2)]
     await add(store, *pending, *(ended(records, status) for status in FINAL))
 
-    found = await rows(store, sa.select(queue).order_by(queue.c.delivery_id))
+    found = await rows(store, sa.select(queue).order_by(queue.c.id))
 
-    assert [tuple(row) for row in found] == [
-        (*identity(each), "pending", each.created_at, each.trigger, 1, 0, 0, None, None)
-        for each in pending
+    assert [(row.id, row.event_id, row.status, row.due_at, row.worker) for row in found] == [
+        (each.id, each.event_id, "pending", each.created_at, None) for each in pending
     ]
+    history = await rows(store, sa.select(deliveries.c.status).order_by(deliveries.c.id))
+    assert [row.status for row in history] == list(FINAL)
 
 
 async def test_a_live_delivery_shows_what_the_queue_knows_of_it(
@@ -183,7 +179,9 @@ async def test_deliveries_are_chosen_by_what_they_belong_to(
     account_id, webhook_id, project_id = (records.id() for _ in range(3))
     event = records.event(account_id, project_id=project_id)
     deliveries = [
-        records.delivery(account_id, webhook_id=webhook_id, event_id=event.id),
+        records.delivery(
+            account_id, webhook_id=webhook_id, event_id=event.id, project_id=project_id
+        ),
         records.delivery(account_id, webhook_id=webhook_id, event_type="webhook.test"),
         records.delivery(account_id, event_id=event.id, project_id=project_id),
         records.delivery(account_id, project_id=project_id, event_type="project.ready"),
@@ -193,11 +191,12 @@ async def test_deliveries_are_chosen_by_what_they_belong_to(
 
     assert await page(store, zero, webhook_id=webhook_id) == [one, zero]
     assert await page(store, zero, event_id=event.id) == [two, zero]
-    assert await page(store, zero, project_id=project_id) == [three, two]
+    assert await page(store, zero, project_id=project_id) == [three, two, zero]
     assert await page(store, zero, event_type="webhook.test") == [one]
     both: dict[str, Any] = {"project_id": project_id, "event_id": event.id}
-    assert await page(store, zero, **both) == [two]
-    assert await page(store, zero, webhook_id=webhook_id, **both) == []
+    assert await page(store, zero, **both) == [two, zero]
+    assert await page(store, zero, webhook_id=webhook_id, **both) == [zero]
+    assert await page(store, zero, webhook_id=webhook_id, project_id=project_id) == [zero]
 
 
 async def test_deliveries_are_chosen_by_the_time_in_their_ids(
@@ -220,11 +219,12 @@ async def test_deliveries_are_chosen_by_the_time_in_their_ids(
 
 async def test_deliveries_are_found_by_their_events(store: AnyStore, records: Records) -> None:
     account_id = records.id()
-    events = []
+    events, of = [], []
     for _ in range(3):
-        events.append(records.event(account_id))
+        event = records.event(account_id)
+        events.append(event)
+        of.append([records.delivery(account_id, event_id=event.id) for _ in range(2)])
         records.clock.advance(0.001)
-    of = [[records.delivery(account_id, event_id=each.id) for _ in range(2)] for each in events]
     await add(store, *(one for each in of for one in each))
 
     async with store.snapshot() as transaction:
@@ -260,13 +260,7 @@ async def delivered_then_failed(store: AnyStore, records: Records, delivery: Del
     async with store.transaction() as transaction:
         now = records.clock.now()
         await transaction.deliveries.send_again(delivery.account_id, [delivery.id], now)
-    await run(store, sa.delete(queue).where(queue.c.delivery_id == delivery.id))
-    await run(
-        store,
-        sa.update(deliveries)
-        .where(deliveries.c.id == delivery.id)
-        .values(final_status="failed", finished_at=records.clock.now()),
-    )
+        await end(transaction, delivery.id, DeliveryStatus.FAILED, now)
 
 
 async def test_failed_leaves_out_what_was_delivered_before_unless_asked(

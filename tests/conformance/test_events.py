@@ -7,11 +7,12 @@ from cuepost.domain.event import Event, SilenceReason
 from cuepost.ports.history import EventFilter
 from cuepost.ports.records import Page
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore
+from tests.support.store_rows import AnyStore, introduce
 
 
 async def add(store: AnyStore, *events: Event) -> None:
     async with store.transaction() as transaction:
+        await introduce(transaction, *(each.account_id for each in events))
         await transaction.events.add(events)
 
 

@@ -12,7 +12,7 @@ from cuepost.domain.event import SilenceReason
 from cuepost.ports.records import KeptReport, Page, RememberedAnswer, ReportKey
 from cuepost.ports.store import Contention
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore
+from tests.support.store_rows import AnyStore, introduce
 
 OWNER, API_KEY, ANOTHER_API_KEY = UUID(int=7), UUID(int=8), UUID(int=9)
 FROM_BEFORE = UUID(int=0)
@@ -35,6 +35,7 @@ async def test_the_answer_to_a_report_and_its_digest_come_back(
     ]
     reports += [records.report(notified=False, reason=reason) for reason in SilenceReason]
     async with store.transaction() as transaction:
+        await introduce(transaction, account_id)
         await transaction.reports.add(keyed(account_id, *reports), records.clock.now())
         await transaction.reports.add({}, records.clock.now())
 
@@ -51,6 +52,7 @@ async def test_hundreds_of_reports_are_found_at_once(store: AnyStore, records: R
     account_id = records.id()
     reports = [records.report() for _ in range(537)]
     async with store.transaction() as transaction:
+        await introduce(transaction, account_id)
         known = keyed(account_id, *reports)
         await transaction.reports.add(known, records.clock.now())
         found = await transaction.reports.find(list(known))
@@ -60,6 +62,7 @@ async def test_hundreds_of_reports_are_found_at_once(store: AnyStore, records: R
 async def test_a_report_is_answered_once(store: AnyStore, records: Records) -> None:
     account_id, report, now = records.id(), records.report(), records.clock.now()
     async with store.transaction() as transaction:
+        await introduce(transaction, account_id)
         await transaction.reports.add(keyed(account_id, report), now)
     changed = replace(report, digest=b"other")
     with pytest.raises(Contention):

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from uuid import UUID
 
 import anyio
 import pytest
@@ -12,12 +11,12 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.postgres import PostgresStore
-from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
+from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
-from cuepost.ports.dispatch import Assignment, Result, Target, Verdict
+from cuepost.ports.dispatch import Result, Verdict
 from cuepost.testing import START
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore, rows, run
+from tests.support.store_rows import AnyStore, lease, rows, run
 
 SECOND = timedelta(seconds=1)
 DELIVERED, FAILED, RETRYING = (
@@ -41,15 +40,11 @@ class Receiver:
         made = [records.delivery(endpoint.account_id, webhook_id=endpoint.id) for _ in statuses]
         async with self.store.transaction() as transaction:
             await transaction.deliveries.add(made)
-        await run(
-            self.store,
-            sa.update(tables.queue).values(
-                state=DeliveryStatus.DELIVERING, lease_token=worker, attempts_made=2
-            ),
-        )
+        await lease(self.store, worker, attempts_made=2)
+        numbers = await numbers_of(self.store, endpoint)
         results = [
             Result(
-                assignment_of(endpoint, delivery.id),
+                records.assignment(delivery, **numbers, number=3, attempt_count=2),
                 records.attempt(delivery, number=3),
                 Verdict(status, due_at=now + SECOND if status is RETRYING else None),
             )
@@ -61,7 +56,7 @@ class Receiver:
         assert refused == (len(results) if late else 0)
         await run(
             self.store,
-            sa.update(tables.queue).values(state=DeliveryStatus.RETRYING, lease_token=None),
+            sa.update(tables.queue).values(status=DeliveryStatus.RETRYING, worker=None),
         )
         async with self.store.transaction() as transaction:
             await transaction.deliveries.stop_endpoint(
@@ -180,11 +175,10 @@ async def test_whoever_disables_and_whoever_records_lock_in_one_order(
         await transaction.accounts.add(account)
         await transaction.endpoints.add(endpoint, records.secret())
         await transaction.deliveries.add([delivery])
-    leased = {"state": DeliveryStatus.DELIVERING, "lease_token": worker, "attempts_made": 2}
-    await run(store, sa.update(tables.queue).values(leased))
-    result = Result(
-        assignment_of(endpoint, delivery.id), records.attempt(delivery), Verdict(FAILED)
-    )
+    await lease(store, worker, attempts_made=2)
+    numbers = await numbers_of(store, endpoint)
+    assignment = records.assignment(delivery, **numbers, number=3, attempt_count=2)
+    result = Result(assignment, records.attempt(delivery), Verdict(FAILED))
 
     async def record() -> None:
         async with store.transaction() as transaction:
@@ -206,16 +200,12 @@ async def somebody_waits(store: AnyStore) -> bool:
     return bool(await rows(store, sa.text(statement)))
 
 
-def assignment_of(endpoint: Endpoint, identifier: UUID) -> Assignment:
-    return Assignment(
-        account_id=endpoint.account_id,
-        delivery_id=identifier,
-        webhook_id=endpoint.id,
-        event_id=identifier,
-        trigger=Trigger.AUTOMATIC,
-        budget=1,
-        number=3,
-        attempt_count=2,
-        body=b"{}",
-        target=Target(endpoint.url, ()),
+async def numbers_of(store: AnyStore, endpoint: Endpoint) -> dict[str, int]:
+    """Of its account and of its lane."""
+    [row] = await rows(
+        store,
+        sa.select(tables.accounts.c.number.label("account"), tables.endpoints.c.number)
+        .join(tables.accounts, tables.accounts.c.id == tables.endpoints.c.account_id)
+        .where(tables.endpoints.c.id == endpoint.id),
     )
+    return {"account": row.account, "lane": row.number}

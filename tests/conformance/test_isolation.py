@@ -9,6 +9,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.tables import accounts
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.inbox import InboxAnswer
 from cuepost.domain.project import ProjectStatus
@@ -23,7 +24,7 @@ from cuepost.ports.store import Transaction
 from cuepost.testing import START
 from tests.support.records import Records
 from tests.support.store_population import Populated, populate
-from tests.support.store_rows import OWNED_TABLES, AnyStore, rows
+from tests.support.store_rows import OWNED_TABLES, AnyStore, introduce, rows
 
 ALL = Page(100)
 BEGINNING = START - timedelta(days=1)
@@ -210,9 +211,11 @@ ADDITIONS: dict[str, tuple[Call, object]] = {
 
 async def dump(store: AnyStore, account_id: UUID) -> dict[str, list[tuple[Any, ...]]]:
     found = {}
+    [owner] = await rows(store, sa.select(accounts.c.number).where(accounts.c.id == account_id))
     for table in OWNED_TABLES:
-        owner = table.c.account_id if "account_id" in table.c else table.c.id
-        statement = sa.select(table).where(owner == account_id)
+        column = next(name for name in ("account", "account_id", "id") if name in table.c)
+        wanted = owner.number if column == "account" else account_id
+        statement = sa.select(table).where(table.c[column] == wanted)
         in_order = statement.order_by(*table.primary_key.columns)
         found[table.name] = [tuple(row) for row in await rows(store, in_order)]
     return found
@@ -239,6 +242,8 @@ async def test_a_stranger_changes_nothing(store: AnyStore, records: Records) -> 
     changed = []
     for name, (call, nothing) in (CHANGES | ADDITIONS).items():
         async with store.transaction() as transaction:
+            if name in ADDITIONS:
+                await introduce(transaction, stranger.id)
             assert await call(transaction, stranger, owned) == nothing, name
         if await dump(store, owned.account.id) != before:
             changed.append(name)

@@ -12,13 +12,13 @@ from cuepost.adapters.storage.postgres_session import Driver
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
 from cuepost.adapters.storage.records.outcomes import OPEN_AND_HEALTH
-from cuepost.adapters.storage.tables import deliveries, queue
+from cuepost.adapters.storage.tables import endpoints, queue
 from cuepost.adapters.storage.transaction import RecordsTransaction
-from cuepost.ports.dispatch import Claim, Claimed
+from cuepost.ports.dispatch import Claim, Claimed, Lane
 from cuepost.ports.store import Manner
 from tests.history.costs import EXECUTIONS_BEFORE_A_SHARED_PLAN, driver_in
 from tests.support.records import Records
-from tests.support.store_rows import rows, run
+from tests.support.store_rows import introduce, rows, run
 
 OVERDUE = 3_000
 HEALTHY = 30
@@ -31,13 +31,13 @@ READ = sa.text(
 )
 MADE_EMPTY = "TRUNCATE queue, deliveries, events, attempts; ANALYZE queue, deliveries, events"
 LARGE_TABLES = re.compile(r"Scan .*on (queue|(deliveries|events)_\w+)")
-BOTH_KEYS = re.compile(r"Index Cond: \(\(account_id = .+\) AND \((delivery_)?id = ")
+BOTH_KEYS = re.compile(r"Index Cond: \(\(account = .+\) AND \(id = ")
 LAST = UUID(int=2**128 - 1)
 PLANNED = sa.text("SELECT statement, custom_plans FROM pg_prepared_statements")
 
 
-async def queue_up(store: PostgresStore, records: Records, account_id: UUID, count: int) -> UUID:
-    """So many deliveries to a new endpoint, due now."""
+async def queue_up(store: PostgresStore, records: Records, account_id: UUID, count: int) -> Lane:
+    """So many deliveries to a new endpoint, due now; its lane."""
     endpoint = records.endpoint(account_id)
     now = records.clock.now()
     events = [records.event(account_id) for _ in range(count)]
@@ -46,10 +46,13 @@ async def queue_up(store: PostgresStore, records: Records, account_id: UUID, cou
         for event in events
     ]
     async with store.transaction() as transaction:
+        await introduce(transaction, account_id)
         await transaction.endpoints.add(endpoint, records.secret())
         await transaction.events.add(events)
         await transaction.deliveries.add(made)
-    return endpoint.id
+    lane = sa.select(endpoints.c.number).where(endpoints.c.id == endpoint.id)
+    [row] = await rows(store, lane)
+    return int(row.number)
 
 
 async def test_few_rows_are_read(postgres_store: PostgresStore, records: Records) -> None:
@@ -62,7 +65,7 @@ async def test_few_rows_are_read(postgres_store: PostgresStore, records: Records
 
     claimed, rows_read = await claim(postgres_store, records, set(healthy))
 
-    assert {each.webhook_id for each in claimed.assignments} == {late, *healthy}
+    assert {each.lane for each in claimed.assignments} == {late, *healthy}
     assert len(claimed.assignments) == ROOM
     assert rows_read <= MOST_ROWS_READ
 
@@ -100,7 +103,7 @@ async def test_what_is_announced_is_claimed_without_being_planned_anew(
         wanted = Claim(worker, ROOM, ROOM, hints=hints, behind=None)
         async with postgres_store.transaction(Manner.REPEATABLE) as transaction:
             claimed = await transaction.queue.claim(wanted, records.clock.now())
-        assert [each.webhook_id for each in claimed.assignments] == hints
+        assert [each.lane for each in claimed.assignments] == hints
 
     assert await plans_made_for_claims(postgres_store) == before
 
@@ -116,13 +119,12 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
     postgres_store: PostgresStore,
 ) -> None:
     """The plan is kept while the store fills up, until the server has looked at it again."""
-    queue_key, delivery_key = ("account_id", "delivery_id"), ("account_id", "id")
+    queue_key = ("account", "id")
     statements = [
         LEASE_WITH_FACTS.on("postgresql").sql,
         OPEN_AND_HEALTH.on("postgresql").sql,
         written(Shape("delete", queue, queue_key, queue_key)),
         written(Shape("update", queue, (*queue_key, "due_at"), queue_key)),
-        written(Shape("update", deliveries, (*delivery_key, "attempt_count"), delivery_key)),
     ]
     async with driver_in(postgres_store.transaction(Manner.REPEATABLE)) as driver:
         await driver.execute(MADE_EMPTY)
@@ -137,7 +139,7 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
 
 def written(shape: Shape) -> str:
     writes = Writes()
-    writes.add(shape, [dict.fromkeys(shape.columns, 0)])
+    writes.add(shape, [[0] for _ in shape.columns])
     return writes.take()[0]
 
 
@@ -153,7 +155,7 @@ async def planned(driver: Driver, statement: str) -> list[str]:
     return [step for (step,) in plan]
 
 
-async def claim(store: PostgresStore, records: Records, hints: set[UUID]) -> tuple[Claimed, int]:
+async def claim(store: PostgresStore, records: Records, hints: set[Lane]) -> tuple[Claimed, int]:
     worker, now = records.id(), records.clock.now()
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)

@@ -10,11 +10,12 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.partitions import PARTITIONED
 from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.domain.delivery import FINAL
 from cuepost.domain.ids import lowest_at
 from cuepost.testing import START, VirtualClock
 from tests.support.postgres import fresh_database
 from tests.support.records import Records
-from tests.support.store_rows import rows
+from tests.support.store_rows import add_deliveries, introduce, rows
 
 LIMIT = 20
 DAY = timedelta(days=1)
@@ -95,8 +96,10 @@ async def test_preparing_waits_neither_for_writers_nor_for_readers(
 ) -> None:
     event = records.event(records.id())
     async with empty_store.transaction() as writing, empty_store.snapshot() as reading:
+        ended = records.delivery(event.account_id, event_id=event.id, status=FINAL[0])
+        await introduce(writing, event.account_id)
         await writing.events.add([event])
-        await writing.deliveries.add([records.delivery(event.account_id, event_id=event.id)])
+        await add_deliveries(writing, ended)
         assert await reading.events.get(event.account_id, event.id) is None
         await asyncio.wait_for(empty_store.prepare_days(START + DAY), LIMIT)
     assert await existing(empty_store) == partitions(MIDNIGHT - DAY, 17)
@@ -117,11 +120,11 @@ async def test_rows_lie_in_the_partition_of_the_day_in_their_ids(
     moments: list[UUID] = []
     for forward in (0, seconds_to_midnight - 0.001, 0.001, 13 * 86_400):
         records.clock.advance(forward)
-        delivery = records.delivery(account_id)
-        moments.append(delivery.id)
+        at_once = records.id()
+        delivery = records.delivery(account_id, id=at_once, event_id=at_once, status=FINAL[0])
+        moments.append(at_once)
         async with empty_store.transaction() as transaction:
-            await transaction.events.add([records.event(account_id, id=delivery.id)])
-            await transaction.deliveries.add([delivery])
+            await add_deliveries(transaction, delivery)
             await transaction.attempts.add([records.attempt(delivery)])
 
     days = ("20260102", "20260102", "20260103", "20260116")
@@ -136,6 +139,9 @@ async def test_rows_lie_in_the_partition_of_the_day_in_their_ids(
 async def test_a_day_without_a_partition_is_refused(empty_store: PostgresStore, days: int) -> None:
     """There is no default partition: one with rows in it could never be parted again."""
     records = Records(clock=VirtualClock(START + timedelta(days=days)))
+    event = records.event(records.id())
+    async with empty_store.transaction() as transaction:
+        await introduce(transaction, event.account_id)
     with pytest.raises(Exception, match="no partition of relation"):
         async with empty_store.transaction() as transaction:
-            await transaction.events.add([records.event(records.id())])
+            await transaction.events.add([event])

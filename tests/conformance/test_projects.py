@@ -11,6 +11,7 @@ from cuepost.domain.delivery import CancelReason, Delivery
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.ports.records import Page, ProjectKey
 from cuepost.ports.store import Transaction
+from tests.support import store_rows
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
 
@@ -29,7 +30,7 @@ async def add(store: AnyStore, *projects: Project) -> None:
 async def add_deliveries(store: AnyStore, records: Records, *projects: Project) -> list[Delivery]:
     made = [records.delivery(each.account_id, project_id=each.id) for each in projects]
     async with store.transaction() as transaction:
-        await transaction.deliveries.add(made)
+        await store_rows.add_deliveries(transaction, *made)
     return made
 
 

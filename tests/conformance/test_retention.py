@@ -16,7 +16,7 @@ from cuepost.ports.retention import Passing
 from cuepost.ports.store import Contention
 from cuepost.testing import START
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore, row_counts, rows
+from tests.support.store_rows import AnyStore, introduce, row_counts, rows
 
 DAY = timedelta(days=1)
 MIDNIGHT = START.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
@@ -43,6 +43,7 @@ async def add_history(
                 account.id, event_id=event.id, status=DeliveryStatus(status)
             )
             await transaction.events.add([event])
+            await introduce(transaction, (account.id, delivery.webhook_id))
             await transaction.deliveries.add([delivery])
             await transaction.attempts.add([records.attempt(delivery)])
             made.append(delivery)
@@ -115,14 +116,14 @@ async def test_what_is_being_sent_again_stays_until_that_has_ended(
     await forget_all(store, Passing.HISTORY, MIDNIGHT)
     assert not await forget(store, Passing.HISTORY, MIDNIGHT)
     counts = await row_counts(store)
-    assert (counts["events"], counts["deliveries"], counts["attempts"]) == (1, 1, 1)
+    assert (counts["events"], counts["queue"], counts["attempts"]) == (1, 1, 1)
 
     async with store.transaction() as transaction:
         await transaction.deliveries.stop_endpoint(
             delivery.account_id, delivery.webhook_id, CancelReason.ENDPOINT_DISABLED, START + DAY
         )
     await forget_all(store, Passing.HISTORY, MIDNIGHT)
-    assert set(await row_counts(store)) == {"accounts"}
+    assert set(await row_counts(store)) == {"accounts", "endpoints"}
 
 
 async def test_on_sqlite_it_leaves_in_chunks(sqlite_store: SqliteStore, records: Records) -> None:
@@ -133,7 +134,7 @@ async def test_on_sqlite_it_leaves_in_chunks(sqlite_store: SqliteStore, records:
         left.append(len(await delivery_ids(sqlite_store)))
 
     assert left[:3] == [3, 1, 0]
-    assert set(await row_counts(sqlite_store)) == {"accounts"}
+    assert set(await row_counts(sqlite_store)) == {"accounts", "endpoints"}
 
 
 async def test_on_postgresql_a_day_is_dropped_only_once_it_is_over(
@@ -166,7 +167,8 @@ async def test_a_drop_gives_way_to_whoever_is_at_work_and_sees_what_they_did(
             await forget(postgres_store, Passing.HISTORY, MIDNIGHT)
 
     assert not await forget(postgres_store, Passing.HISTORY, MIDNIGHT)
-    assert await delivery_ids(postgres_store) == {delivery.id}
+    [live] = await rows(postgres_store, sa.select(tables.queue.c.id))
+    assert live.id == delivery.id
     async with postgres_store.transaction() as transaction:
         await transaction.deliveries.stop_endpoint(
             delivery.account_id, None, CancelReason.ENDPOINT_DISABLED, START + DAY
@@ -186,7 +188,7 @@ async def test_many_can_forget_at_once(store: AnyStore, records: Records) -> Non
     await asyncio.gather(*(work() for _ in range(4)))
     await forget_all(store, Passing.HISTORY, MIDNIGHT)
 
-    assert set(await row_counts(store)) == {"accounts"}
+    assert set(await row_counts(store)) == {"accounts", "endpoints"}
 
 
 async def test_old_bulk_retries_leave_unless_they_are_still_running(
@@ -236,6 +238,7 @@ async def test_reports_idempotency_keys_and_the_audit_trail_leave_in_chunks(
     async def add(count: int) -> None:
         now = records.clock.now()
         async with store.transaction() as transaction:
+            await introduce(transaction, account_id)
             for _ in range(count):
                 key = str(records.id())
                 await transaction.idempotency.claim(account_id, account_id, key, b"", now)
@@ -248,7 +251,12 @@ async def test_reports_idempotency_keys_and_the_audit_trail_leave_in_chunks(
 
     kinds = (Passing.REPORTS, Passing.IDEMPOTENCY_KEYS, Passing.AUDIT_TRAIL)
     assert [await forget_all(store, what, MIDNIGHT, 2) for what in kinds] == [3, 3, 3]
-    assert await row_counts(store) == {"reports": 1, "idempotency_keys": 1, "audit_entries": 1}
+    assert await row_counts(store) == {
+        "accounts": 1,
+        "reports": 1,
+        "idempotency_keys": 1,
+        "audit_entries": 1,
+    }
 
 
 async def partition_days(store: PostgresStore) -> set[str]:

@@ -48,6 +48,8 @@ async def test_an_embedded_store_gives_room_back_and_keeps_some_for_what_comes_n
 async def test_a_store_that_cannot_shrink_has_no_spare_room(store: AnyStore) -> None:
     if isinstance(store, SqliteStore):
         async with store.transaction() as transaction:
+            while await transaction.retention.give_room_back(100):
+                """Making the schema has left some pages behind."""
             assert not await transaction.retention.give_room_back(1)
     else:
         assert not await has_spare_room(store)

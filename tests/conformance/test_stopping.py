@@ -12,14 +12,14 @@ from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatu
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 from tests.support.records import Records
-from tests.support.store_rows import AnyStore, rows, run
+from tests.support.store_rows import AnyStore, add_deliveries, end, lease, rows, run
 
 DISABLED = CancelReason.ENDPOINT_DISABLED
 
 
 async def add(store: AnyStore, *made: Delivery) -> None:
     async with store.transaction() as transaction:
-        await transaction.deliveries.add(made)
+        await add_deliveries(transaction, *made)
 
 
 async def all_of(store: AnyStore, delivery: Delivery) -> list[Delivery]:
@@ -30,7 +30,7 @@ async def all_of(store: AnyStore, delivery: Delivery) -> list[Delivery]:
 
 
 async def change(store: AnyStore, delivery: Delivery, **values: object) -> None:
-    changed = sa.update(queue).where(queue.c.delivery_id == delivery.id).values(**values)
+    changed = sa.update(queue).where(queue.c.id == delivery.id).values(**values)
     assert await run(store, changed) == 1
 
 
@@ -51,7 +51,7 @@ async def of_two_endpoints(store: AnyStore, records: Records) -> Sequence[Delive
     other = records.delivery(account_id, webhook_id=second)
     ended = records.delivery(account_id, webhook_id=first, status=DeliveryStatus.FAILED)
     await add(store, pending, retrying, other, ended)
-    await change(store, retrying, state="retrying")
+    await change(store, retrying, status="retrying")
     records.clock.advance(0.001)
     return pending, retrying, other, ended
 
@@ -72,7 +72,7 @@ async def test_what_waits_for_an_endpoint_is_cancelled_with_the_reason(
         stopped(retrying, DISABLED, records),
         stopped(pending, DISABLED, records),
     ]
-    assert [row.delivery_id for row in await rows(store, sa.select(queue))] == [other.id]
+    assert [row.id for row in await rows(store, sa.select(queue))] == [other.id]
 
 
 async def test_what_waits_for_any_endpoint_of_an_account_is_cancelled(
@@ -110,8 +110,8 @@ async def test_what_waits_for_a_project_is_cancelled_at_every_endpoint(
 
     cancelled = [stopped(each, reason, records) for each in reversed(mine)]
     assert await all_of(store, other) == [test, other, ended, *cancelled]
-    queued = await rows(store, sa.select(queue.c.delivery_id).order_by(queue.c.delivery_id))
-    assert [row.delivery_id for row in queued] == [other.id, test.id]
+    queued = await rows(store, sa.select(queue.c.id).order_by(queue.c.id))
+    assert [row.id for row in queued] == [other.id, test.id]
 
 
 @pytest.mark.parametrize("by", ["endpoint", "account", "project"])
@@ -121,7 +121,7 @@ async def test_an_attempt_in_flight_may_finish_but_is_the_last(
     flying = records.delivery(records.id())
     token = records.id()
     await add(store, flying)
-    await change(store, flying, state="delivering", lease_token=token)
+    await lease(store, token)
 
     async with store.transaction() as transaction:
         stop, now = transaction.deliveries, records.clock.now()
@@ -138,7 +138,7 @@ async def test_an_attempt_in_flight_may_finish_but_is_the_last(
     in_flight = replace(flying, status=DeliveryStatus.DELIVERING, next_attempt_at=None)
     assert await all_of(store, flying) == [in_flight]
     [row] = await rows(store, sa.select(queue))
-    assert (row.state, row.lease_token, row.stop_reason) == ("delivering", token, reason)
+    assert (row.status, row.worker, row.stop_reason) == ("delivering", token, reason)
 
 
 async def test_very_many_waiting_deliveries_are_stopped_together(
@@ -155,9 +155,7 @@ async def test_very_many_waiting_deliveries_are_stopped_together(
             account_id, webhook_id, DISABLED, records.clock.now()
         )
 
-    counted = sa.select(deliveries.c.final_status, sa.func.count()).group_by(
-        deliveries.c.final_status
-    )
+    counted = sa.select(deliveries.c.status, sa.func.count()).group_by(deliveries.c.status)
     assert [tuple(row) for row in await rows(store, counted)] == [("cancelled", len(many))]
     assert await rows(store, sa.select(queue)) == []
 
@@ -175,11 +173,8 @@ async def test_the_first_acknowledgement_stays_whatever_becomes_of_later_budgets
             now = records.clock.now()
             await transaction.deliveries.send_again(delivery.account_id, [delivery.id], now)
         [pending] = await all_of(store, delivery)
-        await run(
-            store,
-            sa.update(deliveries).values(final_status=status, finished_at=records.clock.now()),
-        )
-        await run(store, sa.delete(queue))
+        async with store.transaction() as transaction:
+            await end(transaction, delivery.id, status, records.clock.now())
         [ended] = await all_of(store, delivery)
         assert (pending.status, pending.delivered_at) == ("pending", delivery.delivered_at)
         assert (ended.status, ended.delivered_at) == (status, delivery.delivered_at)
@@ -220,8 +215,8 @@ async def test_ended_deliveries_are_sent_again_with_a_new_budget(
         )
         for each in reversed(ended)
     ]
-    queued = await rows(store, sa.select(queue).order_by(queue.c.delivery_id))
-    assert [(row.state, row.attempts_made) for row in queued] == [("pending", 0)] * 3
+    queued = await rows(store, sa.select(queue).order_by(queue.c.id))
+    assert [(row.status, row.attempts_made) for row in queued] == [("pending", 0)] * 3
 
 
 async def test_a_delivery_under_way_is_not_sent_again(store: AnyStore, records: Records) -> None:

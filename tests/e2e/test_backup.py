@@ -73,7 +73,7 @@ def carry_on(it: World, events: int) -> None:
 
 
 async def queued(store: AnyStore) -> set[str]:
-    return {str(row.delivery_id) for row in await rows(store, sa.select(queue.c.delivery_id))}
+    return {str(row.id) for row in await rows(store, sa.select(queue.c.id))}
 
 
 def events_in(copy: Path) -> set[str]:

@@ -18,7 +18,9 @@ from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.ports.dispatch import Assignment, Result, Target, Verdict
 from cuepost.ports.transport import Request
 from cuepost.testing import START, Answer, RepeatableEntropy, ScriptedTransport, VirtualClock
+from tests.support.records import Records
 
+RECORDS = Records()
 URL = "https://hooks.example.com/cue"
 WEBHOOK, EVENT, OTHER = UUID(int=1), UUID(int=2), UUID(int=3)
 BODY = '{"id":"2","größe":1}'.encode()
@@ -33,18 +35,11 @@ def stored(secret: SigningSecret, version: int, **changed: object) -> StoredSecr
 
 
 def assignment(*secrets: StoredSecret, number: int = 1) -> Assignment:
-    return Assignment(
-        account_id=OTHER,
-        delivery_id=OTHER,
-        webhook_id=WEBHOOK,
-        event_id=EVENT,
-        trigger=Trigger.MANUAL,
-        budget=2,
-        number=number,
-        attempt_count=4,
-        body=BODY,
-        target=Target(URL, secrets or (stored(NEW, 1),)),
+    delivery = RECORDS.delivery(
+        OTHER, id=OTHER, webhook_id=WEBHOOK, event_id=EVENT, trigger=Trigger.MANUAL, budget=2
     )
+    target = Target(OTHER, WEBHOOK, URL, secrets or (stored(NEW, 1),))
+    return RECORDS.assignment(delivery, number=number, attempt_count=4, body=BODY, target=target)
 
 
 class Lab:

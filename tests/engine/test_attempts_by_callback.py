@@ -15,7 +15,7 @@ from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.domain.signing import SigningSecret, signature
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.ports.dispatch import Assignment, Result, Target
+from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.transport import Exchange, Request
 from cuepost.testing import START, Answer, VirtualClock
 from tests.engine.test_attempt_pipeline import BODY, BOX, EVENT, NEW, OLD, URL, assignment, stored
@@ -159,7 +159,7 @@ async def test_a_changed_url_is_used_at_once() -> None:
     lab = Lab(OpenConnections())
     made = assignment()
     await lab.ended(made)
-    await lab.ended(replace(made, target=Target(OTHER_URL, made.target.secrets)))
+    await lab.ended(replace(made, target=replace(made.target, url=OTHER_URL)))
     await lab.ended(made)
     assert [each.url.text for each in lab.transport.requests] == [URL, OTHER_URL, URL]
     hosts = [b"host: hooks.", b"host: other.", b"host: hooks."]

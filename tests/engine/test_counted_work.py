@@ -107,7 +107,8 @@ def test_one_that_a_worker_has_to_claim(play_postgres: Play, trips: list[str]) -
     """As in production: one process takes the report, another one is told of it and sends it."""
 
     async def scenario(stage: Stage) -> None:
-        webhook_id = (await stage.world.endpoint()).view.endpoint.id
+        await stage.world.endpoint()
+        lanes = await stage.lanes()
         async with stage.delivering(straight=False) as dispatcher:
             await stage.later()
             for number in range(1, 4):
@@ -118,7 +119,7 @@ def test_one_that_a_worker_has_to_claim(play_postgres: Play, trips: list[str]) -
                 await stage.world.report(*milestones)
                 assert len(trips) <= TRIPS_TO_ACCEPT, trips
                 trips.clear()
-                dispatcher.work_for([webhook_id])
+                dispatcher.work_for(lanes)
                 await stage.later()
                 assert len(stage.sent) == number
                 assert len(trips) <= TRIPS_TO_CLAIM_AND_DELIVER, trips

@@ -5,17 +5,16 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.tables import deliveries, queue
+from cuepost.adapters.storage.tables import queue
 from cuepost.domain.attempt import Timings
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.engine.intake import Intake
-from cuepost.ports.dispatch import Claim
+from cuepost.ports.dispatch import Claim, Lane
 from cuepost.ports.transport import Exchange, Request
 from cuepost.testing import HANGS, Answer
 from cuepost.tuning import CLAIMED_AT_ONCE
@@ -34,13 +33,10 @@ async def backlog(stage: Stage, count: int) -> None:
     await world.endpoint("project.completed", url=BUSY_URL)
     await world.complete()
     [row] = (await stage.world.dump())["queue"]
-    [delivery] = (await stage.world.dump())["deliveries"]
     ids = [stage.world.ids(stage.clock.now()) for _ in range(count - 1)]
     for start in range(0, len(ids), 500):
         some = ids[start : start + 500]
-        copies = [dict(delivery._mapping) | {"id": each} for each in some]
-        await stage.sql(sa.insert(deliveries).values(copies))
-        copies = [dict(row._mapping) | {"delivery_id": each} for each in some]
+        copies = [dict(row._mapping) | {"id": each} for each in some]
         await stage.sql(sa.insert(queue).values(copies))
 
 
@@ -183,7 +179,7 @@ def test_of_very_many_endpoints_with_more_few_are_asked_about_at_a_time(
     asked: list[int] = []
     wanted = Intake._wanted
 
-    def noted(self: Intake, room: int, hints: set[UUID], *others: Any) -> Claim:
+    def noted(self: Intake, room: int, hints: set[Lane], *others: Any) -> Claim:
         asked.append(len(hints))
         return wanted(self, room, hints, *others)
 
@@ -194,7 +190,7 @@ def test_of_very_many_endpoints_with_more_few_are_asked_about_at_a_time(
             await world.endpoint("project.failed", url=url(number))
         await world.report(world.milestone(await world.project(), "failed"))
         async with stage.delivering(straight=False) as dispatcher:
-            dispatcher.work_for([each.webhook_id for each in await world.deliveries()])
+            dispatcher.work_for(await stage.lanes())
             await stage.later(MINUTE)
         assert len(places(stage)) == count
 

@@ -2,35 +2,22 @@
 
 from collections import Counter
 from math import inf
-from uuid import UUID
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from cuepost.domain.delivery import Trigger
 from cuepost.engine.lane_board import LaneBoard
-from cuepost.ports.dispatch import Assignment, Target
-from cuepost.testing import START, SequentialIds
+from cuepost.ports.dispatch import Assignment, Lane
+from tests.support.records import Records
 
 CAP, MOST = 3, 10
-LANES = [UUID(int=number) for number in range(1, 5)]
-ids = SequentialIds()
+LANES = list(range(1, 5))
+RECORDS = Records()
 
 
-def assignment(lane: UUID) -> Assignment:
-    return Assignment(
-        account_id=UUID(int=0),
-        delivery_id=ids(START),
-        webhook_id=lane,
-        event_id=ids(START),
-        trigger=Trigger.AUTOMATIC,
-        budget=1,
-        number=1,
-        attempt_count=0,
-        body=b"{}",
-        target=Target("https://hooks.example.com/", ()),
-    )
+def assignment(lane: Lane) -> Assignment:
+    return RECORDS.assignment(RECORDS.delivery(RECORDS.id()), lane=lane)
 
 
 def filled(**lanes: int) -> LaneBoard:
@@ -40,10 +27,10 @@ def filled(**lanes: int) -> LaneBoard:
     return board
 
 
-def taken(board: LaneBoard) -> list[UUID]:
+def taken(board: LaneBoard) -> list[Lane]:
     found = []
     while (each := board.take()) is not None:
-        found.append(each[1].webhook_id)
+        found.append(each[1].lane)
     return found
 
 
@@ -141,11 +128,11 @@ class Board(RuleBasedStateMachine):
         self.board = LaneBoard(CAP, MOST)
         self.now = 0.0
         self.waiting: list[Assignment] = []
-        self.in_flight: Counter[UUID] = Counter()
-        self.reserved: Counter[UUID] = Counter()
+        self.in_flight: Counter[Lane] = Counter()
+        self.reserved: Counter[Lane] = Counter()
 
     @rule(lane=st.sampled_from(LANES), count=st.integers(1, 6))
-    def add(self, lane: UUID, count: int) -> None:
+    def add(self, lane: Lane, count: int) -> None:
         made = [assignment(lane) for _ in range(count)]
         self.board.add(made, self.now)
         self.waiting += made
@@ -154,13 +141,13 @@ class Board(RuleBasedStateMachine):
     def take(self) -> None:
         taken = self.board.take()
         found = taken[1] if taken else None
-        startable = [each for each in self.waiting if self.in_flight[each.webhook_id] < CAP]
+        startable = [each for each in self.waiting if self.in_flight[each.lane] < CAP]
         assert (found is None) == (not startable)
         if found is not None:
-            of_lane = [each for each in self.waiting if each.webhook_id == found.webhook_id]
+            of_lane = [each for each in self.waiting if each.lane == found.lane]
             assert found is of_lane[0]
             self.waiting.remove(found)
-            self.in_flight[found.webhook_id] += 1
+            self.in_flight[found.lane] += 1
 
     @precondition(lambda self: any(self.in_flight.values()))
     @rule(data=st.data())
@@ -170,7 +157,7 @@ class Board(RuleBasedStateMachine):
         self.in_flight[lane] -= 1
 
     @rule(lane=st.sampled_from(LANES))
-    def reserve(self, lane: UUID) -> None:
+    def reserve(self, lane: Lane) -> None:
         self.board.reserve(lane)
         self.reserved[lane] += 1
 
@@ -204,14 +191,14 @@ class Board(RuleBasedStateMachine):
 
     @invariant()
     def loads_add_up(self) -> None:
-        waiting = Counter(each.webhook_id for each in self.waiting)
+        waiting = Counter(each.lane for each in self.waiting)
         loads = {lane: waiting[lane] + self.in_flight[lane] + self.reserved[lane] for lane in LANES}
         assert {lane: self.board.load_of(lane) for lane in LANES} == loads
         assert self.board.load == sum(loads.values())
 
     @invariant()
     def a_lane_is_ready_just_when_it_can_go_on(self) -> None:
-        can = {each.webhook_id for each in self.waiting if self.in_flight[each.webhook_id] < CAP}
+        can = {each.lane for each in self.waiting if self.in_flight[each.lane] < CAP}
         assert self.board.ready == len(can)
 
 

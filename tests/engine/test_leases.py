@@ -11,13 +11,14 @@ import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import events, queue
-from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
+from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.engine.worker_lease import WorkerLease
-from cuepost.ports.dispatch import Assignment, DeliveryQueue, Result, Target
+from cuepost.ports.dispatch import Assignment, DeliveryQueue, Result
 from cuepost.ports.store import StoreUnavailable
 from cuepost.ports.transport import Exchange, Request, Transport
 from cuepost.testing import HANGS, Answer
 from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
+from tests.support.records import Records
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
 URL = "https://hooks.example.com/cue"
@@ -209,7 +210,7 @@ def test_a_commit_whose_answer_is_lost_is_found_again(play_embedded: Play) -> No
             watch.loses = lambda number: number == lost
             with pytest.raises(StoreUnavailable):
                 await world.report(world.milestone(project))
-            assert {row.state for row in (await world.dump())["queue"]} == {"delivering"}
+            assert {row.status for row in (await world.dump())["queue"]} == {"delivering"}
             await stage.later(MINUTE)
         statuses = [each.status for each in await world.deliveries()]
         assert (statuses, len(stage.sent)) == ([DeliveryStatus.DELIVERED] * 2, 2)
@@ -301,7 +302,7 @@ def test_rows_that_nobody_holds_are_not_left_in_the_queue_of_leases(play: Play) 
                 await stage.world.complete()
             await stage.later()
         rows = (await stage.world.dump())[queue.name]
-        assert {(row.state, row.lease_token) for row in rows} == {
+        assert {(row.status, row.worker) for row in rows} == {
             ("pending", None),
             ("retrying", None),
         }
@@ -318,11 +319,8 @@ def begun_lease(stage: Stage) -> WorkerLease:
 
 
 def assignment(stage: Stage) -> Assignment:
-    now, ids = stage.clock.now(), stage.world.ids
-    account, delivery, webhook, event = (ids(now) for _ in range(4))
-    return Assignment(
-        account, delivery, webhook, event, Trigger.AUTOMATIC, 1, 1, 0, b"{}", Target(URL, ())
-    )
+    records = Records(stage.clock, stage.world.ids)
+    return records.assignment(records.delivery(records.id()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Announced endpoints are served without a look at all the others, which get theirs soon after."""
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
 import pytest
 
@@ -57,7 +56,7 @@ def test_who_has_looked_around_has_left_out_nothing(clock: VirtualClock) -> None
 
 def test_it_is_due_while_it_is_halfway(clock: VirtualClock) -> None:
     look = LookAround(clock)
-    look.done(Around(UUID(int=1), None))
+    look.done(Around(1, None))
     assert look.is_due
     look.done(NOTHING_DUE)
     assert not look.is_due
@@ -79,12 +78,13 @@ def claims(monkeypatch: pytest.MonkeyPatch) -> list[Claim]:
 
 def test_who_is_announced_is_served_without(play: Play, claims: list[Claim]) -> None:
     async def scenario(stage: Stage) -> None:
-        webhook_id = (await stage.world.endpoint()).view.endpoint.id
+        await stage.world.endpoint()
         async with stage.delivering(straight=False) as dispatcher:
             await stage.later(MINUTE)
             await stage.world.complete()
+            lanes = await stage.lanes()
             claims.clear()
-            dispatcher.work_for([webhook_id])
+            dispatcher.work_for(lanes)
             await stage.later()
             sent, asked = len(stage.sent), [each.behind for each in claims]
             await stage.later(LONGEST_LEFT_OUT)
@@ -109,17 +109,18 @@ def test_who_was_never_announced_is_found_beside_those_who_always_are(
 ) -> None:
     async def scenario(stage: Stage) -> None:
         world = stage.world
-        announced = (await world.endpoint()).view.endpoint.id
+        await world.endpoint()
+        announced = await stage.lanes()
         await world.endpoint("project.failed", url=OTHER_URL)
         slow_down_claims(stage, monkeypatch)
         async with stage.delivering(straight=False) as dispatcher:
             await stage.later(MINUTE)
-            dispatcher.work_for([announced])
+            dispatcher.work_for(announced)
             await stage.later()
             await world.report(world.milestone(await world.project(), "failed"))
             began = stage.clock.now()
             for _ in range(200):
-                dispatcher.work_for([announced])
+                dispatcher.work_for(announced)
                 await stage.later(timedelta(seconds=CLAIM_SECONDS / 2))
         [found] = [each for each in stage.sent if each.request.url.text == OTHER_URL]
         assert found.at - began <= LONGEST_LEFT_OUT + timedelta(seconds=3 * CLAIM_SECONDS)

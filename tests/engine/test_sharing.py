@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
-from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
@@ -12,6 +11,7 @@ from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.tables import lanes
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine.dispatcher import Dispatcher
+from cuepost.ports.dispatch import Lane
 from cuepost.testing import Answer
 from cuepost.tuning import HEARTBEATS_PER_LEASE
 from tests.support.stage import HOUR, MINUTE, Play, Stage
@@ -117,11 +117,11 @@ class Offered:
     """What a worker offers to others."""
 
     def __init__(self, worker: Dispatcher) -> None:
-        self.lanes: set[UUID] = set()
+        self.lanes: set[Lane] = set()
         worker.offer_to(self._note)
 
-    def _note(self, webhook_ids: Collection[UUID]) -> None:
-        self.lanes |= set(webhook_ids)
+    def _note(self, offered: Collection[Lane]) -> None:
+        self.lanes |= set(offered)
 
 
 def worker(stage: Stage) -> Dispatcher:

@@ -7,11 +7,13 @@ import os
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.encoding import Encoding
+from cuepost.adapters.storage.records import outcomes
 from cuepost.application.milestone_book import Milestone
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
@@ -174,17 +176,16 @@ def test_one_result_that_the_store_refuses_holds_up_no_other(
     caplog: pytest.LogCaptureFixture,
     error: Exception,
 ) -> None:
-    add, poison = AttemptRecords.add, set[object]()
+    row_of, poison = outcomes._ended, set[object]()
 
-    async def refusing(self: AttemptRecords, made: object) -> None:
-        attempts = list(made)  # type: ignore[call-overload]  # attempts, as they came
+    def refusing(each: Result, now: Any, encoding: Encoding) -> tuple[Any, ...]:
         if not poison:
-            poison.add(attempts[0].delivery_id)
-        if any(each.delivery_id in poison for each in attempts):
+            poison.add(each.assignment.delivery_id)
+        if each.assignment.delivery_id in poison:
             raise error
-        await add(self, attempts)
+        return row_of(each, now, encoding)
 
-    monkeypatch.setattr(AttemptRecords, "add", refusing)
+    monkeypatch.setattr(outcomes, "_ended", refusing)
 
     async def scenario(stage: Stage) -> None:
         world = stage.world
@@ -203,8 +204,8 @@ def test_one_result_that_the_store_refuses_holds_up_no_other(
             statuses = Counter(each.status for each in await world.deliveries())
             assert statuses == {DeliveryStatus.DELIVERED: 20}
             [refused] = [each for each in await world.deliveries() if each.id in poison]
-            outcomes = [each.outcome for each in await stage.attempts(refused.id)]
-            assert outcomes == [Outcome.INTERRUPTED, Outcome.DELIVERED]
+            made = [each.outcome for each in await stage.attempts(refused.id)]
+            assert made == [Outcome.INTERRUPTED, Outcome.DELIVERED]
 
     play_embedded(scenario)
     [line] = [each for each in caplog.messages if "event=outcome_set_aside" in each]

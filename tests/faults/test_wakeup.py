@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
-from uuid import UUID
 
 import asyncpg
 import pytest
@@ -12,25 +11,26 @@ import pytest
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_wakeup import APPLICATION_NAME, PostgresWakeup
 from cuepost.adapters.system_clock import SystemClock
+from cuepost.ports.dispatch import Lane
 
 PATIENCE_SECONDS = 20.0
 ENDED = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = $1
 """
-ONE, TWO = UUID(int=1), UUID(int=2)
+ONE, TWO = 1, 2
 
 
 class Ear:
     """What one process hears; an empty announcement means that it listens anew."""
 
     def __init__(self) -> None:
-        self._heard: asyncio.Queue[frozenset[UUID]] = asyncio.Queue()
+        self._heard: asyncio.Queue[frozenset[Lane]] = asyncio.Queue()
 
-    def hear(self, webhook_ids: Collection[UUID]) -> None:
-        self._heard.put_nowait(frozenset(webhook_ids))
+    def hear(self, lanes: Collection[Lane]) -> None:
+        self._heard.put_nowait(frozenset(lanes))
 
-    async def next(self) -> frozenset[UUID]:
+    async def next(self) -> frozenset[Lane]:
         return await asyncio.wait_for(self._heard.get(), PATIENCE_SECONDS)
 
 

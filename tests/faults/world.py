@@ -13,15 +13,15 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.tables import attempts, deliveries, queue
+from cuepost.adapters.storage.tables import queue
 from cuepost.adapters.system_clock import SystemClock
-from cuepost.domain.instants import to_millis
 from tests.e2e.story import Visitor, keys_in
-from tests.support.history_checker import History, Seen, StoredAttempt, StoredDelivery
+from tests.support.history_checker import History, Seen, StoredDelivery
 from tests.support.load import Load
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import free_port, run
 from tests.support.store_rows import AnyStore, rows
+from tests.support.stored_history import STORED, stored_deliveries
 
 T = TypeVar("T")
 
@@ -175,10 +175,8 @@ async def opened(settings: Mapping[str, str]) -> AsyncIterator[AnyStore]:
 
 
 async def leased(store: AnyStore) -> set[str]:
-    found = await rows(
-        store, sa.select(queue.c.delivery_id).where(queue.c.lease_token.is_not(None))
-    )
-    return {str(row.delivery_id) for row in found}
+    found = await rows(store, sa.select(queue.c.id).where(queue.c.worker.is_not(None)))
+    return {str(row.id) for row in found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +186,13 @@ class Queued:
 
 
 async def queued(store: AnyStore) -> Queued:
-    tokens = [row.lease_token for row in await rows(store, sa.select(queue.c.lease_token))]
-    return Queued(waiting=tokens.count(None), leased=len(tokens) - tokens.count(None))
+    workers = [row.worker for row in await rows(store, sa.select(queue.c.worker))]
+    return Queued(waiting=workers.count(None), leased=len(workers) - workers.count(None))
 
 
 async def drained(store: AnyStore, deadline: float) -> Sequence[sa.Row[tuple[object, ...]]]:
     clock = SystemClock()
-    waiting = sa.select(queue.c.delivery_id, queue.c.state, queue.c.lease_token, queue.c.due_at)
+    waiting = sa.select(queue.c.id, queue.c.status, queue.c.worker, queue.c.due_at)
     while left := await rows(store, waiting.limit(1_000)):
         if time.monotonic() > deadline:
             return left
@@ -203,25 +201,5 @@ async def drained(store: AnyStore, deadline: float) -> Sequence[sa.Row[tuple[obj
 
 
 async def stored(store: AnyStore) -> list[StoredDelivery]:
-    made: dict[object, list[StoredAttempt]] = {}
-    for row in await rows(store, sa.select(attempts)):
-        made.setdefault(row.delivery_id, []).append(
-            StoredAttempt(
-                row.budget,
-                row.number,
-                row.outcome,
-                to_millis(row.started_at) / 1000,
-                row.duration_ms,
-            )
-        )
-    return [
-        StoredDelivery(
-            str(row.id),
-            str(row.webhook_id),
-            str(row.event_id),
-            row.final_status or "unfinished",
-            row.reason,
-            tuple(made.get(row.id, ())),
-        )
-        for row in await rows(store, sa.select(deliveries))
-    ]
+    found = {table.name: await rows(store, sa.select(table)) for table in STORED}
+    return stored_deliveries(found)

@@ -5,8 +5,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
+from unittest.mock import patch
 from uuid import UUID
 
+import asyncpg
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import PostgresStore
@@ -43,14 +45,22 @@ class Costs(Protocol):
 
 
 @contextmanager
-def _overheard(engine: sa.Engine | sa.Connection, heard: Statements) -> Iterator[None]:
+def _overheard(engine: sa.Engine, heard: Statements) -> Iterator[None]:
+    """What goes through SQLAlchemy, and what goes straight to the driver."""
+    fetch = asyncpg.Connection.fetch
+
     def hear(*call: Any) -> None:
         _, _, statement, parameters, *_ = call
         heard.append((statement, parameters))
 
+    async def heard_fetch(self: Any, query: str, *values: Any, **options: Any) -> Any:
+        heard.append((query, values))
+        return await fetch(self, query, *values, **options)
+
     sa.event.listen(engine, "before_cursor_execute", hear)
     try:
-        yield
+        with patch.object(asyncpg.Connection, "fetch", heard_fetch):
+            yield
     finally:
         sa.event.remove(engine, "before_cursor_execute", hear)
 
@@ -68,25 +78,27 @@ class SqliteCosts:
 
     async def of(self, read: Read) -> Cost:
         [reader] = self.store._readers[-1:]
-        driver, calls, heard = driver_of(reader), count(), Statements()
+        driver, calls, heard = driver_of(reader), count(), list[str]()
 
         def tick() -> int:
             next(calls)
             return 0
 
         driver.set_progress_handler(tick, STEP)
+        driver.set_trace_callback(heard.append)
         try:
-            with _overheard(reader, heard):
-                ids = await _ids(self.store, read)
+            ids = await _ids(self.store, read)
         finally:
+            driver.set_trace_callback(None)
             driver.set_progress_handler(None, 0)
-        assert heard
-        faults = [fault for each in heard for fault in self._faults(*each)]
+        selects = [each for each in heard if each.lstrip().startswith(("SELECT", "WITH"))]
+        assert selects
+        faults = [fault for each in selects for fault in self._faults(each)]
         return Cost(ids, next(calls) * STEP, faults=faults)
 
-    def _faults(self, statement: str, parameters: Sequence[Any]) -> Iterator[str]:
+    def _faults(self, statement: str) -> Iterator[str]:
         driver = driver_of(self.store._readers[-1])
-        plan = driver.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
+        plan = driver.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
         # What is in flight fits the memory of the processes that send it, and may be sorted.
         few = any("USING INDEX queue_in_flight" in step for *_, step in plan)
         for *_, step in plan:
@@ -150,6 +162,8 @@ async def gather_statistics(store: PostgresStore) -> None:
 
 
 def _literal(value: object) -> str:
+    if isinstance(value, list):
+        return "'{" + ", ".join(str(each) for each in value) + "}'"
     return str(value) if isinstance(value, int) else f"'{value}'"
 
 

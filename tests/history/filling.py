@@ -9,7 +9,6 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.tables import deliveries as delivery_rows
 from cuepost.adapters.storage.tables import endpoints as endpoint_rows
 from cuepost.adapters.storage.tables import queue
 from cuepost.domain.access import Account
@@ -49,8 +48,8 @@ class Names:
 @dataclass(frozen=True, slots=True)
 class Month:
     """`rows` deliveries: many of a busy endpoint, a busy project and a crowded event; few of the
-    rare ones; some waiting, from the first day to the last; some of a deleted endpoint; many that
-    were delivered, sent again and failed, few that failed and were never delivered."""
+    rare ones; some waiting, from the first day to the last; some of a deleted endpoint; some that
+    were delivered, sent again and failed."""
 
     rows: int
     account: Account
@@ -97,13 +96,14 @@ class Month:
         )
 
     def delivery(self, place: int, usual: Event, crowded: Event) -> Delivery:
-        at, chance = self.at(place), _chance(b"delivery", place)
-        event = crowded if chance % 5 < 2 else usual
+        chance = _chance(b"delivery", place)
+        event = crowded if chance % 400 == 0 else usual
+        at = event.created_at
         status = self._status(place, chance >> 8)
         ended = at + timedelta(seconds=1) if status in FINAL else None
         cancelled = status is DeliveryStatus.CANCELLED
         failed = status is DeliveryStatus.FAILED
-        was_delivered = failed and not self._is_undelivered(place)
+        was_delivered = failed and not self._is_undelivered(place) and chance % 8 == 0
         return Delivery(
             account_id=self.account.id,
             id=compose(to_millis(at), chance >> 64),
@@ -183,6 +183,10 @@ class Expected:
             named = _named(event_filter)
             ids += [each.id for each in events if _takes(named, each)]
 
+    def sort(self) -> None:
+        for _, ids in (*self.of_deliveries.values(), *self.of_events.values()):
+            ids.sort()
+
 
 def _named(chosen: DeliveryFilter | EventFilter) -> tuple[tuple[str, Any], ...]:
     named = [(each.name, getattr(chosen, each.name)) for each in fields(chosen)]
@@ -227,17 +231,13 @@ async def fill(store: AnyStore, records: Records, month: Month, expected: Expect
                 if each is month:
                     seen = [made for made in deliveries if made.webhook_id != month.deleted]
                     expected.note(events, seen)
-    await run(
-        store,
-        sa.update(delivery_rows)
-        .where(delivery_rows.c.trigger == Trigger.MANUAL)
-        .values(delivered_at=delivery_rows.c.finished_at),
-    )
+    expected.sort()
     await _delete_but_do_not_clear_away(store, month)
 
 
 async def _delete_but_do_not_clear_away(store: AnyStore, month: Month) -> None:
-    await run(store, sa.delete(queue).where(queue.c.webhook_id == month.deleted))
+    number = sa.select(endpoint_rows.c.number).where(endpoint_rows.c.id == month.deleted)
+    await run(store, sa.delete(queue).where(queue.c.endpoint == number.scalar_subquery()))
     await run(
         store,
         sa.update(endpoint_rows)

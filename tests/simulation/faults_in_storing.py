@@ -13,7 +13,6 @@ from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records import (
     claim_statements,
     claims,
-    delivery_pages,
     late_results,
     retention,
 )
@@ -23,10 +22,10 @@ from cuepost.adapters.storage.records.endpoints import EndpointRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.application import milestone_book
 from cuepost.application.perform import Action, Perform
-from cuepost.domain.delivery import CancelReason
+from cuepost.domain.delivery import CancelReason, Delivery
 from cuepost.domain.fanout import deliveries_of
 from cuepost.domain.ids import lowest_at
-from cuepost.ports.dispatch import Claim, Claimed, Target
+from cuepost.ports.dispatch import Claim, Claimed, Lane, Target
 from cuepost.ports.store import Manner, StoreUnavailable, Transaction
 from tests.simulation.deliberate_faults import Patch, breaks
 
@@ -90,22 +89,20 @@ def one_endpoint_forgotten(patch: Patch) -> None:
 @breaks("I1", seed=3)
 def retention_takes_what_is_live(patch: Patch) -> None:
     def old(account: Any, instant: datetime) -> sa.Select[Any]:
-        rows = tables.deliveries
-        return sa.select(rows.c.id).where(
-            rows.c.account_id == account, rows.c.id < lowest_at(instant)
-        )
+        rows = tables.events
+        return sa.select(rows.c.id).where(rows.c.account == account, rows.c.id < lowest_at(instant))
 
-    patch.setattr(retention, "_ended", old)
+    patch.setattr(retention, "_unneeded", old)
 
 
 @breaks("I3", seed=2)
 def sent_before_the_commit(patch: Patch) -> None:
     assign = Outbox.assign
 
-    def hasty(self: Outbox, targets: dict[UUID, Target]) -> None:
+    def hasty(self: Outbox, targets: dict[Lane, Target]) -> None:
         assign(self, targets)
         self.committed()
-        self._assignments, self._reserved = {}, []
+        self._assignments, self.reserved = {}, []
 
     patch.setattr(Outbox, "assign", hasty)
 
@@ -113,12 +110,12 @@ def sent_before_the_commit(patch: Patch) -> None:
 @breaks("I4", "I10", seed=3)
 def claimed_again_while_in_flight(patch: Patch) -> None:
     async def whatever_is_due(
-        self: Claims, held: Sequence[UUID], wanted: Claim, now: datetime
+        self: Claims, held: Sequence[Lane], wanted: Claim, now: datetime
     ) -> claims._Found:
         queue = tables.queue
         rows = await self._session.all(
             sa.select(*claim_statements.DUE)
-            .where(queue.c.webhook_id.in_(held), queue.c.due_at <= now)
+            .where(queue.c.endpoint.in_(held), queue.c.due_at <= now)
             .limit(wanted.room)
         )
         return claims._Found(set(held), [claims._Due._make(row) for row in rows])
@@ -171,7 +168,7 @@ def not_heeded(patch: Patch, ignored: CancelReason) -> None:
 
 @breaks("I7", seed=23)
 def two_workers_at_one_endpoint(patch: Patch) -> None:
-    async def everything(_: object, worker: UUID, chosen: Sequence[UUID]) -> list[UUID]:
+    async def everything(_: object, worker: UUID, chosen: Sequence[Lane]) -> list[Lane]:
         return list(chosen)
 
     patch.setattr(Claims, "_hold", everything)
@@ -179,4 +176,10 @@ def two_workers_at_one_endpoint(patch: Patch) -> None:
 
 @breaks("I8")
 def rows_of_other_accounts_are_shown(patch: Patch) -> None:
-    patch.setattr(delivery_pages, "visible", lambda account_id: sa.select(tables.deliveries))
+    page = DeliveryRecords.page
+
+    async def of_everybody(self: DeliveryRecords, _: UUID, *chosen: Any) -> list[Delivery]:
+        accounts = await self._session.all(sa.select(tables.accounts.c.id))
+        return [each for row in accounts for each in await page(self, row.id, *chosen)]
+
+    patch.setattr(DeliveryRecords, "page", of_everybody)

@@ -1,16 +1,13 @@
 """What the service has acknowledged, written down beside it: the history checker judges by this."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
-from cuepost.adapters.storage import tables
 from cuepost.testing import Sent
 from tests.support.history_checker import History
 from tests.support.history_facts import (
@@ -19,11 +16,9 @@ from tests.support.history_facts import (
     SecretLife,
     Seen,
     Stop,
-    StoredAttempt,
     StoredDelivery,
 )
-
-STORED = (tables.attempts, tables.queue, tables.deliveries)
+from tests.support.stored_history import Found, stored_deliveries
 
 
 @dataclass(slots=True)
@@ -91,13 +86,11 @@ class Ledger:
         known = tuple(str(each) for each in ids if each is not None)
         self.looks.append(Look(str(account_id), kind, known))
 
-    def keep(self, found: Mapping[str, Sequence[sa.Row[Any]]]) -> None:
+    def keep(self, found: Found) -> None:
         """Before something is forgotten: from then on nobody else knows of it."""
-        self.kept.update((each.id, each) for each in stored(found))
+        self.kept.update((each.id, each) for each in stored_deliveries(found))
 
-    def history(
-        self, sent: Iterable[Seen], found: Mapping[str, Sequence[sa.Row[Any]]], **more: Any
-    ) -> History:
+    def history(self, sent: Iterable[Seen], found: Found, **more: Any) -> History:
         """`found` is the store at the end; deliveries in it count as they are there."""
         self.keep(found)
         return History(
@@ -132,26 +125,3 @@ class Ledger:
             for project_id, windows in self.windows.items()
             for (given, ends), (following, _) in pairwise([*windows, (ENDLESS, ENDLESS)])
         ]
-
-
-def stored(found: Mapping[str, Sequence[sa.Row[Any]]]) -> list[StoredDelivery]:
-    """Of all rows of the tables in STORED."""
-    attempts: dict[UUID, list[StoredAttempt]] = defaultdict(list)
-    for row in found["attempts"]:
-        attempts[row.delivery_id].append(
-            StoredAttempt(
-                row.budget, row.number, row.outcome, row.started_at.timestamp(), row.duration_ms
-            )
-        )
-    states = {row.delivery_id: row.state for row in found["queue"]}
-    return [
-        StoredDelivery(
-            str(row.id),
-            str(row.webhook_id),
-            str(row.event_id),
-            row.final_status or states.get(row.id, "lost"),
-            row.reason,
-            tuple(attempts[row.id]),
-        )
-        for row in found["deliveries"]
-    ]

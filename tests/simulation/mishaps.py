@@ -10,7 +10,7 @@ from uuid import UUID
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.watchdog import Watchdog
-from cuepost.ports.dispatch import Assignment
+from cuepost.ports.dispatch import Assignment, Lane
 from cuepost.tuning import LATEST_ANSWER_SECONDS, LOOK_SECONDS, LOOKS_UNTIL_STALLED
 from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
 from tests.simulation.onlookers import Onlookers
@@ -42,20 +42,20 @@ class Bell:
     awake: Sequence[Dispatcher]
     late: Callable[[Callable[[], None]], bool]
 
-    def reserve(self, webhook_id: UUID) -> UUID | None:
-        return self.straight.reserve(webhook_id)
+    def reserve(self, lane: Lane) -> UUID | None:
+        return self.straight.reserve(lane)
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
         take = partial(self.straight.take, worker, assignments, as_of)
         if not self.late(take):
             take()
 
-    def give_back(self, webhook_ids: Sequence[UUID]) -> None:
-        self.straight.give_back(webhook_ids)
+    def give_back(self, lanes: Sequence[Lane]) -> None:
+        self.straight.give_back(lanes)
 
-    def work_for(self, webhook_ids: Collection[UUID]) -> None:
+    def work_for(self, lanes: Collection[Lane]) -> None:
         for each in self.awake:
-            each.work_for(webhook_ids)
+            each.work_for(lanes)
 
     def make_way(self) -> None:
         self.straight.make_way()

@@ -1,12 +1,11 @@
 """Who looks at what is there, and what time makes of it: pages, logs, metrics and forgetting."""
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -22,8 +21,8 @@ from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.ports.records import Page
 from cuepost.ports.retention import Passing
 from cuepost.tuning import FORGOTTEN_AT_ONCE
-from tests.simulation.ledger import STORED
 from tests.simulation.owners import Owners
+from tests.support.stored_history import STORED, Found
 
 LOOKED_AT = Page(limit=50)
 LOG, METRICS, PAGES = "the log", "the metrics", "what owners are shown"
@@ -137,7 +136,7 @@ class Onlookers(Owners):
     @asynccontextmanager
     async def looking_in(
         self,
-    ) -> AsyncIterator[tuple[RecordsTransaction, Mapping[str, Sequence[sa.Row[Any]]]]]:
+    ) -> AsyncIterator[tuple[RecordsTransaction, Found]]:
         """All rows of deliveries, as of one moment, in a transaction that may go on."""
         async with self.stage.store.transaction() as transaction:
             assert isinstance(transaction, RecordsTransaction)

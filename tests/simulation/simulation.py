@@ -167,7 +167,7 @@ class Simulation(Mishaps):
     async def _is_busy(self) -> bool:
         if await self.stage.world.see(lambda t: t.bulk_retries.running(1)):
             return True
-        return bool(await rows(self.stage.store.inner, sa.select(queue.c.delivery_id).limit(1)))
+        return bool(await rows(self.stage.store.inner, sa.select(queue.c.id).limit(1)))
 
 
 async def _unrefused(action: Action) -> None:

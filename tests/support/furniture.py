@@ -4,10 +4,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
-import sqlalchemy as sa
-
-from cuepost.adapters.storage.tables import deliveries, queue
-from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.application.manage_webhooks import EndpointChange, Unveiled
 from cuepost.application.service import Service
@@ -21,6 +17,7 @@ from cuepost.domain.project import Origin, ProjectStatus, Stage
 from cuepost.ports.store import Transaction
 from cuepost.testing import VirtualClock
 from tests.support.records import Records
+from tests.support.store_rows import end
 
 HOSTILE = b"""<script>document.title = "owned"</script><img src=x onerror="document.title='owned'">
 <style>body { display: none }</style>\x1b[2J\x00<svg onload=alert(1)>"""
@@ -150,13 +147,7 @@ class Furnisher:
         headers = _signed_headers(delivery)
         refused = records.attempt(delivery, budget=2, request_headers=headers, url=LONG)
         await t.attempts.add([lost, refused])
-        assert isinstance(t, RecordsTransaction)
-        await t._session.run(
-            sa.update(deliveries)
-            .where(deliveries.c.id == delivery.id)
-            .values(final_status=_S.FAILED, finished_at=records.clock.now(), attempt_count=2)
-        )
-        await t._session.run(sa.delete(queue).where(queue.c.delivery_id == delivery.id))
+        await end(t, delivery.id, _S.FAILED, records.clock.now(), attempt_count=2)
 
     async def _projects(self, t: Transaction) -> None:
         """One to be moved by hand, with an event for nobody; one that is gone."""

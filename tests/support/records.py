@@ -19,6 +19,7 @@ from cuepost.domain.listener import Listener, Turn
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.domain.secret_reveal import SecretReveal
+from cuepost.ports.dispatch import Assignment, Target
 from cuepost.ports.records import KeptReport, ReportAnswer
 from cuepost.testing import SequentialIds, VirtualClock
 
@@ -146,6 +147,24 @@ class Records:
             url="https://hooks.example.com/ä",
         )
         return _made(attempt, changed)
+
+    def assignment(self, delivery: Delivery, **changed: Any) -> Assignment:
+        url = "https://hooks.example.com/ä"
+        assignment = Assignment(
+            account=1,
+            delivery_id=delivery.id,
+            lane=1,
+            event_id=delivery.event_id,
+            event_type=delivery.event_type,
+            project_id=delivery.project_id,
+            trigger=delivery.trigger,
+            budget=delivery.budget,
+            number=1,
+            attempt_count=delivery.attempt_count,
+            body=b"{}",
+            target=Target(delivery.account_id, delivery.webhook_id, url, ()),
+        )
+        return _made(assignment, changed)
 
     def bulk_retry(self, account_id: UUID, webhook_id: UUID, **changed: Any) -> BulkRetry:
         now = self.clock.now()

@@ -15,12 +15,14 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.storage.tables import endpoints
 from cuepost.domain.attempt import Attempt
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Jitter
 from cuepost.engine.capacity import Capacity
 from cuepost.engine.dispatcher import Dispatcher
+from cuepost.ports.dispatch import Lane
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Store
 from cuepost.ports.telemetry import Silent, Telemetry
@@ -30,7 +32,7 @@ from tests.application.world import RULES, World, opened_world
 from tests.support.jumping_loop import run_jumping
 from tests.support.repeatable_store import RepeatableStore
 from tests.support.stepping_clock import SteppingClock
-from tests.support.store_rows import AnyStore, contradictions, empty, rows, run
+from tests.support.store_rows import AnyStore, compact, contradictions, empty, rows, run
 from tests.support.watched_store import Watch, WatchedStore
 
 T = TypeVar("T")
@@ -147,6 +149,11 @@ class Stage:
     async def rows(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
         return await _really(self.store, rows(self.store.inner, statement))
 
+    async def lanes(self) -> list[Lane]:
+        """Of all endpoints, in the order in which they were made."""
+        numbers = await self.rows(sa.select(endpoints.c.number).order_by(endpoints.c.number))
+        return [row.number for row in numbers]
+
     def offsets(self) -> list[float]:
         """When each request began, in seconds after the first one."""
         return [(each.at - self.sent[0].at).total_seconds() for each in self.sent]
@@ -224,6 +231,7 @@ def migrated_file(folder: Path) -> Path:
 
     path = folder / "migrated.db"
     asyncio.run(make())
+    compact(path)
     return path
 
 

@@ -1,21 +1,42 @@
 """A look into the tables, past the records."""
 
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeAlias
+from uuid import UUID
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.records import attempt_rows
+from cuepost.adapters.storage.records.numbers import account_numbers
+from cuepost.adapters.storage.session import upsert
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.tables import deliveries, endpoints, metadata, queue
+from cuepost.adapters.storage.tables import (
+    accounts,
+    deliveries,
+    endpoints,
+    events,
+    metadata,
+    queue,
+)
 from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.domain.attempt import Attempt
+from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
+from cuepost.ports.store import Transaction
+from tests.support.records import Records
 
 AnyStore: TypeAlias = SqliteStore | PostgresStore
 # The others are about the processes at work, and say nothing of any account.
 OWNED_TABLES = [
     table
     for table in metadata.sorted_tables
-    if "account_id" in table.c or table.name in {"accounts", "api_keys"}
+    if {"account", "account_id"} & set(table.c.keys()) or table.name in {"accounts", "api_keys"}
 ]
 _EMPTY_ALL = sa.text(
     "WITH "
@@ -43,6 +64,88 @@ async def run(store: AnyStore, statement: sa.Executable) -> int:
         return await transaction._session.run(statement)
 
 
+async def introduce(transaction: Transaction, *ids: UUID | tuple[UUID, UUID]) -> None:
+    """Accounts, and endpoints by account and id, so that history may refer to them.
+
+    Those that are there already stay as they are.
+    """
+    assert isinstance(transaction, RecordsTransaction)
+    session, records = transaction._session, Records()
+    keys = [each if isinstance(each, tuple) else (each, None) for each in dict.fromkeys(ids)]
+    for account_id in dict.fromkeys(account_id for account_id, _ in keys):
+        account = asdict(records.account(id=account_id))
+        await session.run(upsert(session, accounts).values(account).on_conflict_do_nothing())
+    for account_id, webhook_id in keys:
+        if webhook_id is not None:
+            endpoint = asdict(records.endpoint(account_id, id=webhook_id)) | {"events": ""}
+            await session.run(upsert(session, endpoints).values(endpoint).on_conflict_do_nothing())
+
+
+async def add_deliveries(transaction: Transaction, *made: Delivery) -> None:
+    """With the accounts and endpoints that they refer to, and with their events."""
+    await introduce(transaction, *((each.account_id, each.webhook_id) for each in made))
+    assert isinstance(transaction, RecordsTransaction)
+    session, records = transaction._session, Records()
+    numbers = await account_numbers(session, {each.account_id for each in made})
+    of_each = {
+        each.event_id: {
+            "account": numbers[each.account_id],
+            "id": each.event_id,
+            "type": each.event_type,
+            "project_id": each.project_id,
+            "occurred_at": each.created_at,
+            "body": records.event(each.account_id).body,
+        }
+        for each in made
+    }
+    if of_each:
+        adding = upsert(session, events).values(list(of_each.values()))
+        await session.run(adding.on_conflict_do_nothing())
+    await transaction.deliveries.add(made)
+
+
+async def lease(store: AnyStore, worker: UUID, *delivery_ids: UUID, **more: Any) -> None:
+    """These deliveries, or all that are live, are with this worker now."""
+    chosen = queue.c.id.in_(delivery_ids) if delivery_ids else sa.true()
+    values = {"status": DeliveryStatus.DELIVERING, "worker": worker} | more
+    await run(store, sa.update(queue).where(chosen).values(values))
+
+
+async def end(
+    transaction: Transaction,
+    delivery_id: UUID,
+    status: DeliveryStatus,
+    now: datetime,
+    reason: CancelReason | None = None,
+    **more: object,
+) -> None:
+    """A live delivery ends as after its last attempt; its attempts stay where they are.
+
+    `more` are other columns with values of their own.
+    """
+    assert isinstance(transaction, RecordsTransaction)
+    session = transaction._session
+    both = [column.name for column in deliveries.c if column.name in queue.c]
+    ended = {"status": status, "reason": reason, "finished_at": now} | more
+    kept = [name for name in both if name not in ended]
+    literals = [sa.literal(value, deliveries.c[name].type) for name, value in ended.items()]
+    await session.run(
+        sa.insert(deliveries).from_select(
+            [*kept, *ended],
+            sa.select(*(queue.c[name] for name in kept), *literals).where(
+                queue.c.id == delivery_id
+            ),
+        )
+    )
+    await session.run(sa.delete(queue).where(queue.c.id == delivery_id))
+
+
+def compact(path: Path) -> None:
+    """Pages that migrations have left free are given back; a new file of a test has none."""
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("VACUUM")
+
+
 async def empty(store: AnyStore) -> None:
     """Every table. PostgreSQL is told in one statement, since its hundreds of tests wait for it."""
     async with store.transaction() as transaction:
@@ -64,21 +167,16 @@ async def row_counts(store: AnyStore) -> dict[str, int]:
 
 
 async def contradictions(store: AnyStore) -> list[sa.Row[Any]]:
-    """Live deliveries that are not queued, and queued ones that have ended or do not exist."""
-    queued = sa.exists().where(
-        queue.c.account_id == deliveries.c.account_id, queue.c.delivery_id == deliveries.c.id
+    """Deliveries that are live and have ended, or that nobody could find an endpoint of."""
+    ended = sa.exists().where(
+        deliveries.c.account == queue.c.account, deliveries.c.id == queue.c.id
     )
-    cleared_away = sa.exists().where(
-        endpoints.c.account_id == deliveries.c.account_id,
-        endpoints.c.id == deliveries.c.webhook_id,
-        endpoints.c.deleted_at.is_not(None),
-    )
-    lost = sa.select(deliveries).where(deliveries.c.final_status.is_(None), ~queued, ~cleared_away)
-    live = sa.exists().where(
-        deliveries.c.account_id == queue.c.account_id,
-        deliveries.c.id == queue.c.delivery_id,
-        deliveries.c.webhook_id == queue.c.webhook_id,
-        deliveries.c.event_id == queue.c.event_id,
-        deliveries.c.final_status.is_(None),
-    )
-    return [*await rows(store, lost), *await rows(store, sa.select(queue).where(~live))]
+    known = sa.exists().where(endpoints.c.number == queue.c.endpoint)
+    return list(await rows(store, sa.select(queue).where(sa.or_(ended, ~known))))
+
+
+def attempt_columns(attempt: Attempt) -> dict[str, Any]:
+    """The columns of an attempt, as SQLAlchemy writes them."""
+    encoded = attempt_rows.values_of(attempt, ENCODINGS["postgresql"])
+    columns = dict(zip(attempt_rows.COLUMNS, encoded, strict=True))
+    return columns | {"outcome": attempt.outcome, "tls_fault": attempt.tls_fault}

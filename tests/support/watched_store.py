@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
+from cuepost.adapters.storage.session import Numbers
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
@@ -90,6 +91,11 @@ class WatchedSession:
     @property
     def dialect(self) -> str:
         return str(self.inner.dialect)
+
+    @property
+    def numbers(self) -> Numbers:
+        found: Numbers = self.inner.numbers
+        return found
 
     @property
     def unhurried(self) -> "WatchedSession":

@@ -18,7 +18,7 @@ from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.domain.event import freeze
 from cuepost.domain.ids import compose
 from cuepost.domain.instants import to_millis
-from cuepost.ports.dispatch import Assignment, Result, Target, Verdict
+from cuepost.ports.dispatch import Result, Target, Verdict
 from cuepost.ports.store import StoreUnavailable
 from cuepost.ports.telemetry import Waiting
 from cuepost.testing import START, VirtualClock
@@ -33,17 +33,16 @@ CANARY = "canary"
 def result(**changed: Any) -> Result:
     """A first attempt, half a second after the event, that the receiver refused."""
     delivery = RECORDS.delivery(RECORDS.id())
-    assignment = Assignment(
-        account_id=delivery.account_id,
-        delivery_id=delivery.id,
-        webhook_id=delivery.webhook_id,
+    assignment = RECORDS.assignment(
+        delivery,
         event_id=EVENT_ID,
-        trigger=Trigger.AUTOMATIC,
-        budget=1,
-        number=1,
-        attempt_count=0,
         body=freeze(EVENT_ID, "project.completed", START, {"type": CANARY, "note": CANARY}),
-        target=Target(f"https://{CANARY}.example.com/?token={CANARY}", (RECORDS.secret(),)),
+        target=Target(
+            delivery.account_id,
+            delivery.webhook_id,
+            f"https://{CANARY}.example.com/?token={CANARY}",
+            (RECORDS.secret(),),
+        ),
     )
     attempt = RECORDS.attempt(
         delivery,
