@@ -3,22 +3,21 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from benchmarks.furnishing import pieces
+from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.tables import attempts, deliveries, queue
 from cuepost.domain.ids import lowest_at
-from cuepost.domain.instants import to_millis
 from tests.faults.world import asked
-from tests.support.history_checker import History, Seen, StoredAttempt, StoredDelivery
-from tests.support.store_rows import AnyStore, rows, snapshot_rows
+from tests.support.history_checker import History, Seen, StoredDelivery
+from tests.support.store_rows import AnyStore, snapshot_rows
+from tests.support.stored_history import stored_deliveries
 
 PATIENCE_SECONDS = 180.0
-# Longer than a feed takes; beside a long history a look at all of it would cost what is measured.
-RECENT = timedelta(minutes=5)
 
 
 def wait_until_settled(settings: Mapping[str, str], accounts: Sequence[UUID]) -> None:
@@ -34,19 +33,10 @@ def wait_until_settled(settings: Mapping[str, str], accounts: Sequence[UUID]) ->
 
 
 async def _has_live(store: AnyStore, accounts: Sequence[UUID]) -> bool:
-    """In the queue, or out of it and without a result; the latter of recent ones alone."""
-    queued = sa.select(queue.c.delivery_id)
-    recent = lowest_at(datetime.now(UTC) - RECENT)
-    unfinished = sa.select(deliveries.c.id).where(
-        deliveries.c.id >= recent, deliveries.c.final_status.is_(None)
-    )
-    for chosen, account in (
-        (queued, queue.c.account_id),
-        (unfinished, deliveries.c.account_id),
-    ):
-        for some in pieces(accounts):
-            if await snapshot_rows(store, chosen.where(account.in_(some)).limit(1)):
-                return True
+    for some in pieces(accounts):
+        chosen = sa.select(queue.c.id).where(queue.c.account.in_(_numbers(some)))
+        if await snapshot_rows(store, chosen.limit(1)):
+            return True
     return False
 
 
@@ -67,25 +57,19 @@ def stored_since(
 async def _of_accounts(
     store: AnyStore, accounts: Sequence[UUID], lowest: UUID
 ) -> list[StoredDelivery]:
-    made: dict[object, list[StoredAttempt]] = {}
-    of_attempts = (attempts.c.account_id.in_(accounts), attempts.c.delivery_id >= lowest)
-    for row in await rows(store, sa.select(attempts).where(*of_attempts)):
-        started = to_millis(row.started_at) / 1000
-        made.setdefault(row.delivery_id, []).append(
-            StoredAttempt(row.budget, row.number, row.outcome, started, row.duration_ms)
-        )
-    chosen = (deliveries.c.account_id.in_(accounts), deliveries.c.id >= lowest)
-    return [
-        StoredDelivery(
-            str(row.id),
-            str(row.webhook_id),
-            str(row.event_id),
-            row.final_status or "unfinished",
-            row.reason,
-            tuple(made.get(row.id, ())),
-        )
-        for row in await rows(store, sa.select(deliveries).where(*chosen))
-    ]
+    found = {tables.endpoints.name: await snapshot_rows(store, sa.select(tables.endpoints))}
+    for table, key in (
+        (attempts, attempts.c.delivery_id),
+        (deliveries, deliveries.c.id),
+        (queue, queue.c.id),
+    ):
+        chosen = sa.select(table).where(table.c.account.in_(_numbers(accounts)), key >= lowest)
+        found[table.name] = await snapshot_rows(store, chosen)
+    return stored_deliveries(found)
+
+
+def _numbers(accounts: Sequence[UUID]) -> sa.Select[tuple[int]]:
+    return sa.select(tables.accounts.c.number).where(tables.accounts.c.id.in_(accounts))
 
 
 def require_kept(history: History) -> None:

@@ -12,18 +12,28 @@ from pathlib import Path
 from uuid import UUID
 
 from benchmarks.furnishing import Furnished
+from cuepost.adapters.storage.tables.history import CANCEL_REASON, OUTCOME, STATUS
 from tests.support.history_checker import History, Seen, StoredAttempt, StoredDelivery
 
 EVENTS_AT_ONCE = 5_000
-_OF_ACCOUNT = "d.account_id = ? AND d.event_id BETWEEN ? AND ?"
-_DELIVERIES = (
-    "SELECT d.id, d.webhook_id, d.event_id, d.final_status, d.reason "
-    f"FROM deliveries d WHERE {_OF_ACCOUNT}"
+_OF_ACCOUNT = (
+    "account = (SELECT number FROM accounts WHERE accounts.id = ?) AND event_id BETWEEN ? AND ?"
+)
+_MADE = ("budget", "number", "outcome", "started_at", "duration_ms")
+_NO_ATTEMPT = ", ".join("NULL" for _ in _MADE)
+_ENDED = (
+    "SELECT deliveries.id, endpoints.id, event_id, status, reason, "
+    f"{', '.join(f'deliveries.{name}' for name in _MADE)} FROM deliveries "
+    f"JOIN endpoints ON endpoints.number = endpoint WHERE {_OF_ACCOUNT}"
+)
+_LIVE = (
+    f"SELECT queue.id, endpoints.id, event_id, status, NULL, {_NO_ATTEMPT} FROM queue "
+    f"JOIN endpoints ON endpoints.number = endpoint WHERE {_OF_ACCOUNT}"
 )
 _ATTEMPTS = (
-    "SELECT a.delivery_id, a.budget, a.number, a.outcome, a.started_at, a.duration_ms "
-    "FROM deliveries d JOIN attempts a ON a.account_id = d.account_id AND a.delivery_id = d.id "
-    f"WHERE {_OF_ACCOUNT}"
+    f"SELECT delivery_id, {', '.join(_MADE)} FROM attempts WHERE (delivery_id, account) IN ("
+    f"SELECT id, account FROM deliveries WHERE {_OF_ACCOUNT} "
+    f"UNION ALL SELECT id, account FROM queue WHERE {_OF_ACCOUNT})"
 )
 _RECEIVED = "SELECT at, path, head, body, status FROM received WHERE event BETWEEN ? AND ?"
 
@@ -65,28 +75,41 @@ class Files:
         for account in self.furnished.account_of.values():
             bounds = (account.bytes, UUID(first).bytes, UUID(last).bytes)
             made: dict[bytes, list[StoredAttempt]] = defaultdict(list)
-            for key, budget, number, outcome, began, ms in self.store.execute(_ATTEMPTS, bounds):
-                attempt = StoredAttempt(budget, number, outcome, began / 1000, ms)
-                made[key].append(attempt)
-            for key, webhook, event, status, reason in self.store.execute(_DELIVERIES, bounds):
+            for key, *attempt in self.store.execute(_ATTEMPTS, bounds * 2):
+                made[key].append(_attempt(*attempt))
+            for key, webhook, event, status, reason, *ended_with in (
+                *self.store.execute(_ENDED, bounds),
+                *self.store.execute(_LIVE, bounds),
+            ):
+                if ended_with[1] is not None:
+                    made[key].append(_attempt(*ended_with))
                 yield StoredDelivery(
                     str(UUID(bytes=key)),
                     str(UUID(bytes=webhook)),
                     str(UUID(bytes=event)),
-                    status or "unfinished",
-                    reason,
+                    str(STATUS.meanings[status]),
+                    CANCEL_REASON.meanings[reason],
                     tuple(made[key]),
                 )
 
     def strays(self, found: Found) -> Iterator[str]:
         """What lies outside of every slice: nobody was told of it."""
-        for connection, table, counted in (
-            (self.store, "deliveries", found.deliveries),
-            (self.received, "received", found.requests),
+        for connection, tables, counted in (
+            (self.store, ("deliveries", "queue"), found.deliveries),
+            (self.received, ("received",), found.requests),
         ):
-            [(there,)] = connection.execute(f"SELECT count(*) FROM {table}")
+            counts = [connection.execute(f"SELECT count(*) FROM {name}") for name in tables]
+            there = sum(count for [(count,)] in counts)
             if there != counted:
-                yield f"{there} rows in {table}, of which {counted} belong to acknowledged events"
+                names = " and ".join(tables)
+                yield f"{there} rows in {names}, of which {counted} belong to acknowledged events"
+
+
+def _attempt(
+    budget: int, number: int, outcome: int, started_at: int, duration_ms: float
+) -> StoredAttempt:
+    meaning = str(OUTCOME.meanings[outcome])
+    return StoredAttempt(budget, number, meaning, started_at / 1000, duration_ms)
 
 
 def looked_at(

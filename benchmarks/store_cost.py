@@ -34,7 +34,7 @@ from cuepost.bootstrap.server import OBJECTS_BETWEEN_COLLECTIONS
 from cuepost.domain.access import SERVICE_SCOPES, Caller, Door
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.project import ProjectStatus
-from cuepost.ports.dispatch import Assignment, Claim, Result, Verdict
+from cuepost.ports.dispatch import Assignment, Claim, Lane, Result, Verdict
 from cuepost.ports.store import Manner, Store, Transaction
 
 GROUPS = (100, 14, 1)
@@ -99,7 +99,7 @@ class Straight(NoHandover):
         self._worker = worker
         self.taken: list[Assignment] = []
 
-    def reserve(self, webhook_id: UUID) -> UUID:
+    def reserve(self, lane: Lane) -> UUID:
         return self._worker
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: object) -> None:
