@@ -123,6 +123,8 @@ def test_a_measured_service_has_default_settings_and_keeps_its_log_in_a_file() -
         chosen = it.checkout.environment(it.settings)
         it.feed(it.furnished.in_turn())
         it.wait_until_settled()
+        # Lines are written in groups, at the latest when the service ends.
+        it.stop()
         log = (it.folder / "serve-0.log").read_text(encoding="utf-8")
     assert {name for name in chosen if name.startswith("CUEPOST_")} == {
         "CUEPOST_DATA_DIR",

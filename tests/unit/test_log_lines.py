@@ -57,6 +57,13 @@ def test_a_line_looks_as_the_library_would_write_it() -> None:
         assert QuickFormatter(FORMAT).format(made) == logging.Formatter(FORMAT).format(made)
 
 
+def test_each_line_of_a_message_has_its_own_beginning() -> None:
+    first, second = QuickFormatter(FORMAT).format(record("one\ntwo")).split("\n")
+    beginning = first.removesuffix("one")
+    assert beginning.endswith(" INFO cuepost.rest: ")
+    assert second == f"{beginning}two"
+
+
 def test_an_exception_is_shown_with_its_traceback() -> None:
     made = record("event=internal_error")
     try:

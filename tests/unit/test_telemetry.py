@@ -77,10 +77,21 @@ def telemetry(registry: CollectorRegistry) -> EngineTelemetry:
 def line_of(
     telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture, told: Result
 ) -> logging.LogRecord:
-    caplog.set_level(logging.INFO, "cuepost.attempt")
-    telemetry.attempted(told)
-    [record] = caplog.records
+    [record] = records_of(telemetry, caplog, told)
     return record
+
+
+def records_of(
+    telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture, *told: Result
+) -> list[logging.LogRecord]:
+    async def attempted() -> None:
+        for each in told:
+            telemetry.attempted(each)
+        await anyio.lowlevel.checkpoint()
+
+    caplog.set_level(logging.INFO, "cuepost.attempt")
+    asyncio.run(attempted())
+    return caplog.records
 
 
 def test_an_attempt_is_one_line(
@@ -99,17 +110,32 @@ def test_an_attempt_is_one_line(
     )
 
 
+def test_attempts_that_end_together_are_one_record_with_a_line_each(
+    telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = [result() for _ in range(3)]
+    [record] = records_of(telemetry, caplog, *told)
+    lines = record.getMessage().split("\n")
+    assert [
+        f"delivery={each.assignment.delivery_id} " in line
+        for each, line in zip(told, lines, strict=True)
+    ] == [True] * 3
+
+
 def test_what_is_not_known_is_a_dash(
     telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture
 ) -> None:
     told = result(
-        assignment={"body": b'{"something": "else"}', "trigger": Trigger.MANUAL},
+        assignment={"trigger": Trigger.MANUAL},
         attempt={"outcome": Outcome.TIMEOUT, "response_status": None, "timings": Timings()},
         verdict=Verdict(DeliveryStatus.FAILED),
     )
     line = line_of(telemetry, caplog, told).getMessage()
 
-    assert " type=- budget=1 number=1 trigger=manual outcome=timeout status=- ms=12.8 " in line
+    assert (
+        " type=project.completed budget=1 number=1 trigger=manual outcome=timeout status=- ms=12.8 "
+        in line
+    )
     assert line.endswith(
         " dns_ms=- connect_ms=- tls_ms=- first_byte_ms=- verdict=failed due_again=-"
     )

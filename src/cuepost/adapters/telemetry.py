@@ -5,7 +5,6 @@ Neither has a secret, a URL or anything of a body in it, and no metric names an 
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from math import inf
@@ -15,7 +14,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from cuepost.adapters.tallies import Distribution, Tally
-from cuepost.domain.attempt import Outcome
+from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of
 from cuepost.domain.instants import to_text
@@ -28,8 +27,6 @@ logger = logging.getLogger("cuepost.attempt")
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0)
 _DELAYS = (*_SECONDS, 60.0, 300.0, 1_800.0, 7_200.0)
-# A body is frozen with its type as the second key; no other part of it is looked at.
-_TYPE = re.compile(rb'\{"id":"[0-9a-f-]{36}","type":"([a-z_.]{1,100})"')
 
 
 class EngineTelemetry:
@@ -66,6 +63,7 @@ class EngineTelemetry:
             "How often deliveries have stopped although work was due and capacity was free.",
             registry=registry,
         )
+        self._lines: list[str] = []
         self._add_gauges(registry)
 
     def _add_gauges(self, registry: CollectorRegistry) -> None:
@@ -105,7 +103,14 @@ class EngineTelemetry:
         if verdict.status in self._ended.of:
             self._ended.of[verdict.status] += 1
         if logger.isEnabledFor(logging.INFO):
-            logger.info(_line(result))
+            if not self._lines:
+                asyncio.get_running_loop().call_soon(self._log_lines)
+            self._lines.append(_line(result))
+
+    def _log_lines(self) -> None:
+        """Of the attempts that ended in one turn of the event loop, since a record costs much."""
+        lines, self._lines = self._lines, []
+        logger.info("\n".join(lines))
 
     def recorded(self, results: int, superseded: int, at: datetime) -> None:
         self._late.inc(superseded)
@@ -183,24 +188,29 @@ def _is_first(assignment: Assignment) -> bool:
 
 def _line(result: Result) -> str:
     assignment, attempt, verdict = result.assignment, result.attempt, result.verdict
-    timings = attempt.timings
+    target = assignment.target
     return (
-        f"account={assignment.account_id} webhook={assignment.webhook_id} "
+        f"account={target.account_id} webhook={target.webhook_id} "
         f"delivery={assignment.delivery_id} event={assignment.event_id} "
-        f"type={_type_of(assignment.body)} budget={assignment.budget} number={assignment.number} "
+        f"type={assignment.event_type} budget={assignment.budget} number={assignment.number} "
         f"trigger={assignment.trigger} outcome={attempt.outcome} "
         f"status={attempt.response_status or '-'} ms={attempt.duration_ms:.1f} "
-        f"dns_ms={_ms(timings.dns_ms)} connect_ms={_ms(timings.connect_ms)} "
-        f"tls_ms={_ms(timings.tls_ms)} first_byte_ms={_ms(timings.first_byte_ms)} "
-        f"verdict={verdict.status} "
+        f"{_phases(attempt.timings)} verdict={verdict.status} "
         f"due_again={'-' if verdict.due_at is None else to_text(verdict.due_at)}"
     )
 
 
+def _phases(timings: Timings) -> str:
+    """Over a connection that is open already there is only one."""
+    if timings.connect_ms is None and timings.dns_ms is None:
+        opened = "dns_ms=- connect_ms=- tls_ms=-"
+    else:
+        opened = (
+            f"dns_ms={_ms(timings.dns_ms)} connect_ms={_ms(timings.connect_ms)} "
+            f"tls_ms={_ms(timings.tls_ms)}"
+        )
+    return f"{opened} first_byte_ms={_ms(timings.first_byte_ms)}"
+
+
 def _ms(phase: float | None) -> str:
     return "-" if phase is None else f"{phase:.1f}"
-
-
-def _type_of(body: bytes) -> str:
-    found = _TYPE.match(body)
-    return found[1].decode() if found else "-"

@@ -90,7 +90,10 @@ class GroupedLines(logging.Handler):
 
 
 class QuickFormatter(logging.Formatter):
-    """The same text as its base class makes; the date and the time are made once a second."""
+    """The text that its base class makes; the date and the time are made once a second.
+
+    Each line of a message has its own beginning, so that no line can be taken for another's.
+    """
 
     _second = -1
     _text = ""
@@ -98,8 +101,8 @@ class QuickFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         if record.exc_info or record.exc_text or record.stack_info:
             return super().format(record)
-        at = self.formatTime(record)
-        return f"{at} {record.levelname} {record.name}: {record.getMessage()}"
+        beginning = f"{self.formatTime(record)} {record.levelname} {record.name}: "
+        return beginning + record.getMessage().replace("\n", f"\n{beginning}")
 
     def formatTime(  # noqa: N802  # the name is that of the base class
         self, record: logging.LogRecord, datefmt: str | None = None
