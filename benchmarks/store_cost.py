@@ -11,11 +11,11 @@ import gc
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
 
 import uvloop
@@ -35,7 +35,9 @@ from cuepost.domain.access import SERVICE_SCOPES, Caller, Door
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports.dispatch import Assignment, Claim, Lane, Result, Verdict
-from cuepost.ports.store import Manner, Store, Transaction
+from cuepost.ports.store import Action, Priority, Store, Transaction
+
+T = TypeVar("T")
 
 GROUPS = (100, 14, 1)
 ENDPOINTS = 10
@@ -116,12 +118,18 @@ class Metered:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    @asynccontextmanager
-    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
-        async with self._store.transaction(manner) as transaction:
-            yield transaction
+    async def write(self, action: Action[T], priority: Priority) -> T:
+        ended = 0.0
+
+        async def metered(transaction: Transaction) -> T:
+            nonlocal ended
+            made = await action(transaction)
             ended = time.process_time()
+            return made
+
+        made = await self._store.write(metered, priority)
         self.commit += time.process_time() - ended
+        return made
 
 
 class Bench:
@@ -162,15 +170,21 @@ class Bench:
             return taken
         wanted = Claim(self._worker, count, count, alone=True)
         with self._counted("claiming"):
-            async with self._store.transaction(Manner.YIELDING) as transaction:
-                claimed = await transaction.queue.claim(wanted, self._clock.now())
+            claimed = await self._store.write(
+                lambda transaction: transaction.queue.claim(wanted, self._clock.now()),
+                Priority.BACKGROUND,
+            )
         assert len(claimed.assignments) == count
         return claimed.assignments
 
     async def _record(self, results: Sequence[Result]) -> None:
         with self._counted("recording"):
-            async with self._store.transaction(Manner.REPEATABLE) as transaction:
-                late = await transaction.outcomes.record(self._worker, results, self._clock.now())
+            late = await self._store.write(
+                lambda transaction: transaction.outcomes.record(
+                    self._worker, results, self._clock.now()
+                ),
+                Priority.BACKGROUND,
+            )
         assert late == 0
 
     @contextmanager

@@ -14,7 +14,7 @@ from cuepost.domain.errors import (
     NotFound,
     Refused,
 )
-from cuepost.ports.store import Contention, Manner, Store, Transaction
+from cuepost.ports.store import Contention, Store, Transaction
 from cuepost.testing import Factory
 from tests.application.world import World
 
@@ -175,9 +175,9 @@ class ContendedStore:
     tries: int = 0
 
     @asynccontextmanager
-    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
+    async def transaction(self) -> AsyncIterator[Transaction]:
         self.tries += 1
-        async with self.store.transaction(manner) as transaction:
+        async with self.store.transaction() as transaction:
             yield transaction
             if self.tries <= self.losses:
                 raise Contention

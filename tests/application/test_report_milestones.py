@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import TypeVar
 
 import pytest
 
@@ -15,8 +14,10 @@ from cuepost.domain.errors import MissingScope
 from cuepost.domain.event import Event, SilenceReason
 from cuepost.domain.project import ProjectStatus, Stage
 from cuepost.ports.records import ReportAnswer
-from cuepost.ports.store import Manner, Store, Transaction
+from cuepost.ports.store import Action, Priority, Store
 from tests.application.world import RULES, World
+
+T = TypeVar("T")
 
 
 async def test_an_accepted_milestone_moves_the_project_and_queues_its_event(world: World) -> None:
@@ -123,11 +124,9 @@ class CountingStore:
     def __getattr__(self, name: str) -> object:
         return getattr(self.store, name)
 
-    @asynccontextmanager
-    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
+    async def write(self, action: Action[T], priority: Priority) -> T:
         self.transactions += 1
-        async with self.store.transaction(manner) as transaction:
-            yield transaction
+        return await self.store.write(action, priority)
 
 
 async def test_a_batch_of_five_hundred_is_one_transaction_for_all_accounts(
@@ -254,25 +253,17 @@ async def test_a_project_that_vanishes_meanwhile_is_not_found(world: World) -> N
     assert answer == ReportAnswer("r", False, None, False, SilenceReason.PROJECT_NOT_FOUND)
 
 
-async def test_many_at_once_are_written_in_few_transactions(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_many_at_once_are_written_in_few_transactions(world: World) -> None:
     await world.endpoint()
     projects = [await world.project() for _ in range(20)]
-    begun: list[Store] = []
-    begin = type(world.store).transaction
-
-    def counted(store: Store, manner: Manner) -> AbstractAsyncContextManager[Transaction]:
-        begun.append(store)
-        return begin(store, manner)
-
-    monkeypatch.setattr(type(world.store), "transaction", counted)
+    counting = CountingStore(world.store)
+    watched = replace(world, store=counting).reassembled(RULES)  # type: ignore[arg-type]  # forwards
     answers = await asyncio.gather(
-        *(world.report(world.milestone(each, report_id=str(each.id))) for each in projects)
+        *(watched.report(world.milestone(each, report_id=str(each.id))) for each in projects)
     )
     assert [answer.report_id for [answer] in answers] == [str(each.id) for each in projects]
     assert {answer.notified for [answer] in answers} == {True}
-    assert len(begun) < len(projects) / 2
+    assert counting.transactions < len(projects) / 2
     assert len(await world.deliveries()) == 20
 
 

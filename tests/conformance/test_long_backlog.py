@@ -3,11 +3,12 @@ believes."""
 
 import re
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.postgres import _WRITE, PostgresStore
 from cuepost.adapters.storage.postgres_session import Driver
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
@@ -15,7 +16,7 @@ from cuepost.adapters.storage.records.outcomes import OPEN_AND_HEALTH
 from cuepost.adapters.storage.tables import endpoints, queue
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Claim, Claimed, Lane
-from cuepost.ports.store import Manner
+from cuepost.ports.store import Priority, Transaction
 from tests.history.costs import EXECUTIONS_BEFORE_A_SHARED_PLAN, driver_in
 from tests.support.records import Records
 from tests.support.store_rows import introduce, rows, run
@@ -95,14 +96,17 @@ async def test_what_is_announced_is_claimed_without_being_planned_anew(
 ) -> None:
     """Beside such a queue the server would make a plan for the values of each claim."""
     account_id, worker = records.id(), records.id()
+
+    async def claim(wanted: Claim, transaction: Transaction) -> Claimed:
+        return await transaction.queue.claim(wanted, records.clock.now())
+
     await queue_up(postgres_store, records, account_id, OVERDUE)
     await run(postgres_store, sa.text("ANALYZE queue"))
     before = await plans_made_for_claims(postgres_store)
     for _ in range(2 * EXECUTIONS_BEFORE_A_SHARED_PLAN):
         hints = [await queue_up(postgres_store, records, account_id, 1)]
         wanted = Claim(worker, ROOM, ROOM, hints=hints, behind=None)
-        async with postgres_store.transaction(Manner.REPEATABLE) as transaction:
-            claimed = await transaction.queue.claim(wanted, records.clock.now())
+        claimed = await postgres_store.write(partial(claim, wanted), Priority.BACKGROUND)
         assert [each.lane for each in claimed.assignments] == hints
 
     assert await plans_made_for_claims(postgres_store) == before
@@ -126,7 +130,7 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
         written(Shape("delete", queue, queue_key, queue_key)),
         written(Shape("update", queue, (*queue_key, "due_at"), queue_key)),
     ]
-    async with driver_in(postgres_store.transaction(Manner.REPEATABLE)) as driver:
+    async with driver_in(postgres_store._transaction(_WRITE[Priority.BACKGROUND])) as driver:
         await driver.execute(MADE_EMPTY)
         for statement in statements:
             steps = await planned(driver, statement)

@@ -1,8 +1,6 @@
 """No endpoint waits for another one, and nothing waits for ever."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -10,12 +8,10 @@ import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import queue
-from cuepost.domain.attempt import Timings
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.engine.intake import Intake
 from cuepost.ports.dispatch import Claim, Lane
-from cuepost.ports.transport import Exchange, Request
 from cuepost.testing import HANGS, Answer
 from cuepost.tuning import CLAIMED_AT_ONCE
 from tests.support.stage import HOUR, MINUTE, Play, Stage
@@ -223,60 +219,3 @@ def test_results_of_a_backlog_are_written_in_groups_however_few_are_in_flight(pl
 
 def test_on_a_shared_store_they_are_written_in_larger_groups(play_postgres: Play) -> None:
     assert transactions_of_a_backlog(play_postgres, count=200, apart=0.0125) < 100
-
-
-class AnsweredTogether:
-    """A transport that answers all at one instant, and counts how many began in one turn."""
-
-    def __init__(self) -> None:
-        self.most = 0
-        self._now = 0
-        self._answers = asyncio.Event()
-
-    def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
-        return False
-
-    async def send(self, _: Request) -> Exchange:
-        self._now += 1
-        self.most = max(self.most, self._now)
-        asyncio.get_running_loop().call_soon(self._next_turn)
-        await self._answers.wait()
-        return Exchange(1.0, Timings(), status=200)
-
-    def answer(self) -> None:
-        self._answers.set()
-        self._answers = asyncio.Event()
-
-    def answers_from_now_on(self) -> None:
-        self._answers.set()
-
-    def _next_turn(self) -> None:
-        self._now = 0
-
-
-def test_attempts_of_a_backlog_begin_one_by_one_while_others_are_served(play: Play) -> None:
-    """Many are answered at one instant; whatever else is ready then has its turn between them."""
-
-    async def scenario(stage: Stage) -> None:
-        world, transport = stage.world, AnsweredTogether()
-        await backlog(stage, 100)
-        await world.endpoint("project.failed", url=url(1))
-        project = await world.project()
-
-        async def answered() -> int:
-            transport.most = 0
-            transport.answer()
-            await stage.later(timedelta(seconds=0.05))
-            return transport.most
-
-        async with stage.delivering(stage.dispatcher(cap=8, transport=transport)):
-            await stage.later()
-            alone = await answered()
-            await world.report(world.milestone(project, "failed"))
-            await stage.later(timedelta(seconds=0.05))
-            in_company = [await answered() for _ in range(3)]
-            transport.answers_from_now_on()
-        # Alone they need not wait for each other.
-        assert (alone, in_company) == (8, [1, 1, 1])
-
-    play(scenario)

@@ -5,15 +5,18 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import pytest
 
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine import retention
 from cuepost.engine.housekeeping import Chore, house_chores
-from cuepost.ports.store import Manner, Store, Transaction
+from cuepost.ports.store import Action, Priority, Store, Transaction
 from tests.application.world import RULES, World
 from tests.engine.resting import House, kept_house
+
+T = TypeVar("T")
 
 SECOND, MINUTE, HOUR, DAY = (
     timedelta(seconds=1),
@@ -140,11 +143,13 @@ class Watched:
         self._store = store
         self.writes = 0
 
-    def transaction(
-        self, manner: Manner = Manner.LASTING
-    ) -> AbstractAsyncContextManager[Transaction]:
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         self.writes += 1
-        return self._store.transaction(manner)
+        return self._store.transaction()
+
+    async def write(self, action: Action[T], priority: Priority) -> T:
+        self.writes += 1
+        return await self._store.write(action, priority)
 
     def snapshot(self) -> AbstractAsyncContextManager[Transaction]:
         return self._store.snapshot()

@@ -1,7 +1,6 @@
 """Deliveries that stop for no reason are noticed within seconds; those that have one are not."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -80,9 +79,9 @@ def test_due_work_that_nobody_claims_is_noticed(
     async def scenario(stage: Stage) -> None:
         claim, may_go_on = Intake.claim, asyncio.Event()
 
-        async def held_up(self: Intake, begin: object, manner: object) -> bool:
+        async def held_up(self: Intake, begin: object) -> bool:
             await may_go_on.wait()
-            return await claim(self, begin, manner)  # type: ignore[arg-type]  # as they came
+            return await claim(self, begin)  # type: ignore[arg-type]  # as they came
 
         monkeypatch.setattr(Intake, "claim", held_up)
         await stage.world.endpoint()
@@ -147,19 +146,19 @@ def test_a_slow_disk_is_no_stall_of_the_engine(play_embedded: Play) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.world.endpoint()
         assert isinstance(stage.store.inner, SqliteStore)
-        changes = stage.store.inner._changes
-        commit = changes.commit
+        ledger = stage.store.inner._ledger
+        commit = ledger.commit
 
-        async def slow(driver: sqlite3.Connection) -> None:
+        async def slow(rows: int, *, must_last: bool) -> None:
             await stage.clock.wait(3)
-            await commit(driver)
+            await commit(rows, must_last=must_last)
 
         async with watched(stage) as (_, told):
-            changes.commit = slow  # type: ignore[method-assign]  # the seam to the disk
+            ledger.commit = slow  # type: ignore[method-assign]  # the seam to the disk
             reporting = asyncio.create_task(stage.world.complete())
             await stage.later(MINUTE)
             await reporting
-            changes.commit = commit  # type: ignore[method-assign]  # as it was
+            ledger.commit = commit  # type: ignore[method-assign]  # as it was
             await stage.later(MINUTE)
             assert told.reasons == []
         assert [each.status for each in await stage.world.deliveries()] == ["delivered"]

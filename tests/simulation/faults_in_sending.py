@@ -22,8 +22,7 @@ from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.prepared_targets import PreparedTarget, PreparedTargets
 from cuepost.ports.dispatch import Assignment, Result, Verdict
-from cuepost.ports.store import Manner, StoreUnavailable
-from cuepost.tuning import RESULTS_AT_ONCE
+from cuepost.ports.store import StoreUnavailable
 from tests.simulation.deliberate_faults import Patch, breaks
 
 
@@ -72,9 +71,9 @@ def every_attempt_with_the_timestamp_of_the_event(patch: Patch) -> None:
 @breaks("I1", seed=22)
 def outcomes_lost_when_the_store_fails(patch: Patch) -> None:
     async def careless(self: OutcomeRecorder) -> None:
-        group = self._results[:RESULTS_AT_ONCE]
+        group = self._next_group()
         with suppress(StoreUnavailable):
-            await self._write(group, Manner.REPEATABLE)
+            await self._write(lambda: group)
             self.written([result for _, result in group])
         del self._results[: len(group)]
         self._made_room()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -21,15 +21,13 @@ from cuepost.adapters.storage.records.deliveries import DeliveryRecords
 from cuepost.adapters.storage.records.endpoints import EndpointRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.application import milestone_book
-from cuepost.application.perform import Action, Perform
+from cuepost.application.milestone_batches import MilestoneBatches
 from cuepost.domain.delivery import CancelReason, Delivery
 from cuepost.domain.fanout import deliveries_of
 from cuepost.domain.ids import lowest_at
 from cuepost.ports.dispatch import Claim, Claimed, Lane, Target
-from cuepost.ports.store import Manner, StoreUnavailable, Transaction
+from cuepost.ports.store import Priority, StoreUnavailable, Transaction
 from tests.simulation.deliberate_faults import Patch, breaks
-
-T = TypeVar("T")
 
 
 async def nothing(*_: object) -> None: ...
@@ -59,23 +57,20 @@ def the_dead_never_missed(patch: Patch) -> None:
 
 @breaks("I1", seed=4)
 def acknowledged_before_the_commit(patch: Patch) -> None:
-    change = Perform.change_once
-
-    async def hasty(self: Perform, action: Action[T], manner: Manner = Manner.LASTING) -> T:
-        answers: list[T] = []
-
-        async def acting(transaction: Transaction) -> T:
-            answers.append(await action(transaction))
-            return answers[-1]
+    async def hasty(self: MilestoneBatches, batch: Any) -> None:
+        async def begin(transaction: Transaction) -> None:
+            batch.is_open = False
+            answers = await self._book(transaction, batch.entries)
+            if not batch.answers.done():
+                batch.answers.set_result(answers)
 
         try:
-            return await change(self, acting, manner)
-        except StoreUnavailable:
-            if not answers:
-                raise
-            return answers[-1]
+            await self._perform.store.write(begin, Priority.INGEST)
+        except StoreUnavailable as error:
+            if not batch.answers.done():
+                batch.fail(error)
 
-    patch.setattr(Perform, "change_once", hasty)
+    patch.setattr(MilestoneBatches, "_write", hasty)
 
 
 @breaks("I1")

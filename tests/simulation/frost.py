@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Manner, Store, Transaction
+from cuepost.ports.store import Action, Priority, Store, Transaction
 from cuepost.ports.transport import Exchange, Request
 from cuepost.testing import ScriptedTransport, Sent
+
+T = TypeVar("T")
 
 
 async def _at_once() -> None: ...
@@ -121,11 +124,17 @@ class FrostyStore:
     frost: Frost
 
     @asynccontextmanager
-    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
+    async def transaction(self) -> AsyncIterator[Transaction]:
         await self.frost.pass_by()
-        async with self.inner.transaction(manner) as transaction:
+        async with self.inner.transaction() as transaction:
             yield transaction
         await self.frost.answer()
+
+    async def write(self, action: Action[T], priority: Priority) -> T:
+        await self.frost.pass_by()
+        made = await self.inner.write(action, priority)
+        await self.frost.answer()
+        return made
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:

@@ -57,15 +57,6 @@ class Bell:
         for each in self.awake:
             each.work_for(lanes)
 
-    def make_way(self) -> None:
-        self.straight.make_way()
-
-    def passed(self) -> None:
-        self.straight.passed()
-
-    def is_expecting(self) -> bool:
-        return self.straight.is_expecting()
-
 
 @dataclass(slots=True)
 class Mishaps(Onlookers):

@@ -12,9 +12,8 @@ class RepeatableStore(SqliteStore):
     def __init__(self, path: Path, clock: Clock) -> None:
         super().__init__(path, clock)
         at_once = AtOnce()
-        self._threads = self._changes.threads = at_once  # type: ignore[assignment]  # no threads
-        self._log.threads = at_once
-        self._log.sync = _not_at_all
+        self._threads = self._ledger.threads = at_once  # type: ignore[assignment]  # no threads
+        self._ledger.sync = _not_at_all
 
     async def open(self) -> None:
         await super().open()

@@ -10,7 +10,7 @@ from cuepost.adapters.storage.session import Numbers
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
-from cuepost.ports.store import Manner, StoreUnavailable, Transaction
+from cuepost.ports.store import Action, Priority, StoreUnavailable, Transaction
 from tests.support.store_rows import AnyStore
 
 T = TypeVar("T")
@@ -130,10 +130,22 @@ class WatchedStore:
         self.inner.handover = handover
 
     @asynccontextmanager
-    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
+    async def transaction(self) -> AsyncIterator[Transaction]:
         self.watch.transactions += 1
-        async with self._watched(self.inner.transaction(manner)) as transaction:
+        async with self._watched(self.inner.transaction()) as transaction:
             yield transaction
+
+    async def write(self, action: Action[T], priority: Priority) -> T:
+        async def watched(transaction: Transaction) -> T:
+            self.watch.transactions += 1
+            self.watch.step()
+            self._watch_statements(transaction)
+            made = await action(transaction)
+            self.watch.step()
+            return made
+
+        with self.watch.working():
+            return await self.inner.write(watched, priority)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
@@ -159,8 +171,7 @@ class WatchedStore:
         with self.watch.working():
             self.watch.step()
             transaction = await opening.__aenter__()
-        assert isinstance(transaction, RecordsTransaction)
-        transaction._session = WatchedSession(transaction._session, self.watch)  # type: ignore[assignment]  # it has everything by name
+        self._watch_statements(transaction)
         try:
             yield transaction
             self.watch.step()
@@ -172,12 +183,16 @@ class WatchedStore:
             with self.watch.working():
                 await opening.__aexit__(None, None, None)
 
-    def _watch_commits(self, store: SqliteStore) -> None:
-        commit = store._changes.commit
+    def _watch_statements(self, transaction: Transaction) -> None:
+        assert isinstance(transaction, RecordsTransaction)
+        transaction._session = WatchedSession(transaction._session, self.watch)  # type: ignore[assignment]  # it has everything by name
 
-        async def watched(driver: Any) -> None:
+    def _watch_commits(self, store: SqliteStore) -> None:
+        commit = store._ledger.commit
+
+        async def watched(rows: int, *, must_last: bool) -> None:
             self.watch.commit()
-            await commit(driver)
+            await commit(rows, must_last=must_last)
             self.watch.committed()
 
-        store._changes.commit = watched  # type: ignore[method-assign]  # the seam where commits fail
+        store._ledger.commit = watched  # type: ignore[method-assign]  # the seam where commits fail

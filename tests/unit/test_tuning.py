@@ -23,7 +23,7 @@ BREAKS: dict[str, dict[str, float]] = {
     "memory holds more than is in flight": {"HELD_PER_ATTEMPT": 1},
     "there is room for what is in flight among the unrecorded": {"UNRECORDED_PER_ATTEMPT": 1},
     "groups on SQLite wait less": {"LONGEST_WAIT_ALONE_SECONDS": 0.1},
-    "waiting for others leaves time in memory": {"LONGEST_YIELD_SECONDS": 1.0},
+    "a group is written before its memory is stale": {"LONGEST_WAIT_SECONDS": 1.0},
     "a stop tries to record more than once": {"PAUSE_AFTER_FAILURE_SECONDS": 5.0},
     "a stall is noticed after what may be in memory has gone back": {"LOOKS_UNTIL_STALLED": 2},
     "a crash is postponed past what may be in memory": {"PAUSE_AFTER_CRASH_SECONDS": 1.0},

@@ -1,6 +1,6 @@
 """Runs a use case in a transaction, once: contention is tried again, an Idempotency-Key is kept."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 from uuid import UUID
@@ -9,7 +9,7 @@ from cuepost.domain.access import Caller
 from cuepost.domain.errors import IdempotencyKeyReused, PreconditionFailed, Refused
 from cuepost.ports.records import RememberedAnswer
 from cuepost.ports.runtime import Clock, SecretBox
-from cuepost.ports.store import ConnectionDied, Contention, Manner, Store, Transaction
+from cuepost.ports.store import Action, ConnectionDied, Contention, Store, Transaction
 
 T = TypeVar("T")
 
@@ -37,9 +37,6 @@ class Answer:
     replayed: bool = False
 
 
-Action = Callable[[Transaction], Awaitable[T]]
-
-
 @dataclass(frozen=True, slots=True)
 class Perform:
     store: Store
@@ -62,14 +59,13 @@ class Perform:
     async def change(self, action: Action[T]) -> T:
         for _ in range(TRIES - 1):
             try:
-                return await self.change_once(action)
+                return await self._change_once(action)
             except Contention:
                 continue
-        return await self.change_once(action)
+        return await self._change_once(action)
 
-    async def change_once(self, action: Action[T], manner: Manner = Manner.LASTING) -> T:
-        """For who knows better what to do about contention than to try again."""
-        async with self.store.transaction(manner) as transaction:
+    async def _change_once(self, action: Action[T]) -> T:
+        async with self.store.transaction() as transaction:
             return await action(transaction)
 
     async def once(

@@ -33,15 +33,6 @@ class Everywhere:
         self._dispatcher.work_for(endpoints)
         self._wakeup.announce(endpoints)
 
-    def make_way(self) -> None:
-        self._dispatcher.make_way()
-
-    def passed(self) -> None:
-        self._dispatcher.passed()
-
-    def is_expecting(self) -> bool:
-        return self._dispatcher.is_expecting()
-
 
 class Announcing(NoHandover):
     """Of a process that sends nothing itself, but tells those that do."""

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline
@@ -15,9 +14,7 @@ from cuepost.engine.heartbeat import Heartbeat
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
-from cuepost.engine.right_of_way import RightOfWay
 from cuepost.engine.sending import Sending
-from cuepost.engine.single_file import SingleFile
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
 from cuepost.ports.dispatch import Assignment, Lane, Result
 from cuepost.ports.runtime import Clock, IdSource
@@ -58,8 +55,6 @@ class Dispatcher:
         self._longest_sleep = longest_sleep
         self._alone = alone
         self._lease = WorkerLease(clock, ids, ENDLESS if alone else lease)
-        self._way = RightOfWay(clock)
-        self._backlog_file = SingleFile(clock, self._way)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
         self._sleep = ClaimSleep(clock)
         self._intake = Intake(
@@ -80,7 +75,6 @@ class Dispatcher:
             most_unrecorded=UNRECORDED_PER_ATTEMPT * self._capacity.attempts,
             alone=self._alone,
             is_busy=lambda: self._board.load >= BUSY_FROM or self._intake.has_backlog,
-            way=self._way,
             written=self._written,
             unwritable=lambda result: self._sending.postpone(result.assignment),
             room_made=self._start_attempts,
@@ -96,7 +90,6 @@ class Dispatcher:
             board=self._board,
             intake=self._intake,
             recorder=self._recorder,
-            backlog_file=self._backlog_file,
             sleep=self._sleep,
         )
 
@@ -119,16 +112,6 @@ class Dispatcher:
 
     def give_back(self, endpoints: Sequence[Lane]) -> None:
         self._board.give_back(endpoints)
-
-    def make_way(self) -> None:
-        self._way.expect()
-
-    def passed(self) -> None:
-        # Behind the attempts that were started just now.
-        asyncio.get_running_loop().call_soon(self._way.passed)
-
-    def is_expecting(self) -> bool:
-        return self._way.is_taken
 
     def work_for(self, endpoints: Iterable[Lane]) -> None:
         self._intake.hint(endpoints)
@@ -200,7 +183,7 @@ class Dispatcher:
         while not self._stopping:
             self._sleep.expect()
             try:
-                asks_again = await self._way.behind(partial(self._intake.claim, self._start))
+                asks_again = await self._intake.claim(self._start)
                 if self._intake.outgrew_its_share:
                     self._heartbeat.hasten()
                 if not asks_again:
@@ -226,9 +209,6 @@ class Dispatcher:
 
     def _start(self, assigned: Sequence[Assignment], as_of: float) -> None:
         assignments = self._lease.took(assigned)
-        has_more = self._intake.has_more
-        if self._intake.has_backlog and not all(has_more(each.lane) for each in assignments):
-            self._backlog_file.in_company()
         self._board.add(assignments, as_of + LONGEST_IN_MEMORY_SECONDS)
         self._start_attempts()
 

@@ -10,7 +10,7 @@ from cuepost.engine.look_around import LookAround
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, Claim, Claimed, Lane
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Manner, Store
+from cuepost.ports.store import Priority, Store, Transaction
 from cuepost.tuning import (
     CLAIMED_AT_ONCE,
     FEW_LANES,
@@ -90,9 +90,7 @@ class Intake:
         seconds = min(longest.total_seconds(), until - now)
         return max(0.0, seconds if self.is_full else min(seconds, self._look.seconds_left))
 
-    async def claim(
-        self, begin: Callable[[Sequence[Assignment], float], None], manner: Manner
-    ) -> bool:
+    async def claim(self, begin: Callable[[Sequence[Assignment], float], None]) -> bool:
         """Let them begin that there is room for; True when it is worth asking again at once."""
         now = self._clock.monotonic()
         self._take_back_offers(now)
@@ -104,7 +102,7 @@ class Intake:
         behind = self._look.behind if self._has_to_look_around() else None
         hints = self._next_hints()
         try:
-            claimed, asked_at = await self._claimed(room, hints, behind, manner)
+            claimed, asked_at = await self._claimed(room, hints, behind)
         except BaseException:
             self.hint(hints)
             raise
@@ -134,21 +132,24 @@ class Intake:
         return hints
 
     async def _claimed(
-        self, room: int, hints: set[Lane], behind: Lane | None, manner: Manner
+        self, room: int, hints: set[Lane], behind: Lane | None
     ) -> tuple[Claimed, float]:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
         old = None if is_held else self._start_anew()
         asked_at, now = self._clock.monotonic(), self._clock.now()
         self._put_idle_lanes_aside()
         idle = set(self._idle)
-        async with self._store.transaction(manner) as transaction:
+
+        async def ask(transaction: Transaction) -> tuple[Collection[UUID], Claimed]:
             queue = transaction.queue
             if old is not None:
                 await self._lease.begin(queue, now)
                 await queue.dismiss(old, now)
                 await queue.dismiss_dead(now)
             returned = await self._lease.return_unwanted(queue, now)
-            claimed = await queue.claim(self._wanted(room, hints, behind, idle), now)
+            return returned, await queue.claim(self._wanted(room, hints, behind, idle), now)
+
+        returned, claimed = await self._store.write(ask, Priority.BACKGROUND)
         if old is not None:
             self._lease.begun(asked_at)
         self._lease.returned(returned)

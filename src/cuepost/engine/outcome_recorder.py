@@ -8,13 +8,18 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from uuid import UUID
 
-from cuepost.engine.right_of_way import RightOfWay
 from cuepost.ports.dispatch import Result
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Contention, KeyTaken, Manner, Store, StoreUnavailable
+from cuepost.ports.store import (
+    Contention,
+    KeyTaken,
+    Priority,
+    Store,
+    StoreUnavailable,
+    Transaction,
+)
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
     LONGEST_WAIT_ALONE_SECONDS,
@@ -27,6 +32,9 @@ from cuepost.tuning import (
 )
 
 log = logging.getLogger("cuepost.engine")
+
+_Held = tuple[UUID, Result]
+"""A result, and the worker that held its delivery."""
 
 
 @dataclass(slots=True)
@@ -53,11 +61,10 @@ class OutcomeRecorder:
     most_unrecorded: int
     alone: bool
     is_busy: Callable[[], bool]
-    way: RightOfWay
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
     room_made: Callable[[], None]
-    _results: list[tuple[UUID, Result]] = field(default_factory=list)
+    _results: list[_Held] = field(default_factory=list)
     _singles: list[_Single] = field(default_factory=list)
     _failures: int = 0
     _writes: int = 0
@@ -119,21 +126,21 @@ class OutcomeRecorder:
             log.error("event=outcomes_given_up count=%d", self.unrecorded)
 
     async def _flush(self) -> None:
-        group = self._results[:RESULTS_AT_ONCE]
         try:
-            await self.way.behind(partial(self._write, group))
+            group = await self._write(self._next_group)
         except (StoreUnavailable, Contention) as error:
-            log.warning("event=outcomes_not_recorded waiting=%d error=%s", len(group), error)
+            waiting = len(self._next_group())
+            log.warning("event=outcomes_not_recorded waiting=%d error=%s", waiting, error)
             self._failures += 1
             if self._is_time_to_take_apart(error):
-                self._take_apart(group)
+                self._take_apart(self._next_group())
             contended = isinstance(error, Contention)
             await self.clock.wait(
                 PAUSE_AFTER_CONTENTION_SECONDS if contended else PAUSE_AFTER_FAILURE_SECONDS
             )
         except Exception:
-            log.exception("event=outcomes_refused count=%d", len(group))
-            self._take_apart(group)
+            log.exception("event=outcomes_refused count=%d", len(self._next_group()))
+            self._take_apart(self._next_group())
         else:
             self._failures = 0
             self.written([result for _, result in group])
@@ -146,7 +153,7 @@ class OutcomeRecorder:
             return self._failures >= TRIES_TOGETHER and not self._singles
         return self._failures >= TRIES_TOGETHER or isinstance(error, KeyTaken)
 
-    def _take_apart(self, group: Sequence[tuple[UUID, Result]]) -> None:
+    def _take_apart(self, group: Sequence[_Held]) -> None:
         self._failures = 0
         self._singles += [_Single(worker, result, self._writes) for worker, result in group]
         del self._results[: len(group)]
@@ -156,7 +163,7 @@ class OutcomeRecorder:
         """False while the store seems to be away, so that nothing is known about this one."""
         delivery_id = single.result.assignment.delivery_id
         try:
-            await self._write([(single.worker, single.result)], Manner.REPEATABLE)
+            await self._write(lambda: [(single.worker, single.result)])
         except (StoreUnavailable, Contention) as error:
             log.warning("event=outcome_not_recorded delivery=%s error=%s", delivery_id, error)
             # A store that takes others meanwhile is not away.
@@ -202,18 +209,22 @@ class OutcomeRecorder:
             self._empty.set()
         self.room_made()
 
-    async def _write(self, group: Sequence[tuple[UUID, Result]], manner: Manner) -> None:
-        if not group:
-            return
-        told: list[tuple[int, int]] = []
-        now = self.clock.now()
-        async with self.store.transaction(manner) as transaction:
+    def _next_group(self) -> Sequence[_Held]:
+        return self._results[:RESULTS_AT_ONCE]
+
+    async def _write(self, choose: Callable[[], Sequence[_Held]]) -> Sequence[_Held]:
+        """What there is to write is chosen when it can be written, as there may be more by then."""
+
+        async def record(transaction: Transaction) -> tuple[Sequence[_Held], int]:
+            group, late, now = choose(), 0, self.clock.now()
             for worker in dict.fromkeys(worker for worker, _ in group):
                 results = [result for holder, result in group if holder == worker]
-                late = await transaction.outcomes.record(worker, results, now)
-                told.append((len(results), late))
-                if late:
-                    log.warning("event=late_results worker=%s count=%d", worker, late)
+                late += await transaction.outcomes.record(worker, results, now)
+            return group, late
+
+        group, late = await self.store.write(record, Priority.BACKGROUND)
         self._writes += 1
-        for results_written, superseded in told:
-            self.telemetry.recorded(results_written, superseded, now)
+        if late:
+            log.warning("event=late_results count=%d", late)
+        self.telemetry.recorded(len(group), late, self.clock.now())
+        return group

@@ -12,7 +12,6 @@ from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
-from cuepost.engine.single_file import SingleFile
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, Lane, Result
 from cuepost.ports.runtime import Clock
@@ -34,7 +33,6 @@ class Sending:
         board: LaneBoard,
         intake: Intake,
         recorder: OutcomeRecorder,
-        backlog_file: SingleFile,
         sleep: ClaimSleep,
     ) -> None:
         self._pipeline = pipeline
@@ -45,7 +43,6 @@ class Sending:
         self._board = board
         self._intake = intake
         self._recorder = recorder
-        self._backlog_file = backlog_file
         self._sleep = sleep
         self._spawn: Spawn | None = None
         self._quiet = asyncio.Event()
@@ -80,8 +77,6 @@ class Sending:
 
     def _start(self, assignment: Assignment, fresh_until: float, spawn: Spawn) -> bool:
         """False where something has to be waited for before it can be sent."""
-        if self._intake.has_more(assignment.lane) and self._backlog_file.has_company:
-            return False
         if not self._may_send(assignment, fresh_until):
             self._give_back(assignment)
             return True
@@ -92,8 +87,6 @@ class Sending:
         return True
 
     async def _run(self, assignment: Assignment, fresh_until: float) -> None:
-        if self._intake.has_more(assignment.lane):
-            await self._backlog_file.enter()
         # The process may have been suspended since this was asked for the last time.
         if self._may_send(assignment, fresh_until):
             worker = self._lease.worker

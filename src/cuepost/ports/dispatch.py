@@ -191,18 +191,6 @@ class Handover(Protocol):
         """Something waits in these lanes of the queue."""
         ...
 
-    def make_way(self) -> None:
-        """Something is being accepted: what can wait has to, until it has `passed`."""
-        ...
-
-    def passed(self) -> None:
-        """It was accepted and handed over, or it was not."""
-        ...
-
-    def is_expecting(self) -> bool:
-        """Something is being accepted at this moment."""
-        ...
-
 
 class Outcomes(Protocol):
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:

@@ -1,9 +1,10 @@
 """The store: transactions over the records, on whichever database stands behind them."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from enum import Enum, auto
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from cuepost.ports.dispatch import DeliveryQueue, Outcomes
 from cuepost.ports.history import Attempts, BulkRetries, Deliveries, Events
@@ -43,28 +44,18 @@ class KeyTaken(Contention):
     """
 
 
-class GaveWay(Contention):
-    """What is being accepted went first, as the manner of this change allowed."""
+class Priority(Enum):
+    """Which writes of the hot path come first, and what they need of the store."""
 
-
-class Manner(Enum):
-    """What a change asks of the store beside being kept as a whole."""
-
-    LASTING = auto()
-    """When it is over, it is on the disk."""
-    REPEATABLE = auto()
-    """A power cut may undo it, with everything after it and nothing before: it is done once more.
-
-    Where the store can fall while those who use it live on, it lasts all the same.
+    INGEST = auto()
+    """A caller waits for it. It is on the disk when it is over, and fails rather than wait for long
+    until others release a row.
     """
-    YIELDING = auto()
-    """Repeatable, and where it is in the way of what is being accepted it may be given up."""
-    IMPATIENT = auto()
-    """It lasts, but rather than wait for long until others let go of a row it gives up."""
+    BACKGROUND = auto()
+    """Claims and results. After a power cut they are repeated, so they need not wait for the disk.
 
-    @property
-    def has_to_last(self) -> bool:
-        return self not in (Manner.REPEATABLE, Manner.YIELDING)
+    Where the store can fail while its users live on, they are on the disk all the same.
+    """
 
 
 class Transaction(Protocol):
@@ -114,11 +105,22 @@ class Transaction(Protocol):
     def backlog(self) -> Backlog: ...
 
 
+T = TypeVar("T")
+Action = Callable[[Transaction], Awaitable[T]]
+
+
 class Store(Protocol):
-    def transaction(
-        self, manner: Manner = Manner.LASTING
-    ) -> AbstractAsyncContextManager[Transaction]:
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """For changes. On the embedded store one runs at a time, across all processes."""
+        ...
+
+    async def write(self, action: Action[T], priority: Priority) -> T:
+        """For the hot path: in one transaction with others of its kind, if the engine gains by it.
+
+        The action begins when it is its turn. It may begin more than once, each time in a new
+        transaction, so it leaves nothing behind but what it writes and returns. Whoever is
+        cancelled before it begins has not written anything.
+        """
         ...
 
     def snapshot(self) -> AbstractAsyncContextManager[Transaction]:

@@ -9,7 +9,7 @@ import pytest
 
 from cuepost.domain.errors import Refused
 from cuepost.doors.rest.problems import STATUS_OF_KIND, status_of
-from cuepost.ports.store import Contention, Manner, StoreUnavailable
+from cuepost.ports.store import Action, Contention, Priority, StoreUnavailable
 from tests.application.world import World
 from tests.doors.rest.client import Api, opened, problem
 
@@ -40,8 +40,13 @@ class BrokenStore:
     def glance(self) -> Any:
         return Broken(self._error) if self.breaks else self._store.glance()
 
-    def transaction(self, manner: Manner = Manner.LASTING) -> Any:
-        return Broken(self._error) if self.breaks else self._store.transaction(manner)
+    def transaction(self) -> Any:
+        return Broken(self._error) if self.breaks else self._store.transaction()
+
+    async def write(self, action: Action[Any], priority: Priority) -> Any:
+        if self.breaks:
+            raise self._error
+        return await self._store.write(action, priority)
 
     async def check(self) -> None:
         raise self._error

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from cuepost.domain.delivery import Delivery
 from cuepost.ports.dispatch import Assignment, Handover, Lane, Target
-from cuepost.ports.store import Manner
 
 
 class Reserved(NamedTuple):
@@ -83,17 +82,16 @@ class Outbox:
     def rolled_back(self) -> None:
         if self.reserved and not self._is_over:
             self.handover.give_back([each.lane for each in self.reserved])
+        self._is_over = True
 
     def _knows(self, delivery: Delivery) -> bool:
         return delivery.event_id in self.bodies
 
 
 @asynccontextmanager
-async def sending(handover: Handover, manner: Manner) -> AsyncIterator[Outbox]:
+async def sending(handover: Handover) -> AsyncIterator[Outbox]:
     """Around a whole transaction: what is in the outbox goes when it has committed."""
     outbox = Outbox(handover)
-    if manner.has_to_last:
-        handover.make_way()
     try:
         yield outbox
     except BaseException:
@@ -101,9 +99,6 @@ async def sending(handover: Handover, manner: Manner) -> AsyncIterator[Outbox]:
         raise
     else:
         outbox.committed()
-    finally:
-        if manner.has_to_last:
-            handover.passed()
 
 
 class NoHandover:
@@ -120,11 +115,3 @@ class NoHandover:
 
     def work_for(self, lanes: Collection[Lane]) -> None:
         """The workers find it by themselves."""
-
-    def make_way(self) -> None:
-        """There is nothing else to do here."""
-
-    passed = make_way
-
-    def is_expecting(self) -> bool:
-        return False

@@ -6,8 +6,9 @@ can speak to the driver directly, with whole columns as arrays, inside the same 
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
+from typing import TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -19,9 +20,11 @@ from cuepost.adapters.storage.postgres_pool import Link, PostgresPool
 from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, PostgresSession, translated
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
-from cuepost.ports.store import ConnectionDied, Manner, StoreUnavailable, Transaction
+from cuepost.ports.store import Action, ConnectionDied, Priority, StoreUnavailable, Transaction
 
 log = logging.getLogger("cuepost.store")
+
+T = TypeVar("T")
 
 POOL_SIZE = 10
 POOL_OVERFLOW = 10
@@ -41,11 +44,9 @@ _SHARED = "; ".join(
         "jit": "off",
     }.items()
 )
-_BEGIN = {
-    Manner.LASTING: _CHANGE,
-    Manner.REPEATABLE: f"{_CHANGE}; {_SHARED}",
-    Manner.YIELDING: f"{_CHANGE}; {_SHARED}",
-    Manner.IMPATIENT: f"{_CHANGE}; {_SHARED}; SET LOCAL lock_timeout = '50ms'",
+_WRITE = {
+    Priority.INGEST: f"{_CHANGE}; {_SHARED}; SET LOCAL lock_timeout = '50ms'",
+    Priority.BACKGROUND: f"{_CHANGE}; {_SHARED}",
 }
 # People's questions are planned for the values they name: one plan for a status that nearly all
 # deliveries have and for one that hardly any has would be wrong for one of the two.
@@ -91,12 +92,16 @@ class PostgresStore:
     async def close(self) -> None:
         await self._pool.close()
 
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._transaction(_CHANGE)
+
+    async def write(self, action: Action[T], priority: Priority) -> T:
+        async with self._transaction(_WRITE[priority]) as transaction:
+            return await action(transaction)
+
     @asynccontextmanager
-    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
-        async with (
-            sending(self.handover, manner) as outbox,
-            self._begin(_BEGIN[manner], outbox) as session,
-        ):
+    async def _transaction(self, begin: str) -> AsyncIterator[Transaction]:
+        async with sending(self.handover) as outbox, self._begin(begin, outbox) as session:
             yield RecordsTransaction(session, outbox)
 
     @asynccontextmanager

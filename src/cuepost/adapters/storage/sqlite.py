@@ -14,16 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import sqlalchemy as sa
 
 from cuepost.adapters.storage import schema, sqlite_statistics
-from cuepost.adapters.storage.group_commit import GroupCommit
-from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
+from cuepost.adapters.storage.machine_lock import MachineLock
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
-from cuepost.adapters.storage.sqlite_log import SqliteLog
+from cuepost.adapters.storage.sqlite_ledger import SqliteLedger
 from cuepost.adapters.storage.sqlite_session import (
-    PatientSession,
     ReaderSession,
     SqliteSession,
     driver_of,
@@ -32,7 +31,9 @@ from cuepost.adapters.storage.sqlite_session import (
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Manner, StoreUnavailable, Transaction
+from cuepost.ports.store import Action, Priority, StoreUnavailable, Transaction
+
+T = TypeVar("T")
 
 READERS = 4
 BUSY_SECONDS = 5.0
@@ -41,12 +42,12 @@ _WRITER = (
     "auto_vacuum=INCREMENTAL",
     "journal_mode=WAL",
     "cache_size=-32768",
-    # Without it every savepoint is a file.
+    # Without it every statement that may have to be undone writes a file.
     "temp_store=MEMORY",
 )
 # After a commit the log is synced and emptied by ourselves; the last is for when that fails.
 _WRITER_LOG = ("synchronous=NORMAL", "wal_autocheckpoint=32768")
-# From then on a foreign program's lock must not hold up the event loop; `_begin` waits instead.
+# From then on a foreign program's lock must not hold up the event loop; the ledger waits instead.
 _WRITER_READY = ("busy_timeout=0",)
 _READER = ("query_only=ON",)
 
@@ -58,8 +59,9 @@ class SqliteStore:
         self._clock = clock
         self._threads = ThreadPoolExecutor(READERS + 1, thread_name_prefix="sqlite")
         self._machine_lock = MachineLock(path.with_name(path.name + ".lock"), clock)
-        self._log = SqliteLog(path, self._threads)
-        self._changes = GroupCommit(self._machine_lock, self._threads, self._begin, self._log)
+        self._ledger = SqliteLedger(
+            path, self._machine_lock, self._threads, clock, lambda: Outbox(self.handover)
+        )
         self._writer: sa.Connection | None = None
         self._readers: list[sa.Connection] = []
         # None tells whoever waits for a connection that the store was closed.
@@ -67,10 +69,10 @@ class SqliteStore:
 
     async def open(self) -> None:
         """Create or migrate the file as needed; refuse one that a newer cuepost has made."""
-        async with self._changes.pause():
+        async with self._ledger.pause():
             with translated():
                 self._writer = self._connect_writer()
-                self._log.open()
+                self._ledger.open(driver_of(self._writer))
                 self._readers = [self._connect("ro", *_READER) for _ in range(READERS)]
             for reader in self._readers:
                 self._idle_readers.put_nowait(reader)
@@ -79,8 +81,8 @@ class SqliteStore:
         """Whoever still reads or writes may finish; who comes later is refused."""
         for _ in self._readers:
             await self._idle_readers.get()
-        async with self._changes.pause():
-            await self._log.close()
+        async with self._ledger.pause():
+            await self._ledger.close()
             for connection in (*self._readers, self._writer):
                 if connection is not None:
                     _disconnect(connection)
@@ -90,15 +92,19 @@ class SqliteStore:
         self._threads.shutdown()
 
     @asynccontextmanager
-    async def transaction(self, manner: Manner = Manner.LASTING) -> AsyncIterator[Transaction]:
+    async def transaction(self) -> AsyncIterator[Transaction]:
         connection = self._require_open()
-        self._log.require_intact()
-        driver = driver_of(connection)
-        async with (
-            sending(self.handover, manner) as outbox,
-            self._changes.change(driver, manner, outbox.committed),
-        ):
-            yield RecordsTransaction(self._session(connection, manner), outbox)
+        async with sending(self.handover) as outbox, self._ledger.change(outbox.committed):
+            yield RecordsTransaction(SqliteSession(connection, self._threads), outbox)
+
+    async def write(self, action: Action[T], priority: Priority) -> T:
+        connection = self._require_open()
+
+        async def run(outbox: Outbox) -> T:
+            session = SqliteSession(connection, self._threads)
+            return await action(RecordsTransaction(session, outbox))
+
+        return await self._ledger.write(run, priority)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
@@ -108,7 +114,7 @@ class SqliteStore:
     glance = snapshot
 
     async def check(self) -> None:
-        self._log.require_intact()
+        self._ledger.require_intact()
         async with self._reading() as session:
             try:
                 await session.in_thread(lambda: schema.require_current(session.connection))
@@ -117,14 +123,6 @@ class SqliteStore:
 
     async def prepare_days(self, now: datetime) -> None:
         """Nothing to do: the tables of this engine are not partitioned."""
-
-    def _session(self, connection: sa.Connection, manner: Manner) -> SqliteSession:
-        if manner.has_to_last:
-            return SqliteSession(connection, self._threads)
-        is_yielding = manner is Manner.YIELDING
-        return PatientSession(
-            connection, self._threads, lambda: is_yielding and self.handover.is_expecting()
-        )
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[ReaderSession]:
@@ -142,19 +140,6 @@ class SqliteStore:
             if driver.in_transaction:
                 driver.execute("ROLLBACK")
             self._idle_readers.put_nowait(connection)
-
-    async def _begin(self, driver: sqlite3.Connection) -> None:
-        def took() -> bool:
-            try:
-                driver.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-                    return False
-                raise
-            return True
-
-        with translated():
-            await wait_for_turn(self._clock, took)
 
     def _connect_writer(self) -> sa.Connection:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

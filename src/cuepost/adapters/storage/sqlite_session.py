@@ -12,13 +12,12 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from cuepost.adapters.completion import to_the_end
-from cuepost.adapters.courtesy import let_others_run
 from cuepost.adapters.quick_ids import id_from
 from cuepost.adapters.storage.session import Numbers, Rows
 from cuepost.adapters.storage.statements import Prepared
 from cuepost.adapters.storage.types import Code, Id, Instant
 from cuepost.domain.instants import from_millis, to_millis
-from cuepost.ports.store import GaveWay, KeyTaken, StoreUnavailable
+from cuepost.ports.store import KeyTaken, StoreUnavailable
 
 T = TypeVar("T")
 EncodedRows = Sequence[tuple[Any, ...]]
@@ -142,33 +141,6 @@ class ThreadedSession(SqliteSession):
 
     async def _do(self, work: Callable[[], T]) -> T:
         return await self.in_thread(work)
-
-
-class PatientSession(SqliteSession):
-    """Of a change that can wait: before each statement others may do what they have to.
-
-    One that has written many rows goes on: writing them again would cost all others more.
-    """
-
-    def __init__(
-        self,
-        connection: sa.Connection,
-        threads: ThreadPoolExecutor,
-        is_in_the_way: Callable[[], bool],
-    ) -> None:
-        super().__init__(connection, threads)
-        self._is_in_the_way = is_in_the_way
-        self._has_written_many = False
-
-    async def in_thread(self, work: Callable[[], T]) -> T:
-        self._has_written_many = True
-        return await super().in_thread(work)
-
-    async def _do(self, work: Callable[[], T]) -> T:
-        await let_others_run()
-        if self._is_in_the_way() and not self._has_written_many:
-            raise GaveWay("something is being accepted; this change comes after it")
-        return await super()._do(work)
 
 
 class ReaderSession(ThreadedSession):

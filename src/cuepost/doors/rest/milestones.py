@@ -17,7 +17,7 @@ MILESTONES = "/v1/milestones"
 
 
 async def report(context: Context, call: Call[Any, Any]) -> Rendered:
-    """Idempotent by report id in itself; each account's part is kept as a whole or not at all."""
+    """Idempotent by report id in itself; a milestone is kept with its deliveries, or not at all."""
     service, idempotent = context.service, context.idempotent
     if idempotent is not None:
         earlier = await service.perform.recall(call.caller, idempotent)

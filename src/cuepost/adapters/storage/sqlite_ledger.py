@@ -1,0 +1,248 @@
+"""Every change of the embedded store: one transaction at a time, on one connection.
+
+Writes of the hot path that wait at the same time share a transaction, so that the more there is to
+write, the less each of them costs. What callers wait for comes first; claims and results let it
+pass once. Should a write fail, all are undone and each is done by itself. The next transaction
+begins when this one is on the disk, so nothing follows from what could be lost.
+"""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from cuepost.adapters.completion import to_the_end
+from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
+from cuepost.adapters.storage.outbox import Outbox
+from cuepost.adapters.storage.sqlite_session import MANY_ROWS, translated
+from cuepost.ports.runtime import Clock
+from cuepost.ports.store import Priority, StoreUnavailable
+
+T = TypeVar("T")
+
+# That many make a log of some tens of megabytes.
+ROWS_IN_THE_LOG = 4_000
+
+
+@dataclass(slots=True, eq=False)
+class _Write(Generic[T]):
+    """`action` gets the outbox of the transaction that it runs in."""
+
+    action: Callable[[Outbox], Awaitable[T]]
+    priority: Priority
+    answer: asyncio.Future[T]
+    is_late: bool = False
+    _outbox: Outbox | None = None
+    _made: list[T] = field(default_factory=list)
+
+    @property
+    def has_begun(self) -> bool:
+        return self._outbox is not None
+
+    @property
+    def has_run(self) -> bool:
+        return bool(self._made)
+
+    async def run(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._made.append(await self.action(outbox))
+
+    def committed(self) -> None:
+        assert self._outbox is not None
+        self._outbox.committed()
+        if not self.answer.done():
+            self.answer.set_result(self._made[0])
+
+    def rolled_back(self) -> None:
+        if self._outbox is not None:
+            self._outbox.rolled_back()
+            self._outbox = None
+            self._made.clear()
+
+
+@dataclass
+class SqliteLedger:
+    """`new_outbox` makes the outbox of each write."""
+
+    path: Path
+    lock: MachineLock
+    threads: Executor
+    clock: Clock
+    new_outbox: Callable[[], Outbox]
+    sync: Callable[[int], None] = os.fdatasync
+    _driver: sqlite3.Connection | None = None
+    _log: int | None = None
+    _is_log_damaged: bool = False
+    _rows_before: int = 0
+    _rows_in_the_log: int = 0
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _waiting: list[_Write[Any]] = field(default_factory=list)
+    _turns: asyncio.Task[None] | None = None
+
+    def open(self, driver: sqlite3.Connection) -> None:
+        """The log stays the same file as long as a connection to the store is open."""
+        self._driver = driver
+        log = self.path.with_name(self.path.name + "-wal")
+        self._log = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+
+    async def close(self) -> None:
+        """Everything is on the disk by then, unless the disk fails."""
+        if self._log is not None:
+            with suppress(StoreUnavailable):
+                await self._in_thread(self._sync_log)
+            os.close(self._log)
+            self._log = self._driver = None
+
+    def require_intact(self) -> None:
+        """A disk that failed to take the log may have lost a piece of it, and all behind that."""
+        if self._is_log_damaged:
+            raise StoreUnavailable("the disk did not take the log of the embedded store; restart")
+
+    async def write(self, action: Callable[[Outbox], Awaitable[T]], priority: Priority) -> T:
+        write = _Write[T](action, priority, asyncio.get_running_loop().create_future())
+        self._waiting.append(write)
+        if self._turns is None:
+            self._turns = asyncio.ensure_future(self._take_turns())  # noqa: TID251  # it ends soon
+        return await write.answer
+
+    @asynccontextmanager
+    async def change(self, committed: Callable[[], None]) -> AsyncIterator[None]:
+        """When the block is left, the change is on the disk; after an exception it never was.
+
+        Only whoever is cancelled at the end learns it from `committed` alone.
+        """
+        async with self._turn, self._transaction():
+            yield
+            await to_the_end(self._finish(committed, must_last=True))
+
+    @asynccontextmanager
+    async def pause(self) -> AsyncIterator[None]:
+        """Nothing is changed meanwhile, by nobody on this machine."""
+        while self._turns is not None:
+            await asyncio.wait([self._turns])
+        async with self._turn, self.lock:
+            yield
+
+    async def _take_turns(self) -> None:
+        while self._waiting:
+            async with self._turn:
+                if writes := self._next_turn():
+                    await self._write_together(writes)
+            # Those who have their answers go on before the next turn.
+            await asyncio.sleep(0)  # noqa: TID251  # no time is waited for
+        self._turns = None
+
+    def _next_turn(self) -> Sequence[_Write[Any]]:
+        """What callers wait for; the rest if there is none of it, or if it was left out before."""
+        waiting = [each for each in self._waiting if not each.answer.done()]
+        first = [each for each in waiting if each.priority is Priority.INGEST]
+        rest = [each for each in waiting if each.priority is Priority.BACKGROUND]
+        chosen = first + [each for each in rest if each.is_late or not first]
+        self._waiting = [each for each in rest if each not in chosen]
+        for each in self._waiting:
+            each.is_late = True
+        return chosen
+
+    async def _write_together(self, writes: Sequence[_Write[Any]]) -> None:
+        def committed() -> None:
+            for write in writes:
+                write.committed()
+
+        try:
+            async with self._transaction():
+                for write in writes:
+                    await write.run(self.new_outbox())
+                must_last = any(write.priority is Priority.INGEST for write in writes)
+                await self._finish(committed, must_last=must_last)
+        except Exception as error:  # noqa: BLE001  # whoever waits gets it
+            await self._fail(writes, error)
+
+    async def _fail(self, writes: Sequence[_Write[Any]], error: Exception) -> None:
+        """If it was one of several that failed, the others may succeed without it."""
+        one_failed = writes[0].has_begun and not writes[-1].has_run
+        for write in writes:
+            write.rolled_back()
+        if one_failed and len(writes) > 1:
+            for write in writes:
+                await self._write_together([write])
+            return
+        for write in writes:
+            if not write.answer.done():
+                write.answer.set_exception(error)
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[None]:
+        """Undone unless it was finished."""
+        self.require_intact()
+        async with self.lock:
+            with translated():
+                await wait_for_turn(self.clock, self._has_begun)
+            self._rows_before = self._connection.total_changes
+            try:
+                yield
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    def _has_begun(self) -> bool:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                return False
+            raise
+        return True
+
+    async def _finish(self, committed: Callable[[], None], *, must_last: bool) -> None:
+        rows = self._connection.total_changes - self._rows_before
+        await self.commit(rows, must_last=must_last)
+        committed()
+        self._rows_in_the_log += rows
+        # Behind a commit that nobody waits for, unless none of them comes for long.
+        if self._rows_in_the_log >= (2 if must_last else 1) * ROWS_IN_THE_LOG:
+            self._rows_in_the_log = 0
+            with suppress(sqlite3.Error):
+                await self._in_thread(self._empty_log)
+
+    async def commit(self, rows: int, *, must_last: bool) -> None:
+        if must_last:
+            await self._in_thread(self._commit_to_disk)
+        elif rows >= MANY_ROWS:
+            await self._in_thread(self._commit)
+        else:
+            self._commit()
+
+    def _commit_to_disk(self) -> None:
+        self._commit()
+        self._sync_log()
+
+    def _commit(self) -> None:
+        with translated():
+            self._connection.execute("COMMIT")
+
+    def _sync_log(self) -> None:
+        """SQLite leaves this to us, so that what would be repeated waits for no disk."""
+        assert self._log is not None
+        try:
+            self.sync(self._log)
+        except OSError as error:
+            self._is_log_damaged = True
+            raise StoreUnavailable(f"the embedded store is not on the disk: {error}") from error
+
+    def _empty_log(self) -> None:
+        # To its last row: a checkpoint with a row left unread would make the next commit fail.
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    async def _in_thread(self, work: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self.threads, work)
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._driver is None:
+            raise StoreUnavailable("the embedded store is not open")
+        return self._driver

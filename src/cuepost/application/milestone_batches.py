@@ -1,0 +1,120 @@
+"""Milestones that arrive while others are being written are booked together, in one transaction.
+
+So the busier it gets the less each of them costs, and none waits for company.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from cuepost.application.milestone_book import Milestone
+from cuepost.application.perform import Perform
+from cuepost.ports.records import ReportAnswer
+from cuepost.ports.store import Priority, StoreUnavailable, Transaction
+
+# In one transaction; a request may have more.
+MOST_AT_ONCE = 500
+# Where transactions run beside each other, a large batch does not hold up a small one.
+BATCHES_AT_ONCE = 2
+PROJECTS_AT_ONCE = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A milestone to be booked, and the digest of its content."""
+
+    milestone: Milestone
+    digest: bytes
+
+
+Answers = dict[Entry, ReportAnswer]
+Book = Callable[[Transaction, Sequence[Entry]], Awaitable[Answers]]
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """It takes further entries until it begins to be written."""
+
+    entries: list[Entry] = field(default_factory=list)
+    is_open: bool = True
+    answers: asyncio.Future[Answers] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+    def has_room_for(self, entries: Sequence[Entry]) -> bool:
+        return self.is_open and len(self.entries) + len(entries) <= MOST_AT_ONCE
+
+    def fail(self, error: Exception) -> None:
+        self.is_open = False
+        self.answers.set_exception(error)
+        # Nobody may be waiting any more.
+        self.answers.exception()
+
+
+class MilestoneBatches:
+    def __init__(self, perform: Perform, book: Book) -> None:
+        self._perform = perform
+        self._book = book
+        self._waiting: deque[_Batch] = deque()
+        self._newest: _Batch | None = None
+        self._writers: set[asyncio.Future[None]] = set()
+        self._turns_apart = asyncio.Semaphore(PROJECTS_AT_ONCE)
+
+    async def book(self, entries: Sequence[Entry]) -> Answers:
+        """The answers to these entries, perhaps among others."""
+        batch = self._batch_for(entries)
+        batch.entries += entries
+        try:
+            return await asyncio.shield(batch.answers)
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001  # the cause may be another request in the batch
+            return await self._book_apart(entries)
+
+    def _batch_for(self, entries: Sequence[Entry]) -> _Batch:
+        if self._newest is not None and self._newest.has_room_for(entries):
+            return self._newest
+        batch = self._newest = _Batch()
+        self._waiting.append(batch)
+        if len(self._writers) < BATCHES_AT_ONCE:
+            writer = asyncio.ensure_future(self._write_waiting())  # noqa: TID251  # it ends soon
+            self._writers.add(writer)
+            writer.add_done_callback(self._writers.discard)
+        return batch
+
+    async def _write_waiting(self) -> None:
+        while self._waiting:
+            await self._write(self._waiting.popleft())
+
+    async def _write(self, batch: _Batch) -> None:
+        async def begin(transaction: Transaction) -> Answers:
+            batch.is_open = False
+            return await self._book(transaction, batch.entries)
+
+        try:
+            answers = await self._perform.store.write(begin, Priority.INGEST)
+        except Exception as error:  # noqa: BLE001  # those who wait get it
+            batch.fail(error)
+        else:
+            batch.answers.set_result(answers)
+
+    async def _book_apart(self, entries: Sequence[Entry]) -> Answers:
+        """Project by project: who holds one of them for long holds up no other."""
+        of_project: dict[UUID, list[Entry]] = defaultdict(list)
+        for each in entries:
+            of_project[each.milestone.project_id].append(each)
+        booked = await asyncio.gather(
+            *(self._book_one(some) for some in of_project.values()), return_exceptions=True
+        )
+        answers: Answers = {}
+        for some in booked:
+            if isinstance(some, BaseException):
+                raise some
+            answers |= some
+        return answers
+
+    async def _book_one(self, entries: Sequence[Entry]) -> Answers:
+        async with self._turns_apart:
+            return await self._perform.change(lambda transaction: self._book(transaction, entries))
