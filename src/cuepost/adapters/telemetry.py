@@ -18,6 +18,7 @@ from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of
 from cuepost.domain.instants import to_text
+from cuepost.log_lines import LogLines
 from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, Store, StoreUnavailable
@@ -63,7 +64,7 @@ class EngineTelemetry:
             "How often deliveries have stopped although work was due and capacity was free.",
             registry=registry,
         )
-        self._lines: list[str] = []
+        self._lines = LogLines(logger)
         self._add_gauges(registry)
 
     def _add_gauges(self, registry: CollectorRegistry) -> None:
@@ -102,15 +103,8 @@ class EngineTelemetry:
             self._delay.observe(max(delay.total_seconds(), 0.0))
         if verdict.status in self._ended.of:
             self._ended.of[verdict.status] += 1
-        if logger.isEnabledFor(logging.INFO):
-            if not self._lines:
-                asyncio.get_running_loop().call_soon(self._log_lines)
-            self._lines.append(_line(result))
-
-    def _log_lines(self) -> None:
-        """Of the attempts that ended in one turn of the event loop, since a record costs much."""
-        lines, self._lines = self._lines, []
-        logger.info("\n".join(lines))
+        if self._lines.are_wanted:
+            self._lines.add(_line(result))
 
     def recorded(self, results: int, superseded: int, at: datetime) -> None:
         self._late.inc(superseded)

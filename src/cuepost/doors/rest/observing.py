@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuepost import __version__
 from cuepost.doors.wire_models.request_notes import CALLER, OPERATION
+from cuepost.log_lines import LogLines
 
 logger = logging.getLogger("cuepost.rest")
 
@@ -57,6 +58,7 @@ class Observed:
     def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:
         self._app = app
         self._metrics = metrics
+        self._lines = LogLines(logger)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -82,11 +84,8 @@ class Observed:
         operation, method = scope.get(OPERATION, "none"), scope["method"]
         method = method if method in _METHODS else "other"
         self._metrics.note(operation, method, status, seconds)
-        logger.info(
-            "event=request operation=%s method=%s status=%d ms=%.1f caller=%s",
-            operation,
-            method,
-            status,
-            seconds * 1000,
-            scope.get(CALLER, "-"),
-        )
+        if self._lines.are_wanted:
+            self._lines.add(
+                f"event=request operation={operation} method={method} status={status} "
+                f"ms={seconds * 1000:.1f} caller={scope.get(CALLER, '-')}"
+            )
