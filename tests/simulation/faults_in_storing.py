@@ -61,14 +61,12 @@ def acknowledged_before_the_commit(patch: Patch) -> None:
         async def begin(transaction: Transaction) -> None:
             batch.is_open = False
             answers = await self._book(transaction, batch.entries)
-            if not batch.answers.done():
-                batch.answers.set_result(answers)
+            batch.answer(answers)
 
         try:
             await self._perform.store.write(begin, Priority.INGEST)
         except StoreUnavailable as error:
-            if not batch.answers.done():
-                batch.fail(error)
+            batch.fail(error)
 
     patch.setattr(MilestoneBatches, "_write", hasty)
 

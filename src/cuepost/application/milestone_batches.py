@@ -39,18 +39,28 @@ class _Batch:
 
     entries: list[Entry] = field(default_factory=list)
     is_open: bool = True
-    answers: asyncio.Future[Answers] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
+    _callers: list[asyncio.Future[Answers]] = field(default_factory=list)
 
     def has_room_for(self, entries: Sequence[Entry]) -> bool:
         return self.is_open and len(self.entries) + len(entries) <= MOST_AT_ONCE
 
+    def add(self, entries: Sequence[Entry]) -> asyncio.Future[Answers]:
+        """A future for each caller: who is cancelled does not concern the others."""
+        self.entries += entries
+        answered: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        self._callers.append(answered)
+        return answered
+
+    def answer(self, answers: Answers) -> None:
+        for caller in self._callers:
+            if not caller.done():
+                caller.set_result(answers)
+
     def fail(self, error: Exception) -> None:
         self.is_open = False
-        self.answers.set_exception(error)
-        # Nobody may be waiting any more.
-        self.answers.exception()
+        for caller in self._callers:
+            if not caller.done():
+                caller.set_exception(error)
 
 
 class MilestoneBatches:
@@ -64,10 +74,8 @@ class MilestoneBatches:
 
     async def book(self, entries: Sequence[Entry]) -> Answers:
         """The answers to these entries, perhaps among others."""
-        batch = self._batch_for(entries)
-        batch.entries += entries
         try:
-            return await asyncio.shield(batch.answers)
+            return await self._batch_for(entries).add(entries)
         except StoreUnavailable:
             raise
         except Exception:  # noqa: BLE001  # the cause may be another request in the batch
@@ -98,7 +106,7 @@ class MilestoneBatches:
         except Exception as error:  # noqa: BLE001  # those who wait get it
             batch.fail(error)
         else:
-            batch.answers.set_result(answers)
+            batch.answer(answers)
 
     async def _book_apart(self, entries: Sequence[Entry]) -> Answers:
         """Project by project: who holds one of them for long holds up no other."""
