@@ -36,6 +36,8 @@ from cuepost.ports.store import Action, Priority, StoreUnavailable, Transaction
 T = TypeVar("T")
 
 READERS = 4
+# Prepared; a group of up to 16 rows is a statement of its own.
+STATEMENTS_KEPT = 512
 BUSY_SECONDS = 5.0
 # The first must be known before the first table is made: it lets deleted history give room back.
 _WRITER = (
@@ -158,7 +160,12 @@ class SqliteStore:
 
         def connect() -> sqlite3.Connection:
             return sqlite3.connect(
-                uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None
+                uri,
+                uri=True,
+                timeout=BUSY_SECONDS,
+                check_same_thread=False,
+                isolation_level=None,
+                cached_statements=STATEMENTS_KEPT,
             )
 
         engine = sa.create_engine(

@@ -23,7 +23,8 @@ T = TypeVar("T")
 EncodedRows = Sequence[tuple[Any, ...]]
 
 # Few different lengths, so that the driver finds its prepared statements again.
-_ROWS_AT_ONCE = (100, 30, 10, 3, 1)
+_MANY_AT_ONCE = (100, 30)
+_FEW_AT_ONCE = 16
 # That many take long enough to be worth a thread: the event loop goes on meanwhile.
 MANY_ROWS = 32
 _TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE")
@@ -129,11 +130,11 @@ class SqliteSession:
 
     def _in_chunks(self, sql_for: Callable[[int], str], rows: EncodedRows) -> None:
         done = 0
-        for size in _ROWS_AT_ONCE:
-            while len(rows) - done >= size:
-                chunk = rows[done : done + size]
-                self._driver.execute(sql_for(size), list(chain.from_iterable(chunk)))
-                done += size
+        while left := len(rows) - done:
+            size = next((each for each in _MANY_AT_ONCE if each <= left), min(left, _FEW_AT_ONCE))
+            chunk = rows[done : done + size]
+            self._driver.execute(sql_for(size), list(chain.from_iterable(chunk)))
+            done += size
 
 
 class ThreadedSession(SqliteSession):
