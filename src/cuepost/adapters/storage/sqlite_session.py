@@ -102,7 +102,15 @@ class SqliteSession:
     async def delete_encoded(
         self, table: sa.Table, key: tuple[str, ...], rows: EncodedRows
     ) -> None:
-        await self._write(partial(_delete_sql, table, key), rows)
+        await self._write(partial(_delete_sql, table, key, None), rows)
+
+    async def remove_encoded(
+        self, table: sa.Table, match: tuple[str, ...], rows: EncodedRows
+    ) -> Sequence[Any]:
+        """As `delete_encoded`, but returns the first column of each row that was there."""
+        removed: list[tuple[Any]] = []
+        await self._write(partial(_delete_sql, table, match, match[0]), rows, removed)
+        return [value for (value,) in removed]
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -111,11 +119,13 @@ class SqliteSession:
                 loop.run_in_executor(self._threads, work), self._driver.interrupt
             )
 
-    async def _write(self, sql_for: Callable[[int], str], rows: EncodedRows) -> None:
+    async def _write(
+        self, sql_for: Callable[[int], str], rows: EncodedRows, returned: list[Any] | None = None
+    ) -> None:
         """`sql_for` so many rows; each statement lets other threads run until it is done."""
 
         def work() -> None:
-            self._in_chunks(sql_for, rows)
+            self._in_chunks(sql_for, rows, returned)
 
         if rows:
             await (self.in_thread(work) if len(rows) >= MANY_ROWS else self._do(work))
@@ -128,12 +138,16 @@ class SqliteSession:
             _raise_as_port_error(error)
             raise
 
-    def _in_chunks(self, sql_for: Callable[[int], str], rows: EncodedRows) -> None:
+    def _in_chunks(
+        self, sql_for: Callable[[int], str], rows: EncodedRows, returned: list[Any] | None
+    ) -> None:
         done = 0
         while left := len(rows) - done:
             size = next((each for each in _MANY_AT_ONCE if each <= left), min(left, _FEW_AT_ONCE))
             chunk = rows[done : done + size]
-            self._driver.execute(sql_for(size), list(chain.from_iterable(chunk)))
+            cursor = self._driver.execute(sql_for(size), list(chain.from_iterable(chunk)))
+            if returned is not None:
+                returned += cursor
             done += size
 
 
@@ -197,7 +211,7 @@ def _update_sql(table: sa.Table, changed: tuple[str, ...], key: tuple[str, ...],
 
 
 @cache
-def _delete_sql(table: sa.Table, key: tuple[str, ...], rows: int) -> str:
+def _delete_sql(table: sa.Table, key: tuple[str, ...], returned: str | None, rows: int) -> str:
     # SQLite compares all columns as it compares the first one, and would use no index for ids that
     # are compared as numbers.
     in_order = sorted(
@@ -209,7 +223,8 @@ def _delete_sql(table: sa.Table, key: tuple[str, ...], rows: int) -> str:
     values = ", ".join([f"({marks})"] * rows)
     # Without the SELECT the whole table would be read.
     listed = f"SELECT {columns} FROM (VALUES {values})"
-    return f"DELETE FROM {table.name} WHERE ({names}) IN ({listed})"
+    returning = "" if returned is None else f' RETURNING "{returned}"'
+    return f"DELETE FROM {table.name} WHERE ({names}) IN ({listed}){returning}"
 
 
 Column = Callable[[Sequence[Any]], Sequence[Any]]

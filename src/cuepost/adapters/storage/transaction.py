@@ -1,6 +1,7 @@
 """A transaction: every kind of record over one session."""
 
 from functools import cached_property
+from typing import cast
 
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
@@ -17,7 +18,7 @@ from cuepost.adapters.storage.records.guards import (
 )
 from cuepost.adapters.storage.records.inboxes import InboxRecords
 from cuepost.adapters.storage.records.listeners import ListenerRecords
-from cuepost.adapters.storage.records.outcomes import OutcomeRecords
+from cuepost.adapters.storage.records.outcomes import OutcomeRecords, SqliteOutcomeRecords
 from cuepost.adapters.storage.records.people import (
     SecretRevealRecords,
     SessionRecords,
@@ -28,6 +29,7 @@ from cuepost.adapters.storage.records.projects import ProjectRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.retention import RetentionRecords
 from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.sqlite_session import SqliteSession
 
 
 class RecordsTransaction:
@@ -93,6 +95,8 @@ class RecordsTransaction:
 
     @cached_property
     def outcomes(self) -> OutcomeRecords:
+        if self._session.dialect == "sqlite":
+            return SqliteOutcomeRecords(cast("SqliteSession", self._session))
         return OutcomeRecords(self._session)
 
     @cached_property

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.encoding import ENCODINGS, Encoding
 from cuepost.adapters.storage.records import attempt_rows, health, late_results
 from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.sqlite_session import SqliteSession
 from cuepost.adapters.storage.statements import AmongPairs, Prepared
 from cuepost.adapters.storage.tables import attempts, deliveries, queue
 from cuepost.adapters.storage.tables.history import CANCEL_REASON, EVENT_TYPE, STATUS, TRIGGER
@@ -64,6 +65,7 @@ _HEALTH = Prepared(health.changing())
 # On PostgreSQL both in one trip.
 OPEN_AND_HEALTH = Prepared(_open_and_health)
 _QUEUE_KEY = ("account", "id")
+_LEASE = ("id", "account", "budget", "attempts_made", "worker")
 _DUE_AGAIN = ("status", "due_at", "attempts_made", "attempt_count", "worker")
 _ENDED = (
     "account",
@@ -88,7 +90,15 @@ class OutcomeRecords:
         self._session = session
 
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
-        waiting, changing = await self._open(results, now)
+        waiting, changing = await self._open_and_changing(results, now)
+        valid, late = await self._move(worker, results, waiting, now)
+        await health.note(self._session, changing, valid, now)
+        return await late_results.keep(self._session, worker, late)
+
+    async def _move(
+        self, worker: UUID, results: Sequence[Result], waiting: dict[UUID, _Open], now: datetime
+    ) -> tuple[list[Result], list[Result]]:
+        """Those that moved their deliveries, and those that came too late for that."""
         valid, late, was_lost = [], [], []
         for each in results:
             # Out of the list, so that a second result of the same attempt is late.
@@ -99,13 +109,10 @@ class OutcomeRecords:
             valid.append(_heeding(each, row.stop_reason))
             if row.worker is None:
                 was_lost.append(each.assignment)
-        again = [each for each in valid if each.verdict.due_at is not None]
-        ended = [each for each in valid if each.verdict.due_at is None]
         await late_results.replace_interrupted(self._session, worker, was_lost)
-        await self._end(ended, now)
-        await self._put_back(again)
-        await health.note(self._session, changing, valid, now)
-        return await late_results.keep(self._session, worker, late)
+        await self._end([each for each in valid if each.verdict.due_at is None], now)
+        await self._put_back([each for each in valid if each.verdict.due_at is not None])
+        return valid, late
 
     async def _end(self, ended: Sequence[Result], now: datetime) -> None:
         encoding = ENCODINGS[self._session.dialect]
@@ -123,26 +130,85 @@ class OutcomeRecords:
         await self._session.update_encoded(queue, _QUEUE_KEY, _DUE_AGAIN, rows)
         await self._session.insert_encoded(attempts, attempt_rows.OWN_COLUMNS, made)
 
-    async def _open(
+    async def _open_and_changing(
         self, results: Sequence[Result], now: datetime
     ) -> tuple[dict[UUID, _Open], dict[Lane, health.Health]]:
         """Those of the deliveries that have not ended; and endpoints whose health may change."""
+        rows = await self._session.fetch(
+            OPEN_AND_HEALTH, **_keys_of(results), **health.chosen_by(results, now)
+        )
+        facts = len(_Open._fields)
+        found = [row[facts:] for row in rows if row[facts] is not None]
+        return _by_id(rows), {lane: (last, since) for lane, last, since in found}
+
+
+class SqliteOutcomeRecords(OutcomeRecords):
+    """Deliveries that end are taken out of the queue without looking at them first."""
+
+    def __init__(self, session: SqliteSession) -> None:
+        super().__init__(session)
+        self._sqlite = session
+
+    async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
+        changing = await self._changing(results, now)
+        ended, rest = await self._end_leased(worker, results, now)
+        late: list[Result] = []
+        if rest:
+            waiting = _by_id(await self._session.fetch(_OPEN, **_keys_of(rest)))
+            valid, late = await self._move(worker, rest, waiting, now)
+            ended += valid
+        await health.note(self._session, changing, ended, now)
+        return await late_results.keep(self._session, worker, late)
+
+    async def _changing(
+        self, results: Sequence[Result], now: datetime
+    ) -> dict[Lane, health.Health]:
         chosen = health.chosen_by(results, now)
-        theirs = {
-            "accounts": [each.assignment.account for each in results],
-            "deliveries": [each.assignment.delivery_id for each in results],
+        if not chosen["health_lanes"]:
+            return {}
+        found = await self._session.fetch(_HEALTH, **chosen)
+        return {lane: (last, since) for lane, last, since in found}
+
+    async def _end_leased(
+        self, worker: UUID, results: Sequence[Result], now: datetime
+    ) -> tuple[list[Result], list[Result]]:
+        """Those that ended a delivery which was leased for this very attempt; and the rest."""
+        encoding = ENCODINGS[self._session.dialect]
+        finished_at, leased_to = encoding.instant(now), encoding.id(worker)
+        # Of several results of one delivery the first.
+        ending = {
+            encoding.id(each.assignment.delivery_id): each
+            for each in reversed(results)
+            if each.verdict.due_at is None
         }
-        if self._session.dialect == "postgresql":
-            rows = await self._session.fetch(OPEN_AND_HEALTH, **theirs, **chosen)
-            facts = len(_Open._fields)
-            found = [row[facts:] for row in rows if row[facts] is not None]
-        else:
-            ended = bool(chosen["health_lanes"])
-            found = list(await self._session.fetch(_HEALTH, **chosen)) if ended else []
-            rows = await self._session.fetch(_OPEN, **theirs)
-        changing = {lane: (last, since) for lane, last, since in found}
-        listed = (_Open._make(row[: len(_Open._fields)]) for row in rows)
-        return {each.id: each for each in listed}, changing
+        leases = [
+            (
+                delivery_id,
+                each.assignment.account,
+                each.assignment.budget,
+                each.assignment.number - 1,
+                leased_to,
+            )
+            for delivery_id, each in ending.items()
+        ]
+        removed = await self._sqlite.remove_encoded(queue, _LEASE, leases)
+        are_ended = {id(ending[delivery_id]) for delivery_id in removed}
+        ended = [each for each in results if id(each) in are_ended]
+        rows = [_ended(each, finished_at, encoding) for each in ended]
+        await self._session.insert_encoded(deliveries, _ENDED, rows)
+        return ended, [each for each in results if id(each) not in are_ended]
+
+
+def _keys_of(results: Sequence[Result]) -> dict[str, Sequence[object]]:
+    return {
+        "accounts": [each.assignment.account for each in results],
+        "deliveries": [each.assignment.delivery_id for each in results],
+    }
+
+
+def _by_id(rows: Sequence[Sequence[Any]]) -> dict[UUID, _Open]:
+    found = (_Open._make(row[: len(_Open._fields)]) for row in rows)
+    return {each.id: each for each in found}
 
 
 def _heeding(result: Result, stop: CancelReason | None) -> Result:
