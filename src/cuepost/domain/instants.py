@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_EXACT_AS_FLOAT = 2**32 * 1000
 
 
 def to_millis(instant: datetime) -> int:
@@ -11,7 +12,9 @@ def to_millis(instant: datetime) -> int:
 
 
 def from_millis(millis: int) -> datetime:
-    # By position: naming the unit makes it half as fast again, and each row has several instants.
+    # The quick way is exact while a float has the millionth of a second, until the year 2106.
+    if 0 <= millis < _EXACT_AS_FLOAT:
+        return datetime.fromtimestamp(millis / 1000, UTC)
     return EPOCH + timedelta(0, 0, 0, millis)
 
 

@@ -36,6 +36,15 @@ def test_milliseconds_count_from_the_epoch() -> None:
     assert from_millis(1_002) == EPOCH + timedelta(seconds=1, milliseconds=2)
 
 
+@pytest.mark.parametrize(
+    "millis", [-1, 0, 2**32 * 1000 - 1, 2**32 * 1000 + 1, 253_402_300_799_999, -62_135_596_800_000]
+)
+def test_milliseconds_are_exact_in_every_year(millis: int) -> None:
+    instant = from_millis(millis)
+    assert instant == EPOCH + timedelta(milliseconds=millis)
+    assert instant.tzinfo is UTC
+
+
 def test_an_instant_of_another_zone_becomes_utc_and_is_cut_not_rounded() -> None:
     tokyo = datetime(2026, 1, 2, 12, 4, 5, 678_999, timezone(timedelta(hours=9)))
     assert at_millisecond(tokyo) == START
