@@ -14,7 +14,7 @@ MOST = {"sqlite": (72, 285), "postgres": (80, 330)}
 def test_a_delivery_passes_no_more_of_our_code_than_it_does_today(key: str) -> None:
     (found,) = [traced(store) for store in stores(replace(SMALL, store=key))]
     names = [name for _, name in found.calls]
-    in_order = ("ReportMilestones.report", "AttemptPipeline.start", "OutcomeRecords.record")
+    in_order = ("ReportMilestones.report", "AttemptPipeline.start", "OutcomeRecorder._write")
     places = [names.index(each) for each in in_order]
     assert places == sorted(places)
     files, functions = MOST[key]
