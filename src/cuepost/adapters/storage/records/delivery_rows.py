@@ -108,22 +108,7 @@ def newest_first(
     return sorted(rows, key=lambda row: row.id, reverse=True)[:limit]
 
 
-LIVE_COLUMNS = (
-    "account",
-    "id",
-    "endpoint",
-    "event_id",
-    "event_type",
-    "project_id",
-    "trigger",
-    "status",
-    "attempt_count",
-    "budget",
-    "delivered_at",
-    "due_at",
-    "attempts_made",
-    "worker",
-)
+LIVE_COLUMNS = (*KEPT, "status", "due_at", "attempts_made", "worker")
 
 
 def live_row(
@@ -140,10 +125,10 @@ def live_row(
         EVENT_TYPE.codes[delivery.event_type],
         encoding.id_or_none(delivery.project_id),
         TRIGGER.codes[delivery.trigger],
-        STATUS.codes[delivery.status] if worker is None else _DELIVERING,
         delivery.attempt_count,
         delivery.budget,
         encoding.instant_or_none(delivery.delivered_at),
+        STATUS.codes[delivery.status] if worker is None else _DELIVERING,
         encoding.instant(delivery.next_attempt_at),
         0,
         encoding.id_or_none(worker),

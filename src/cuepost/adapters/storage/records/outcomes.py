@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.encoding import ENCODINGS, Encoding
 from cuepost.adapters.storage.records import attempt_rows, health, late_results
+from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.sqlite_session import SqliteSession
 from cuepost.adapters.storage.statements import AmongPairs, Prepared
@@ -67,22 +68,7 @@ OPEN_AND_HEALTH = Prepared(_open_and_health)
 _QUEUE_KEY = ("account", "id")
 _LEASE = ("id", "account", "budget", "attempts_made", "worker")
 _DUE_AGAIN = ("status", "due_at", "attempts_made", "attempt_count", "worker")
-_ENDED = (
-    "account",
-    "id",
-    "endpoint",
-    "event_id",
-    "event_type",
-    "project_id",
-    "trigger",
-    "status",
-    "attempt_count",
-    "budget",
-    "delivered_at",
-    "reason",
-    "finished_at",
-    *attempt_rows.COLUMNS,
-)
+_ENDED = (*KEPT, "status", "reason", "finished_at", *attempt_rows.COLUMNS)
 
 
 class OutcomeRecords:
@@ -243,10 +229,10 @@ def _ended(each: Result, finished_at: Any, encoding: Encoding) -> tuple[Any, ...
         EVENT_TYPE.codes[made.event_type],
         encoding.id_or_none(made.project_id),
         TRIGGER.codes[made.trigger],
-        STATUS.codes[each.verdict.status],
         made.attempt_count + 1,
         made.budget,
         encoding.instant_or_none(made.delivered_at),
+        STATUS.codes[each.verdict.status],
         CANCEL_REASON.codes[each.verdict.reason],
         finished_at,
         *attempt_rows.values_of(each.attempt, encoding),
