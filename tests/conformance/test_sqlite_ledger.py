@@ -29,11 +29,11 @@ class CountedCommits:
         self._commit = store._ledger.commit
         store._ledger.commit = self._counted  # type: ignore[method-assign]  # the seam to the disk
 
-    async def _counted(self, rows: int, *, must_last: bool) -> None:
+    async def _counted(self, rows: int, *, durable: bool) -> None:
         self.count += 1
         if self.fails:
             raise StoreUnavailable("the disk is full")
-        await self._commit(rows, must_last=must_last)
+        await self._commit(rows, durable=durable)
 
 
 def adding(account: Account) -> Work:
@@ -209,6 +209,23 @@ async def test_a_write_waits_for_a_change_that_is_under_way(
     assert await stored(sqlite_store) == [first, second]
 
 
+async def test_turns_that_were_cancelled_begin_anew(
+    sqlite_store: SqliteStore, records: Records
+) -> None:
+    first, second = records.account(), records.account()
+    async with sqlite_store.transaction():
+        waiting = asyncio.ensure_future(sqlite_store.write(adding(first), Priority.BACKGROUND))
+        await asyncio.wait([waiting], timeout=0)
+        turns = sqlite_store._ledger._turns
+        assert turns is not None
+        turns.cancel()
+        await asyncio.wait([turns])
+    async with asyncio.timeout(5):
+        await sqlite_store.write(adding(second), Priority.BACKGROUND)
+        await waiting
+    assert await stored(sqlite_store) == [first, second]
+
+
 async def test_closing_waits_for_those_who_wait_for_the_disk(
     tmp_path: Path, records: Records
 ) -> None:
@@ -246,7 +263,7 @@ async def test_the_log_is_emptied_behind_a_write_that_nobody_waits_for_if_one_co
     priority: Priority,
     rows: int,
 ) -> None:
-    monkeypatch.setattr(sqlite_ledger, "ROWS_IN_THE_LOG", 10)
+    monkeypatch.setattr(sqlite_ledger, "CHECKPOINT_ROWS", 10)
     checkpoints = Checkpoints(sqlite_store)
     for row in range(rows):
         assert checkpoints.count == 0, row
@@ -275,7 +292,7 @@ async def test_a_checkpoint_is_over_before_the_next_write_is_committed(
     sqlite_store: SqliteStore, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite refuses to commit while a checkpoint has a row that nobody has read."""
-    monkeypatch.setattr(sqlite_ledger, "ROWS_IN_THE_LOG", 1)
+    monkeypatch.setattr(sqlite_ledger, "CHECKPOINT_ROWS", 1)
     checkpoints = Checkpoints(sqlite_store)
     with KeepingThreads() as threads, monkeypatch.context() as patch:
         patch.setattr(sqlite_store._ledger, "threads", threads)

@@ -149,9 +149,9 @@ def test_a_slow_disk_is_no_stall_of_the_engine(play_embedded: Play) -> None:
         ledger = stage.store.inner._ledger
         commit = ledger.commit
 
-        async def slow(rows: int, *, must_last: bool) -> None:
+        async def slow(rows: int, *, durable: bool) -> None:
             await stage.clock.wait(3)
-            await commit(rows, must_last=must_last)
+            await commit(rows, durable=durable)
 
         async with watched(stage) as (_, told):
             ledger.commit = slow  # type: ignore[method-assign]  # the seam to the disk

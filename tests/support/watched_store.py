@@ -190,9 +190,9 @@ class WatchedStore:
     def _watch_commits(self, store: SqliteStore) -> None:
         commit = store._ledger.commit
 
-        async def watched(rows: int, *, must_last: bool) -> None:
+        async def watched(rows: int, *, durable: bool) -> None:
             self.watch.commit()
-            await commit(rows, must_last=must_last)
+            await commit(rows, durable=durable)
             self.watch.committed()
 
         store._ledger.commit = watched  # type: ignore[method-assign]  # the seam where commits fail

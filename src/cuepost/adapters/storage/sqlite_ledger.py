@@ -26,7 +26,7 @@ from cuepost.ports.store import Priority, StoreUnavailable
 T = TypeVar("T")
 
 # That many make a log of some tens of megabytes.
-ROWS_IN_THE_LOG = 4_000
+CHECKPOINT_ROWS = 4_000
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +36,7 @@ class _Write(Generic[T]):
     action: Callable[[Outbox], Awaitable[T]]
     priority: Priority
     answer: asyncio.Future[T]
-    is_late: bool = False
+    was_deferred: bool = False
     _outbox: Outbox | None = None
     _made: list[T] = field(default_factory=list)
 
@@ -106,7 +106,7 @@ class SqliteLedger:
     async def write(self, action: Callable[[Outbox], Awaitable[T]], priority: Priority) -> T:
         write = _Write[T](action, priority, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
-        if self._turns is None:
+        if self._turns is None or self._turns.done():
             self._turns = asyncio.ensure_future(self._take_turns())  # noqa: TID251  # it ends soon
         return await write.answer
 
@@ -118,12 +118,12 @@ class SqliteLedger:
         """
         async with self._turn, self._transaction():
             yield
-            await to_the_end(self._finish(committed, must_last=True))
+            await to_the_end(self._finish(committed, durable=True))
 
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:
         """Nothing is changed meanwhile, by nobody on this machine."""
-        while self._turns is not None:
+        while self._turns is not None and not self._turns.done():
             await asyncio.wait([self._turns])
         async with self._turn, self.lock:
             yield
@@ -135,17 +135,16 @@ class SqliteLedger:
                     await self._write_together(writes)
             # Those who have their answers go on before the next turn.
             await asyncio.sleep(0)  # noqa: TID251  # no time is waited for
-        self._turns = None
 
     def _next_turn(self) -> Sequence[_Write[Any]]:
-        """What callers wait for; the rest if there is none of it, or if it was left out before."""
+        """Bookings; claims and results if there are none, or if they were deferred before."""
         waiting = [each for each in self._waiting if not each.answer.done()]
         first = [each for each in waiting if each.priority is Priority.INGEST]
         rest = [each for each in waiting if each.priority is Priority.BACKGROUND]
-        chosen = first + [each for each in rest if each.is_late or not first]
+        chosen = first + [each for each in rest if each.was_deferred or not first]
         self._waiting = [each for each in rest if each not in chosen]
         for each in self._waiting:
-            each.is_late = True
+            each.was_deferred = True
         return chosen
 
     async def _write_together(self, writes: Sequence[_Write[Any]]) -> None:
@@ -157,8 +156,8 @@ class SqliteLedger:
             async with self._transaction():
                 for write in writes:
                     await write.run(self.new_outbox())
-                must_last = any(write.priority is Priority.INGEST for write in writes)
-                await self._finish(committed, must_last=must_last)
+                durable = any(write.priority is Priority.INGEST for write in writes)
+                await self._finish(committed, durable=durable)
         except Exception as error:  # noqa: BLE001  # whoever waits gets it
             await self._fail(writes, error)
 
@@ -198,19 +197,19 @@ class SqliteLedger:
             raise
         return True
 
-    async def _finish(self, committed: Callable[[], None], *, must_last: bool) -> None:
+    async def _finish(self, committed: Callable[[], None], *, durable: bool) -> None:
         rows = self._connection.total_changes - self._rows_before
-        await self.commit(rows, must_last=must_last)
+        await self.commit(rows, durable=durable)
         committed()
         self._rows_in_the_log += rows
         # Behind a commit that nobody waits for, unless none of them comes for long.
-        if self._rows_in_the_log >= (2 if must_last else 1) * ROWS_IN_THE_LOG:
+        if self._rows_in_the_log >= (2 if durable else 1) * CHECKPOINT_ROWS:
             self._rows_in_the_log = 0
             with suppress(sqlite3.Error):
-                await self._in_thread(self._empty_log)
+                await self._in_thread(self._checkpoint)
 
-    async def commit(self, rows: int, *, must_last: bool) -> None:
-        if must_last:
+    async def commit(self, rows: int, *, durable: bool) -> None:
+        if durable:
             await self._in_thread(self._commit_to_disk)
         elif rows >= MANY_ROWS:
             await self._in_thread(self._commit)
@@ -234,7 +233,7 @@ class SqliteLedger:
             self._is_log_damaged = True
             raise StoreUnavailable(f"the embedded store is not on the disk: {error}") from error
 
-    def _empty_log(self) -> None:
+    def _checkpoint(self) -> None:
         # To its last row: a checkpoint with a row left unread would make the next commit fail.
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
