@@ -1,5 +1,7 @@
 """How much memory the service has at rest, and how much it takes on for a long queue.
 
+Also the CPU that a start takes, until the greeting, which comes once connections are accepted.
+
 The most that was resident while it sends what waits, with few and with very many deliveries in the
 queue, to the same endpoints. They answer after a while, so that it has its hands full all the time.
 """
@@ -10,7 +12,7 @@ from collections.abc import Iterator
 
 from benchmarks.backlog import put_off
 from benchmarks.figures import Figure, NotRun
-from benchmarks.processes import highest_megabytes, resident_megabytes
+from benchmarks.processes import cpu_seconds, highest_megabytes, resident_megabytes
 from benchmarks.receiving import read
 from benchmarks.scenery import Product, product
 from benchmarks.sizes import Sizes
@@ -26,9 +28,11 @@ def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
 
 
 def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
-    rest = _at_rest(store)
+    rest, starting = _at_rest(store)
     what = f"memory of cuepost on {store.name}, at rest"
     yield Figure(f"memory.{store.key}.rest", what, "MB", rest)
+    what = f"CPU of cuepost on {store.name}, from its start until it takes requests"
+    yield Figure(f"memory.{store.key}.start", what, "s", starting)
     few = _while_sending(store, sizes, sizes.few_pending)
     many = _while_sending(store, sizes, sizes.many_pending)
     raw = {f"with {sizes.few_pending:,} pending": few, "more": many - few}
@@ -36,10 +40,14 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
     yield Figure(f"memory.{store.key}.pending", what, "MB", many, raw)
 
 
-def _at_rest(store: StoreChoice) -> float:
+def _at_rest(store: StoreChoice) -> tuple[float, float]:
+    """Megabytes at rest, and seconds of CPU that the start took; the schema is there already."""
     with product(store) as it:
+        it.stop()
+        it.start()
+        starting = cpu_seconds(it.pids) / len(it.pids)
         time.sleep(SETTLED_SECONDS)
-        return resident_megabytes(it.pids)
+        return resident_megabytes(it.pids), starting
 
 
 def _while_sending(store: StoreChoice, sizes: Sizes, pending: int) -> float:

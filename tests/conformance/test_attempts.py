@@ -27,7 +27,7 @@ async def test_an_attempt_comes_back_as_it_was_added(store: AnyStore, records: R
         response_headers=(),
         response_body=b"",
         response_truncated=False,
-        outcome=Outcome.DNS_ERROR,
+        outcome=Outcome.TIMEOUT,
     )
     attempts = [records.attempt(delivery), bare] + [
         records.attempt(delivery, budget=2 + place, number=2, trigger=trigger, outcome=outcome)

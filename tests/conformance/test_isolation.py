@@ -141,6 +141,10 @@ CHANGES: dict[str, tuple[Call, object]] = {
     "Users.save": (lambda t, s, p: t.users.save(replace(p.user, account_id=s.id, email="x")), None),
     "Sessions.end": (lambda t, s, p: t.sessions.end(s.id, p.session.id), None),
     "Sessions.end_of_user": (lambda t, s, p: t.sessions.end_of_user(s.id, p.user.id), None),
+    "SignInLinks.end_of_user": (
+        lambda t, s, p: t.sign_in_links.end_of_user(s.id, p.user.id),
+        None,
+    ),
     "SignInLinks.take": (lambda t, s, p: t.sign_in_links.take(s.id, p.link.id), False),
     "SecretReveals.take": (lambda t, s, p: t.secret_reveals.take(s.id, p.reveal.id), False),
     "Inboxes.set_answer": (lambda t, s, p: t.inboxes.set_answer(s.id, InboxAnswer.CLOSE), None),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.postgres import _WRITE, PostgresStore
+from cuepost.adapters.storage.postgres import _HOT_WRITE, PostgresStore
 from cuepost.adapters.storage.postgres_session import Driver
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
@@ -105,7 +105,7 @@ async def test_what_is_announced_is_claimed_without_being_planned_anew(
     before = await plans_made_for_claims(postgres_store)
     for _ in range(2 * EXECUTIONS_BEFORE_A_SHARED_PLAN):
         hints = [await queue_up(postgres_store, records, account_id, 1)]
-        wanted = Claim(worker, ROOM, ROOM, hints=hints, behind=None)
+        wanted = Claim(worker, ROOM, lambda _: ROOM, hints=hints, behind=None)
         claimed = await postgres_store.write(partial(claim, wanted), Priority.BACKGROUND)
         assert [each.lane for each in claimed.assignments] == hints
 
@@ -130,7 +130,7 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
         written(Shape("delete", queue, queue_key, queue_key)),
         written(Shape("update", queue, (*queue_key, "due_at"), queue_key)),
     ]
-    async with driver_in(postgres_store._transaction(_WRITE[Priority.BACKGROUND])) as driver:
+    async with driver_in(postgres_store._transaction(_HOT_WRITE)) as driver:
         await driver.execute(MADE_EMPTY)
         for statement in statements:
             steps = await planned(driver, statement)
@@ -167,6 +167,8 @@ async def claim(store: PostgresStore, records: Records, hints: set[Lane]) -> tup
         for way in ("seqscan", "hashjoin", "mergejoin"):
             await transaction._session.run(sa.text(f"SET LOCAL enable_{way} = off"))
         await transaction.queue.enlist(worker, now + timedelta(minutes=1))
-        claimed = await transaction.queue.claim(Claim(worker, ROOM, ROOM, hints=hints), now)
+        claimed = await transaction.queue.claim(
+            Claim(worker, ROOM, lambda _: ROOM, hints=hints), now
+        )
         [row] = await transaction._session.all(READ)
     return claimed, row.read

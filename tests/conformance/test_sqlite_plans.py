@@ -100,7 +100,7 @@ WORK: dict[str, Work] = {
 OF_FEW: dict[str, Work] = {
     "results": lambda t, p: t.outcomes.record(p.job.id, [result(p)], NOW),
     "late results": lambda t, p: t.outcomes.record(p.job.id, [result(p)] * 2, NOW),
-    "claim": lambda t, p: t.queue.claim(Claim(p.job.id, 5, 5), NOW),
+    "claim": lambda t, p: t.queue.claim(Claim(p.job.id, 5, lambda _: 5), NOW),
     "put back": lambda t, p: put_back(t, p.job.id, p.pending.id),
     "deliveries of events": lambda t, p: t.deliveries.of_events(p.account.id, [p.event.id]),
 }

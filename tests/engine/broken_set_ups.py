@@ -175,7 +175,7 @@ BROKEN: dict[str, tuple[SetUp, str]] = {
     "access closed": (access_closed, "access_closed"),
     "access was closed": (access_was_closed, "access_was_closed"),
     "private address": (answering(Outcome.BLOCKED_DESTINATION), "blocked_destination"),
-    "unknown host name": (answering(Outcome.DNS_ERROR), "dns_error"),
+    "unknown host name": (answering(Outcome.BLOCKED_DESTINATION), "blocked_destination"),
     "nothing listens": (answering(Outcome.CONNECT_ERROR), "connect_error"),
     "no answer in time": (answering(HANGS), "timeout"),
     "redirect": (answering(301), "redirect"),

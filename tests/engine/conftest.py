@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cuepost.adapters.storage.records.claims import Claims
+from cuepost.ports.dispatch import Claim, Claimed
 from tests.application.conftest import (
     migrated_file,
     postgres_store,
@@ -47,3 +49,18 @@ def play(request: pytest.FixtureRequest) -> Play:
     name = {"sqlite": "play_embedded", "postgresql": "play_postgres"}[request.param]
     found: Play = request.getfixturevalue(name)
     return found
+
+
+@pytest.fixture
+def claims(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many assignments each claim brought."""
+    counts: list[int] = []
+    original = Claims.claim
+
+    async def counted(self: Claims, wanted: Claim, now: object) -> Claimed:
+        claimed = await original(self, wanted, now)  # type: ignore[arg-type]  # as it came
+        counts.append(len(claimed.assignments))
+        return claimed
+
+    monkeypatch.setattr(Claims, "claim", counted)
+    return counts

@@ -15,16 +15,20 @@ from asyncpg.prepared_stmt import PreparedStatement
 
 from cuepost.application.milestone_book import Milestone
 from tests.support.jumping_loop import AtOnce
+from tests.support.other_process import OtherProcess
 from tests.support.stage import Play, Stage
 from tests.support.watched_store import Watch
 
 MANY = 100
 TO_ACCEPT = 15
 TO_ACCEPT_AND_DELIVER = 26
-# Whose project is it, begin, lock it, was it reported before, who subscribes, write, commit.
-TRIPS_TO_ACCEPT = 7
-# Begin, hold its lane, lease it, where to, commit; begin, is it still ours, write, commit.
-TRIPS_TO_CLAIM_AND_DELIVER = 9
+# Begin, lock the project, was it reported before, who subscribes, write, commit.
+TRIPS_TO_ACCEPT = 6
+# Begin, hold its lane, lease it, where to, accept in this lane from now on, commit; begin, is it
+# still ours, write, commit.
+TRIPS_TO_CLAIM_AND_DELIVER = 10
+# What is it, where to; begin, is it still ours, write, commit.
+TRIPS_TO_DELIVER_WHAT_WAS_HANDED_OVER = 6
 TO_DELIVER_A_BACKLOG = 38
 
 
@@ -123,6 +127,27 @@ def test_one_that_a_worker_has_to_claim(play_postgres: Play, trips: list[str]) -
                 await stage.later()
                 assert len(stage.sent) == number
                 assert len(trips) <= TRIPS_TO_CLAIM_AND_DELIVER, trips
+
+    play_postgres(scenario)
+
+
+def test_one_that_is_handed_over(play_postgres: Play, trips: list[str]) -> None:
+    """As in production: one process takes the report, and the worker that has the lane sends it."""
+
+    async def scenario(stage: Stage) -> None:
+        await stage.world.endpoint()
+        async with stage.delivering(straight=False) as dispatcher:
+            await stage.world.report(*await milestones_of(stage, 1))
+            dispatcher.work_for(await stage.lanes())
+            stage.store.handover = OtherProcess(dispatcher.hand_over)
+            for number in range(2, 4):
+                milestones = await milestones_of(stage, 1)
+                await stage.later(timedelta(seconds=1))
+                trips.clear()
+                await stage.world.report(*milestones)
+                await stage.later()
+                assert len(stage.sent) == number
+                assert len(trips) <= TRIPS_TO_ACCEPT + TRIPS_TO_DELIVER_WHAT_WAS_HANDED_OVER, trips
 
     play_postgres(scenario)
 

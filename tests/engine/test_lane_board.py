@@ -77,7 +77,7 @@ def test_an_empty_lane_leaves_nothing_behind() -> None:
     board.take()
     board.done(LANES[0])
     board.give_back([LANES[1]])
-    assert (board.load, set(board.limited), board.ready, board.next_expiry) == (0, set(), 0, inf)
+    assert (board.load, board._lanes, board.ready, board.next_expiry) == (0, {}, 0, inf)
 
 
 def test_of_a_long_queue_a_lane_gets_more_the_quicker_it_sends() -> None:
@@ -114,10 +114,9 @@ def test_a_lane_whose_queue_is_done_with_begins_anew_and_is_forgotten() -> None:
     for _ in range(3):
         board.claimed([lane], (), 0.0)
     assert board.claimable_of(lane) == 48
-    assert set(board.limited) == {lane}
     board.claimed((), [lane], 0.0)
     assert board.claimable_of(lane) == 12
-    assert not board.limited
+    assert not board._paces
 
 
 class Board(RuleBasedStateMachine):

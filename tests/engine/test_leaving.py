@@ -1,10 +1,15 @@
 """A worker that is told to stop finishes what is in flight, gives back the rest, and goes."""
 
 import logging
+from collections.abc import Collection
+from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
+from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.domain.delivery import DeliveryStatus
+from cuepost.ports.dispatch import Lane
 from cuepost.testing import HANGS, Answer
 from tests.support.stage import HOUR, Play, Stage
 
@@ -38,6 +43,62 @@ def test_what_is_in_flight_is_finished_and_written_down_the_rest_is_given_back(p
         assert len(stage.sent) == 6
 
     play(scenario)
+
+
+def test_others_go_on_at_once_with_what_is_not_in_flight(play_postgres: Play) -> None:
+    """A deploy: one endpoint takes twelve seconds, and the others do not wait for it."""
+
+    async def scenario(stage: Stage) -> None:
+        world = stage.world
+        slow, quick = "https://slow.example.com/cue", "https://quick.example.com/cue"
+        for url in (slow, quick):
+            await world.endpoint(url=url)
+        stage.transport.will(slow, *[Answer(seconds=12)] * 40)
+        stage.transport.will(quick, *[Answer(seconds=0.3)] * 40)
+        old, new = (stage.dispatcher(cap=1, longest_sleep=HOUR) for _ in range(2))
+        async with stage.delivering(old, straight=False):
+            for _ in range(8):
+                await world.report(world.milestone(await world.project()))
+            old.work_for(await stage.lanes())
+            await stage.later(timedelta(seconds=0.5))
+            async with stage.delivering(new, straight=False):
+                await stage.later()
+                old.stop()
+                before = len(stage.sent)
+                # What PostgreSQL would announce.
+                for _ in range(8):
+                    await stage.later(timedelta(seconds=0.25))
+                    new.workers_changed()
+                to_quick = [each for each in stage.sent[before:] if each.request.url.text == quick]
+                assert len(to_quick) >= 3
+                await stage.later(2 * HOUR)
+        assert {each.status for each in await world.deliveries()} == {DeliveryStatus.DELIVERED}
+        assert set(stage.transport.most_in_flight.values()) == {1}
+        assert len(stage.sent) == 16
+
+    play_postgres(scenario)
+
+
+def test_an_attempt_that_ends_while_the_lanes_are_released_is_noticed(
+    play_postgres: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        leave = QueueRecords.leave
+
+        async def slow(self: QueueRecords, worker: UUID, busy: Collection[Lane]) -> None:
+            await stage.clock.wait(3)
+            await leave(self, worker, busy)
+
+        monkeypatch.setattr(QueueRecords, "leave", slow)
+        await stage.world.endpoint()
+        stage.transport.will(URL, Answer(seconds=2))
+        async with stage.delivering():
+            await stage.world.complete()
+            await stage.later()
+            began = stage.clock.now()
+        assert (stage.clock.now() - began).total_seconds() == pytest.approx(3, abs=0.5)
+
+    play_postgres(scenario)
 
 
 def test_it_goes_even_while_a_receiver_hangs(play: Play) -> None:

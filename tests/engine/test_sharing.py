@@ -2,18 +2,18 @@
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-import pytest
 import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.tables import lanes
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.ports.dispatch import Lane
+from cuepost.ports.dispatch import Lane, Share
 from cuepost.testing import Answer
-from cuepost.tuning import HEARTBEATS_PER_LEASE
+from cuepost.tuning import IDLE_LANE_KEPT_SECONDS
 from tests.support.stage import HOUR, MINUTE, Play, Stage
 
 LEASE = timedelta(seconds=10)
@@ -30,7 +30,7 @@ def test_a_worker_that_is_added_gets_its_share_of_busy_endpoints(play_postgres: 
             assert await lanes_held(stage) == [4]
             async with stage.delivering(other):
                 await stage.later(LEASE)
-                assert await lanes_held(stage) == [2, 2]
+                assert await are_shared(stage, 4)
                 await stage.later(MINUTE)
         assert len(stage.sent) == 240
         assert set(stage.transport.most_in_flight.values()) == {1}
@@ -38,15 +38,11 @@ def test_a_worker_that_is_added_gets_its_share_of_busy_endpoints(play_postgres: 
     play_postgres(scenario)
 
 
-def test_what_becomes_due_at_one_instant_is_shared_soon(play_postgres: Play) -> None:
-    """Neither the next heartbeat nor the next poll has to be waited for."""
-
+def test_what_becomes_due_at_one_instant_is_shared(play_postgres: Play) -> None:
     async def scenario(stage: Stage) -> None:
         one, other = worker(stage), worker(stage)
-        one.offer_to(other.work_for)
-        other.offer_to(one.work_for)
         async with much_due_at_once(stage, one, other):
-            assert await lanes_held(stage) == [ENDPOINTS // 2] * 2
+            assert await are_shared(stage, ENDPOINTS)
             await stage.later(MINUTE)
         assert len(stage.sent) == ENDPOINTS * EACH
         assert set(stage.transport.most_in_flight.values()) == {1}
@@ -57,71 +53,85 @@ def test_what_becomes_due_at_one_instant_is_shared_soon(play_postgres: Play) -> 
     play_postgres(scenario)
 
 
-def test_endpoints_are_offered_once_nothing_of_them_is_held_any_more(play_postgres: Play) -> None:
+def test_lanes_are_announced_to_a_new_worker_once_nothing_of_them_is_held(
+    play_postgres: Play,
+) -> None:
+    """Neither the next heartbeat nor the next poll has to be waited for."""
+
     async def scenario(stage: Stage) -> None:
         one, other = worker(stage), worker(stage)
-        offered = Offered(one)
-        async with much_due_at_once(stage, one, other):
-            assert len(offered.lanes) == ENDPOINTS // 2
-            assert await lanes_held(stage) == [ENDPOINTS // 2]
-            other.work_for(offered.lanes)
-            await stage.later(timedelta(seconds=0.1))
-            assert await lanes_held(stage) == [ENDPOINTS // 2] * 2
+        announced = Announced(one)
+        async with much_due_at_once(stage, one):
+            assert await lanes_held(stage) == [ENDPOINTS]
+            async with stage.delivering(other, straight=False):
+                await stage.later()
+                one.workers_changed()
+                await stage.later(SECOND)
+                assert announced.lanes
+                assert not any(one.owns(lane) for lane in announced.lanes)
+                other.work_for(announced.lanes)
+                await stage.later(SECOND)
+                assert await are_shared(stage, ENDPOINTS)
 
     play_postgres(scenario)
 
 
-def test_what_nobody_comes_for_is_sent_by_who_has_offered_it(play_postgres: Play) -> None:
-    """The next heartbeat is two seconds away, and the other worker does not hear of anything."""
-
+def test_who_is_left_takes_the_lanes_of_a_worker_that_has_ended(play_postgres: Play) -> None:
     async def scenario(stage: Stage) -> None:
         one, other = worker(stage), worker(stage)
-        offered = Offered(one)
         async with much_due_at_once(stage, one, other):
-            assert await lanes_held(stage) == [ENDPOINTS // 2]
+            other.stop()
+            await stage.later(SECOND)
+            assert sum(await lanes_held(stage)) < ENDPOINTS
+            one.workers_changed()
             await stage.later(SECOND)
             assert await lanes_held(stage) == [ENDPOINTS]
             await stage.later(MINUTE)
-        assert offered.lanes
         assert len(stage.sent) == ENDPOINTS * EACH
 
     play_postgres(scenario)
 
 
-def test_a_worker_that_is_alone_keeps_everything_and_its_pace(
-    play_postgres: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int | None] = []
-    fair_share = QueueRecords.fair_share
-
-    async def noted(self: QueueRecords, now: datetime) -> int | None:
-        asked.append(await fair_share(self, now))
-        return asked[-1]
-
-    monkeypatch.setattr(QueueRecords, "fair_share", noted)
-
+def test_a_worker_keeps_a_lane_for_a_while_when_nothing_is_in_it(play_postgres: Play) -> None:
     async def scenario(stage: Stage) -> None:
-        one = worker(stage)
-        offered = Offered(one)
-        async with much_due_at_once(stage, one):
-            assert await lanes_held(stage) == [ENDPOINTS]
-            assert asked == [None] * HEARTBEATS_PER_LEASE
-            await stage.later(MINUTE)
-        assert len(stage.sent) == ENDPOINTS * EACH
-        assert not offered.lanes
+        await furnish(stage, endpoints=1, each=1, seconds=0.1)
+        async with stage.delivering(worker(stage)) as one:
+            await stage.later(SECOND)
+            one.work_for(())
+            await stage.later(timedelta(seconds=IDLE_LANE_KEPT_SECONDS / 2))
+            assert await lanes_held(stage) == [1]
+            await stage.later(timedelta(seconds=IDLE_LANE_KEPT_SECONDS))
+            one.work_for(())
+            await stage.later(SECOND)
+            assert await lanes_held(stage) == []
 
     play_postgres(scenario)
 
 
-class Offered:
-    """What a worker offers to others."""
+@given(
+    workers=st.integers(min_value=1, max_value=32),
+    first=st.integers(min_value=1, max_value=2**31 - 1),
+    step=st.sampled_from([1, 2, 3, 5, 10, 100]),
+)
+def test_every_lane_is_in_the_share_of_one_worker_and_shares_are_even(
+    workers: int, first: int, step: int
+) -> None:
+    """Whichever lanes are busy: all of them, every second one, every tenth one."""
+    lanes = range(first, first + 64 * workers * step, step)
+    owned = [sum(Share(rank, workers).has(lane) for lane in lanes) for rank in range(workers)]
+    assert sum(owned) == len(lanes)
+    assert max(owned) <= 2 * 64
+
+
+class Announced:
+    """The lanes that a worker has let go for others."""
 
     def __init__(self, worker: Dispatcher) -> None:
         self.lanes: set[Lane] = set()
-        worker.offer_to(self._note)
+        worker.announce_to(self._note)
 
-    def _note(self, offered: Collection[Lane]) -> None:
-        self.lanes |= set(offered)
+    def _note(self, announced: Collection[Lane]) -> None:
+        self.lanes |= set(announced)
 
 
 def worker(stage: Stage) -> Dispatcher:
@@ -131,13 +141,14 @@ def worker(stage: Stage) -> Dispatcher:
 
 @asynccontextmanager
 async def much_due_at_once(stage: Stage, *workers: Dispatcher) -> AsyncIterator[None]:
-    """They know of one another by then, the first one is told of it, and a second has passed."""
+    """They know of one another by then, are told of it, and a second has passed."""
     async with AsyncExitStack() as running:
         for each in workers:
             await running.enter_async_context(stage.delivering(each, straight=False))
         await stage.later(LEASE)
         await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
-        workers[0].work_for(())
+        for each in workers:
+            each.work_for(())
         await stage.later(SECOND)
         yield
 
@@ -151,6 +162,12 @@ async def furnish(stage: Stage, endpoints: int, each: int, *, seconds: float) ->
         stage.transport.will(url, *[Answer(seconds=seconds)] * each)
     for _ in range(each):
         await world.report(world.milestone(await world.project()))
+
+
+async def are_shared(stage: Stage, total: int) -> bool:
+    """About equally: which lanes there are is not for the test to choose."""
+    held = await lanes_held(stage)
+    return sum(held) == total and max(held) - min(held) <= 2
 
 
 async def lanes_held(stage: Stage) -> list[int]:

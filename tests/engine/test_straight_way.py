@@ -2,29 +2,12 @@
 
 import pytest
 
-from cuepost.adapters.storage.records.claims import Claims
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.ports.dispatch import Claim, Claimed
 from cuepost.ports.store import Transaction
 from cuepost.testing import Answer
 from tests.support.stage import HOUR, Play, Stage
 
 URL = "https://hooks.example.com/cue"
-
-
-@pytest.fixture
-def claims(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many assignments each claim brought."""
-    counts: list[int] = []
-    original = Claims.claim
-
-    async def counted(self: Claims, wanted: Claim, now: object) -> Claimed:
-        claimed = await original(self, wanted, now)  # type: ignore[arg-type]  # as it came
-        counts.append(len(claimed.assignments))
-        return claimed
-
-    monkeypatch.setattr(Claims, "claim", counted)
-    return counts
 
 
 def test_a_delivery_of_the_own_process_needs_no_claim(

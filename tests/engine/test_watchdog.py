@@ -14,8 +14,9 @@ from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.sending import Sending
 from cuepost.engine.watchdog import NOT_CLAIMED, NOT_RECORDED, NOT_STARTED, Watchdog
+from cuepost.ports.store import Priority, Transaction
 from cuepost.ports.telemetry import Silent
-from cuepost.testing import HANGS
+from cuepost.testing import HANGS, Answer
 from tests.support.stage import MINUTE, Play, Stage
 
 URL = "https://hooks.example.com/cue"
@@ -124,6 +125,25 @@ def test_an_idle_engine_and_hanging_receivers_raise_no_alarm(play: Play) -> None
             assert told.reasons == []
 
     play(scenario)
+
+
+def test_results_that_wait_their_turn_behind_a_slow_booking_raise_no_alarm(
+    play_embedded: Play,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        async def slow(_: Transaction) -> None:
+            await stage.clock.wait(5)
+
+        await stage.world.endpoint()
+        stage.transport.will(URL, Answer(seconds=0.5))
+        async with watched(stage) as (_, told), asyncio.TaskGroup() as tasks:
+            await stage.world.complete()
+            tasks.create_task(stage.store.write(slow, Priority.INGEST))
+            await stage.later(10 * SECOND)
+            assert len(stage.sent) == 1
+            assert told.reasons == []
+
+    play_embedded(scenario)
 
 
 def test_a_process_that_was_suspended_raises_no_alarm(play: Play) -> None:

@@ -1,17 +1,22 @@
 """Word of work between processes, over connections that the server may end at any time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
 from cuepost.adapters.storage.postgres import PostgresStore
-from cuepost.adapters.storage.postgres_wakeup import APPLICATION_NAME, PostgresWakeup
+from cuepost.adapters.storage.postgres_wakeup import (
+    APPLICATION_NAME,
+    DELIVERIES_AT_ONCE,
+    PostgresWakeup,
+)
 from cuepost.adapters.system_clock import SystemClock
-from cuepost.ports.dispatch import Lane
+from cuepost.ports.dispatch import DeliveryKey, Lane
 
 PATIENCE_SECONDS = 20.0
 ENDED = """
@@ -22,15 +27,21 @@ ONE, TWO = 1, 2
 
 
 class Ear:
-    """What one process hears; an empty announcement means that it listens anew."""
+    """What one process hears; nothing means that workers changed, or that it listens again."""
 
     def __init__(self) -> None:
-        self._heard: asyncio.Queue[frozenset[Lane]] = asyncio.Queue()
+        self._heard: asyncio.Queue[frozenset[object]] = asyncio.Queue()
 
-    def hear(self, lanes: Collection[Lane]) -> None:
+    def work_for(self, lanes: Collection[Lane]) -> None:
         self._heard.put_nowait(frozenset(lanes))
 
-    async def next(self) -> frozenset[Lane]:
+    def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+        self._heard.put_nowait(frozenset((worker, *key) for key in keys))
+
+    def workers_changed(self) -> None:
+        self._heard.put_nowait(frozenset())
+
+    async def next(self) -> frozenset[object]:
         return await asyncio.wait_for(self._heard.get(), PATIENCE_SECONDS)
 
 
@@ -38,7 +49,7 @@ class Ear:
 async def talking(url: str) -> AsyncIterator[tuple[PostgresWakeup, Ear]]:
     wakeup, ear = PostgresWakeup(url, SystemClock()), Ear()
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(wakeup.run(ear.hear))
+        task = group.create_task(wakeup.run(ear))
         assert await ear.next() == frozenset()
         yield wakeup, ear
         task.cancel()
@@ -61,6 +72,46 @@ async def test_everybody_hears_of_work(postgres_database: str) -> None:
 
         assert await ear.next() == {ONE, TWO}
         assert await own_ear.next() == {ONE, TWO}
+
+
+async def test_a_lane_that_is_announced_again_while_it_is_sent_is_sent_again(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever heard of it the first time may have looked before the newer work was there."""
+    async with talking(postgres_database) as (speaker, ear):
+        execute, repeats = asyncpg.Connection.execute, [ONE]
+
+        async def announcing_again(connection: Any, query: str, *values: Any, **more: Any) -> str:
+            if "pg_notify" in query and repeats:
+                speaker.announce([repeats.pop()])
+            return await execute(connection, query, *values, **more)
+
+        monkeypatch.setattr(asyncpg.Connection, "execute", announcing_again)
+        speaker.announce([ONE])
+        assert [await ear.next(), await ear.next()] == [{ONE}, {ONE}]
+
+
+async def test_a_worker_hears_what_was_booked_for_it(postgres_database: str) -> None:
+    worker, keys = uuid4(), {(number, uuid4()) for number in range(2 * DELIVERIES_AT_ONCE)}
+    async with (
+        talking(postgres_database) as (speaker, _),
+        talking(postgres_database) as (_, ear),
+    ):
+        speaker.hand_over(worker, list(keys))
+        heard = [await ear.next(), await ear.next()]
+
+    assert heard[0] | heard[1] == {(worker, *key) for key in keys}
+    assert len(heard[0]) == DELIVERIES_AT_ONCE
+
+
+async def test_who_only_speaks_hears_nothing_and_is_heard(postgres_database: str) -> None:
+    wakeup = PostgresWakeup(postgres_database, SystemClock())
+    async with talking(postgres_database) as (_, ear), asyncio.TaskGroup() as group:
+        task = group.create_task(wakeup.run(None))
+        wakeup.announce([ONE])
+        assert await ear.next() == {ONE}
+        assert wakeup.is_connected
+        task.cancel()
 
 
 async def test_who_only_listens_notices_the_end_and_listens_again(postgres_database: str) -> None:

@@ -1,6 +1,6 @@
 """What can be wrong about the queue, the records, and what is acknowledged."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -60,7 +60,7 @@ def acknowledged_before_the_commit(patch: Patch) -> None:
     async def hasty(self: MilestoneBatches, batch: Any) -> None:
         async def begin(transaction: Transaction) -> None:
             batch.is_open = False
-            answers = await self._book(transaction, batch.entries)
+            answers = await self._book(transaction, batch.entries, skip_locked=True)
             batch.answer(answers)
 
         try:
@@ -103,7 +103,7 @@ def sent_before_the_commit(patch: Patch) -> None:
 @breaks("I4", "I10", seed=3)
 def claimed_again_while_in_flight(patch: Patch) -> None:
     async def whatever_is_due(
-        self: Claims, held: Sequence[Lane], wanted: Claim, now: datetime
+        self: Claims, held: Mapping[Lane, int], wanted: Claim, now: datetime
     ) -> claims._Found:
         queue = tables.queue
         rows = await self._session.all(
@@ -111,7 +111,7 @@ def claimed_again_while_in_flight(patch: Patch) -> None:
             .where(queue.c.endpoint.in_(held), queue.c.due_at <= now)
             .limit(wanted.room)
         )
-        return claims._Found(set(held), [claims._Due._make(row) for row in rows])
+        return claims._Found(set(held), [claims.Due._make(row) for row in rows])
 
     patch.setattr(Claims, "_due", whatever_is_due)
 
@@ -138,7 +138,11 @@ def sent_after_access_had_ended(patch: Patch) -> None:
 
 def not_heeded(patch: Patch, ignored: CancelReason) -> None:
     """Several parts see to it that nothing is sent; all of them fail."""
-    stop_project, stopped, claim = DeliveryRecords.stop_project, claims._stopped, QueueRecords.claim
+    stop_project, stopped, claim = (
+        DeliveryRecords.stop_project,
+        claims.stopped_by,
+        QueueRecords.claim,
+    )
 
     async def stop(self: Any, account: UUID, project: UUID, why: Any, now: datetime) -> None:
         if why is not ignored:
@@ -155,7 +159,7 @@ def not_heeded(patch: Patch, ignored: CancelReason) -> None:
         free = [replace(each, access_until=None) for each in found.assignments]
         return replace(found, assignments=free)
 
-    patch.setattr(claims, "_stopped", looked_at)
+    patch.setattr(claims, "stopped_by", looked_at)
     patch.setattr(QueueRecords, "claim", endless)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.watchdog import Watchdog
-from cuepost.ports.dispatch import Assignment, Lane
+from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane
 from cuepost.tuning import LATEST_ANSWER_SECONDS, LOOK_SECONDS, LOOKS_UNTIL_STALLED
 from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
 from tests.simulation.onlookers import Onlookers
@@ -53,9 +53,23 @@ class Bell:
     def give_back(self, lanes: Sequence[Lane]) -> None:
         self.straight.give_back(lanes)
 
+    def reaches(self, worker: UUID) -> bool:
+        return self._named(worker) is not None
+
+    def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+        named = self._named(worker)
+        assert named is not None
+        hand_over = partial(named.hand_over, worker, keys)
+        if not self.late(hand_over):
+            hand_over()
+
     def work_for(self, lanes: Collection[Lane]) -> None:
         for each in self.awake:
             each.work_for(lanes)
+
+    def _named(self, worker: UUID) -> Dispatcher | None:
+        others = (each for each in self.awake if each is not self.straight)
+        return next((each for each in others if each.state.worker == worker), None)
 
 
 @dataclass(slots=True)

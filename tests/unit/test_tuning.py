@@ -5,9 +5,8 @@ import pytest
 from cuepost import tuning
 
 BREAKS: dict[str, dict[str, float]] = {
-    "an offer lasts as long as a worker sleeps": {"OFFERED_FOR_SECONDS": 0.5},
     "a lease outlives two heartbeats": {"HEARTBEATS_PER_LEASE": 2},
-    "a hastened heartbeat comes before the next one": {"HASTE_SECONDS": 4.0},
+    "idle lanes are looked at before they are let go": {"IDLE_LANE_KEPT_SECONDS": 1.0},
     "nothing in memory outlives a lease": {
         "LONGEST_IN_MEMORY_SECONDS": 10.0,
         "LATEST_ANSWER_SECONDS": 11.0,

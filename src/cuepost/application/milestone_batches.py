@@ -5,8 +5,9 @@ So the busier it gets the less each of them costs, and none waits for company.
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 from uuid import UUID
 
 from cuepost.application.milestone_book import Milestone
@@ -30,7 +31,12 @@ class Entry:
 
 
 Answers = dict[Entry, ReportAnswer]
-Book = Callable[[Transaction, Sequence[Entry]], Awaitable[Answers]]
+
+
+class Book(Protocol):
+    def __call__(
+        self, transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
+    ) -> Awaitable[Answers]: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -75,11 +81,13 @@ class MilestoneBatches:
     async def book(self, entries: Sequence[Entry]) -> Answers:
         """The answers to these entries, perhaps among others."""
         try:
-            return await self._batch_for(entries).add(entries)
+            answers = await self._batch_for(entries).add(entries)
         except StoreUnavailable:
             raise
         except Exception:  # noqa: BLE001  # the cause may be another request in the batch
             return await self._book_apart(entries)
+        locked = [each for each in entries if each not in answers]
+        return answers | await self._book_apart(locked) if locked else answers
 
     def _batch_for(self, entries: Sequence[Entry]) -> _Batch:
         if self._newest is not None and self._newest.has_room_for(entries):
@@ -99,7 +107,7 @@ class MilestoneBatches:
     async def _write(self, batch: _Batch) -> None:
         async def begin(transaction: Transaction) -> Answers:
             batch.is_open = False
-            return await self._book(transaction, batch.entries)
+            return await self._book(transaction, batch.entries, skip_locked=True)
 
         try:
             answers = await self._perform.store.write(begin, Priority.INGEST)
@@ -109,7 +117,7 @@ class MilestoneBatches:
             batch.answer(answers)
 
     async def _book_apart(self, entries: Sequence[Entry]) -> Answers:
-        """Project by project: who holds one of them for long holds up no other."""
+        """Project by project, so that one that stays locked for long delays no other."""
         of_project: dict[UUID, list[Entry]] = defaultdict(list)
         for each in entries:
             of_project[each.milestone.project_id].append(each)
@@ -125,4 +133,6 @@ class MilestoneBatches:
 
     async def _book_one(self, entries: Sequence[Entry]) -> Answers:
         async with self._turns_apart:
-            return await self._perform.change(lambda transaction: self._book(transaction, entries))
+            return await self._perform.change(
+                lambda transaction: self._book(transaction, entries, skip_locked=False)
+            )

@@ -32,10 +32,20 @@ class ReportMilestones:
         answers = await self._batches.book(valid) if valid else {}
         return [answers[each] if isinstance(each, Entry) else each for each in entries]
 
-    async def _book(self, transaction: Transaction, batch: Sequence[Entry]) -> Answers:
-        # Projects first: whoever reports the same milestone waits here, and then finds the report.
-        named = {each.milestone.project_id for each in batch}
-        projects = await transaction.projects.lock_any(named)
+    async def _book(
+        self, transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
+    ) -> Answers:
+        """With `skip_locked` there is no answer for projects that other transactions have locked.
+
+        Projects come first: whoever reports the same milestone finds them locked, waits, and then
+        finds the report.
+        """
+        named = {each.milestone.project_id for each in entries}
+        projects = await transaction.projects.lock_any(named, skip_locked=skip_locked)
+        missing = named - projects.keys()
+        # One that exists and was not found is locked.
+        locked = await transaction.projects.owners(list(missing)) if missing else {}
+        batch = [each for each in entries if each.milestone.project_id not in locked]
         keys = [_report_key(each.milestone, projects) for each in batch]
         known = await transaction.reports.find([key for key in keys if key[0] != NOBODY])
         book = await self._bookkeeper.open(transaction, projects)

@@ -23,6 +23,7 @@ from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import system_jitter
 from cuepost.adapters.system_resolver import SystemResolver
 from cuepost.adapters.telemetry import EngineTelemetry
+from cuepost.bootstrap.extras import require
 from cuepost.bootstrap.parts import Parts
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline
@@ -36,13 +37,6 @@ from cuepost.tuning import POLL_ALONE_SECONDS, POLL_SECONDS
 
 class AlreadyServed(Exception):
     """Another process sends from this embedded store already; it takes one at a time."""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
-
-
-class NoOpenTelemetry(Exception):
-    """CUEPOST_TRACES is true, but OpenTelemetry is not installed; install 'cuepost[otel]'."""
 
     def __init__(self) -> None:
         super().__init__(type(self).__doc__)
@@ -80,8 +74,8 @@ async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[
     """A dispatcher that runs while the block does; leaving it waits for what is in flight."""
     tuning.check()
     with _alone_on_this_machine(parts), ExitStack() as running:
-        _allow_many_connections()
-        transport = _transport(parts)
+        allow_many_connections()
+        transport = _transport(parts, telemetry)
         spans = running.enter_context(_traced(parts, telemetry))
         dispatcher = _dispatcher(parts, transport, spans)
         watchdog = Watchdog(dispatcher, parts.store, parts.ambient.clock, spans)
@@ -109,10 +103,8 @@ async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[
 def _traced(parts: Parts, telemetry: Telemetry) -> AbstractContextManager[Telemetry]:
     if not parts.settings.traces:
         return nullcontext(telemetry)
-    try:
-        tracing = import_module("cuepost.adapters.tracing")
-    except ModuleNotFoundError:
-        raise NoOpenTelemetry from None
+    require("otel", "CUEPOST_TRACES is true")
+    tracing = import_module("cuepost.adapters.tracing")
     made: AbstractContextManager[Telemetry] = tracing.traced(telemetry)
     return made
 
@@ -162,7 +154,7 @@ def _dispatcher(parts: Parts, transport: GuardedTransport, telemetry: Telemetry)
     )
 
 
-def _transport(parts: Parts) -> GuardedTransport:
+def _transport(parts: Parts, telemetry: EngineTelemetry) -> GuardedTransport:
     authorities = parts.settings.extra_ca_file
     context = tls_context(str(authorities) if authorities else None)
     return GuardedTransport(
@@ -170,10 +162,11 @@ def _transport(parts: Parts) -> GuardedTransport:
         SystemResolver(),
         context,
         most_resting=parts.settings.worker_concurrency,
+        on_unusable=telemetry.unusable,
     )
 
 
-def _allow_many_connections() -> None:
+def allow_many_connections() -> None:
     """As many as the system lets this process have: each attempt needs one, each caller too."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -10,7 +10,7 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_wakeup import PostgresWakeup
 from cuepost.bootstrap.parts import Parts
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.ports.dispatch import Assignment, Lane
+from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane
 
 
 class Everywhere:
@@ -29,6 +29,12 @@ class Everywhere:
     def give_back(self, endpoints: Sequence[Lane]) -> None:
         self._dispatcher.give_back(endpoints)
 
+    def reaches(self, worker: UUID) -> bool:
+        return self._wakeup.is_connected and worker != self._dispatcher.state.worker
+
+    def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+        self._wakeup.hand_over(worker, keys)
+
     def work_for(self, endpoints: Collection[Lane]) -> None:
         self._dispatcher.work_for(endpoints)
         self._wakeup.announce(endpoints)
@@ -40,6 +46,12 @@ class Announcing(NoHandover):
     def __init__(self, wakeup: PostgresWakeup) -> None:
         self._wakeup = wakeup
 
+    def reaches(self, worker: UUID) -> bool:
+        return self._wakeup.is_connected
+
+    def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+        self._wakeup.hand_over(worker, keys)
+
     def work_for(self, endpoints: Collection[Lane]) -> None:
         self._wakeup.announce(endpoints)
 
@@ -48,15 +60,15 @@ def announce(parts: Parts, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
     """This process takes requests alone, and tells the others of what it has for them."""
     store, wakeup = _connected(parts)
     store.handover = Announcing(wakeup)
-    return group.create_task(wakeup.run(lambda _: None))
+    return group.create_task(wakeup.run(None))
 
 
 def listen(parts: Parts, dispatcher: Dispatcher, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
     """This process sends, what it has itself and what others tell it of."""
     store, wakeup = _connected(parts)
     store.handover = Everywhere(dispatcher, wakeup)
-    dispatcher.offer_to(wakeup.announce)
-    return group.create_task(wakeup.run(dispatcher.work_for))
+    dispatcher.announce_to(wakeup.announce)
+    return group.create_task(wakeup.run(dispatcher))
 
 
 def _connected(parts: Parts) -> tuple[PostgresStore, PostgresWakeup]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -10,19 +10,21 @@ from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.capacity import Capacity
 from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.engine_state import EngineState
+from cuepost.engine.handed_over import HandedOver
 from cuepost.engine.heartbeat import Heartbeat
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.sending import Sending
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
-from cuepost.ports.dispatch import Assignment, Lane, Result
+from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane, Result
 from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
     BUSY_FROM,
     LEASE_SECONDS,
+    LEAVING_PAUSE_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
     PARTING_SECONDS,
     PAUSE_AFTER_CONTENTION_SECONDS,
@@ -61,11 +63,22 @@ class Dispatcher:
             store, clock, self._lease, self._board, most_held=capacity.held, alone=alone
         )
         self._heartbeat = Heartbeat(store, clock, self._lease, self._intake, self._sleep)
+        self._handed_over = self._new_handed_over()
         self._recorder = self._new_recorder()
         self._sending = self._new_sending(pipeline)
         self._stopping = False
         self._recorded = 0
         self.running = False
+
+    def _new_handed_over(self) -> HandedOver:
+        return HandedOver(
+            self._store,
+            self._clock,
+            lease=self._lease,
+            intake=self._intake,
+            sleep=self._sleep,
+            begin=self._start,
+        )
 
     def _new_recorder(self) -> OutcomeRecorder:
         return OutcomeRecorder(
@@ -113,13 +126,30 @@ class Dispatcher:
     def give_back(self, endpoints: Sequence[Lane]) -> None:
         self._board.give_back(endpoints)
 
-    def work_for(self, endpoints: Iterable[Lane]) -> None:
+    def work_for(self, endpoints: Collection[Lane]) -> None:
         self._intake.hint(endpoints)
         self._sleep.wake()
 
-    def offer_to(self, others: Callable[[Collection[Lane]], None]) -> None:
-        """They are to hear of endpoints that this worker leaves to them."""
-        self._intake.offer = others
+    def reaches(self, worker: UUID) -> bool:
+        """It is for its own process; that of others needs a way to them."""
+        return False
+
+    def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+        """Another process has leased them to this worker, if it still has this name."""
+        self._handed_over.hear(worker, keys)
+
+    def workers_changed(self) -> None:
+        """Others have come or gone, or nothing is known of what was announced for a while."""
+        self._heartbeat.beat_now()
+        self._sleep.wake()
+
+    def announce_to(self, others: Callable[[Collection[Lane]], None]) -> None:
+        """They are to hear of lanes that this worker has let go for them."""
+        self._intake.announce = others
+
+    def owns(self, endpoint: Lane) -> bool:
+        """The lane is in this worker's share."""
+        return self._intake.owns(endpoint)
 
     @property
     def state(self) -> EngineState:
@@ -152,7 +182,7 @@ class Dispatcher:
         async with asyncio.TaskGroup() as tasks:
             loops = [self._recorder.run(), self._recorder.run_singles()]
             if not self._alone:
-                loops.append(self._heartbeat.run())
+                loops += [self._heartbeat.run(), self._handed_over.run()]
             beside = [tasks.create_task(loop) for loop in loops]
             self.running = True
             self._sending.open(tasks.create_task)
@@ -161,13 +191,35 @@ class Dispatcher:
             finally:
                 self.running = False
                 self._sending.close()
-            self._lease.give_back(self._board.drop_waiting())
             self._recorder.hurry()
-            await self._sending.wait_until_quiet()
+            await self._leave()
             await self._recorder.finish(PARTING_SECONDS)
             for task in beside:
                 task.cancel()
         await self._part()
+
+    async def _leave(self) -> None:
+        """Others go on at once with everything that is not in flight here."""
+        self._lease.give_back(self._board.drop_waiting())
+        while not self._alone and self._sending.in_flight:
+            # Before the store is asked: an attempt may end meanwhile.
+            self._sending.an_end.clear()
+            await self._let_others_have_all_but(self._intake.leave())
+            if self._sending.in_flight:
+                await self._sending.an_end.wait()
+            await self._clock.wait(LEAVING_PAUSE_SECONDS)
+        await self._sending.wait_until_quiet()
+
+    async def _let_others_have_all_but(self, busy: Collection[Lane]) -> None:
+        now = self._clock.now()
+        try:
+            async with self._store.transaction() as transaction:
+                returned = await self._lease.return_unwanted(transaction.queue, now)
+                await transaction.queue.leave(self._lease.worker, busy)
+        except (StoreUnavailable, Contention) as error:
+            log.warning("event=lanes_not_released error=%s", error)
+        else:
+            self._lease.returned(returned)
 
     async def _part(self) -> None:
         """What was not sent goes back as it was; the rest is what could not be recorded."""
@@ -184,8 +236,6 @@ class Dispatcher:
             self._sleep.expect()
             try:
                 asks_again = await self._intake.claim(self._start)
-                if self._intake.outgrew_its_share:
-                    self._heartbeat.hasten()
                 if not asks_again:
                     await self._sleep.sleep(self._intake.seconds_to_sleep(self._longest_sleep))
             except StoreUnavailable as error:

@@ -8,7 +8,6 @@ from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, Store, StoreUnavailable
-from cuepost.tuning import HASTE_SECONDS
 
 log = logging.getLogger("cuepost.engine")
 
@@ -22,34 +21,33 @@ class Heartbeat:
         self._lease = lease
         self._intake = intake
         self._sleep = sleep
-        self._haste = asyncio.Event()
+        self._now = asyncio.Event()
 
-    def hasten(self) -> None:
-        """The next one is not to be waited for as long as usual."""
-        self._haste.set()
+    def beat_now(self) -> None:
+        """Workers have come or gone."""
+        self._now.set()
 
     async def run(self) -> None:
         while True:
-            if await self._clock.wait_for(self._haste, self._lease.heartbeat_seconds):
-                await self._clock.wait(HASTE_SECONDS)
-            self._haste.clear()
+            await self._clock.wait_for(self._now, self._lease.heartbeat_seconds)
+            self._now.clear()
             try:
-                gone = await self._beat()
+                changed = await self._beat()
             except (StoreUnavailable, Contention) as error:
                 log.warning("event=heartbeat_failed error=%s", error)
                 continue
-            if gone or self._lease.has_unwanted or not self._lease.is_held:
+            if changed or self._lease.has_unwanted or not self._lease.is_held:
                 self._sleep.wake()
 
-    async def _beat(self) -> int:
+    async def _beat(self) -> bool:
+        """True when there may be work for this worker that it did not have before."""
         asked_at, now = self._clock.monotonic(), self._clock.now()
         worker, was_enlisted = self._lease.worker, self._lease.is_enlisted
         async with self._store.transaction() as transaction:
             # Before the dead are looked for: a worker that was suspended is not one of them.
             is_mine = await self._lease.renew(transaction.queue, now)
             gone = await transaction.queue.dismiss_dead(now)
-            share = await transaction.queue.fair_share(now)
-        self._intake.keep_to(share)
+            living = await transaction.queue.living(now)
         if was_enlisted:
             self._lease.renewed(worker, asked_at, is_mine)
-        return gone
+        return self._intake.share_with(living) or gone > 0

@@ -8,15 +8,15 @@ from uuid import UUID
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.look_around import LookAround
 from cuepost.engine.worker_lease import WorkerLease
-from cuepost.ports.dispatch import Assignment, Claim, Claimed, Lane
+from cuepost.ports.dispatch import Assignment, Claim, Claimed, Lane, Share
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Priority, Store, Transaction
 from cuepost.tuning import (
     CLAIMED_AT_ONCE,
-    FEW_LANES,
+    HELD_LANES_LOOKED_AT_SECONDS,
+    IDLE_LANE_KEPT_SECONDS,
     LATEST_ANSWER_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
-    OFFERED_FOR_SECONDS,
 )
 
 
@@ -40,39 +40,59 @@ class Intake:
         # In the order in which they came; a set would forget that.
         self._hints: dict[Lane, None] = {}
         self._look = LookAround(clock)
-        self._held: set[Lane] = set()
+        self._share = Share()
+        # With the time at which each of them was last seen to hold something.
+        self._held: dict[Lane, float] = {}
+        self._next_look_at_held = 0.0
         self._idle: set[Lane] = set()
-        self._left: set[Lane] = set()
-        self._offered_until: dict[Lane, float] = {}
-        self._share: int | None = None
+        # Of those that are held: what is booked for them elsewhere is leased to this worker.
+        self._accepting: set[Lane] = set()
         self._unfinished: set[Lane] = set()
         self.is_full = False
         self._is_slow = False
-        # Lanes that others may have from now on.
-        self.offer: Callable[[Collection[Lane]], None] = lambda _: None
+        # Lanes that were let go for the worker that they belong to.
+        self.announce: Callable[[Collection[Lane]], None] = lambda _: None
 
     def hint(self, endpoints: Iterable[Lane]) -> None:
-        self._hints.update(dict.fromkeys(endpoints))
+        self._hints.update(dict.fromkeys(filter(self.owns, endpoints)))
+
+    def owns(self, endpoint: Lane) -> bool:
+        return self._share.has(endpoint)
 
     def holds(self, endpoint: Lane) -> bool:
-        return endpoint in self._held and endpoint not in self._left
+        return endpoint in self._held and self.owns(endpoint)
 
-    def keep_to(self, share: int | None) -> None:
-        """Lanes beyond that are left to other workers.
+    def share_with(self, living: Sequence[UUID]) -> bool:
+        """Take the own share among these workers; True when it is another one than before.
 
-        Those go that are empty first; what is in them is still sent from here.
+        Lanes outside it are let go as soon as what is in memory was sent.
         """
-        self._share, self._left = share, set()
-        if share is not None:
-            busiest_first = sorted(self._held, key=self._board.load_of, reverse=True)
-            self._left.update(busiest_first[share:])
-
-    @property
-    def outgrew_its_share(self) -> bool:
-        """There are others, and perhaps they have much less to do by now."""
-        if self._share is None:
+        worker, before = self._lease.worker, self._share
+        if worker in living:
+            self._share = Share(living.index(worker), len(living))
+        if self._share == before:
             return False
-        return len(self._held - self._left) > max(FEW_LANES, 2 * self._share)
+        self._next_look_at_held = 0.0
+        self._unfinished = set(filter(self.owns, self._unfinished))
+        return True
+
+    def leave(self) -> Collection[Lane]:
+        """Nothing more is taken for any lane; those that still have attempts in flight."""
+        self._held.clear()
+        return self._board.busy
+
+    def has_room_for(self, endpoint: Lane, its_others: int, all_others: int) -> bool:
+        """One more besides those, which are about to be added."""
+        return (
+            self.holds(endpoint)
+            and self._board.load + all_others < self._most_held
+            and self._board.room_of(endpoint) > its_others
+        )
+
+    def decline(self, assignments: Sequence[Assignment]) -> None:
+        """They were leased to this worker, and are not sent from here now."""
+        self._lease.give_back(self._lease.took(assignments))
+        self._unfinished.update(each.lane for each in assignments if self.owns(each.lane))
 
     def has_more(self, endpoint: Lane) -> bool:
         """Something for this endpoint is left in the store."""
@@ -85,15 +105,12 @@ class Intake:
 
     def seconds_to_sleep(self, longest: timedelta) -> float:
         """Until something has to be done here, if nobody says so before."""
-        now = self._clock.monotonic()
-        until = min((self._board.next_expiry, *self._offered_until.values()))
-        seconds = min(longest.total_seconds(), until - now)
+        seconds = min(longest.total_seconds(), self._board.next_expiry - self._clock.monotonic())
         return max(0.0, seconds if self.is_full else min(seconds, self._look.seconds_left))
 
     async def claim(self, begin: Callable[[Sequence[Assignment], float], None]) -> bool:
         """Let them begin that there is room for; True when it is worth asking again at once."""
         now = self._clock.monotonic()
-        self._take_back_offers(now)
         self._lease.give_back(self._board.drop_expired(now))
         room = min(CLAIMED_AT_ONCE, max(0, self._most_held - self._board.load))
         self.is_full = room == 0
@@ -116,7 +133,7 @@ class Intake:
         self.is_full = len(claimed.assignments) >= room
         begin(claimed.assignments, self._as_of(asked_at))
         # Some were full when they were asked for, and had nothing left by the time of the answer.
-        self.hint(lane for lane in self._unfinished if self._room_of(lane) > 0)
+        self.hint(lane for lane in self._unfinished if self._board.claimable_of(lane) > 0)
         return bool(self._hints) or self._look.is_halfway
 
     def _has_to_look_around(self) -> bool:
@@ -137,26 +154,41 @@ class Intake:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
         old = None if is_held else self._start_anew()
         asked_at, now = self._clock.monotonic(), self._clock.now()
-        self._put_idle_lanes_aside()
+        self._put_idle_lanes_aside(asked_at)
         idle = set(self._idle)
 
-        async def ask(transaction: Transaction) -> tuple[Collection[UUID], Claimed]:
+        async def ask(transaction: Transaction) -> tuple[Collection[UUID], Claimed, set[Lane]]:
             queue = transaction.queue
             if old is not None:
                 await self._lease.begin(queue, now)
                 await queue.dismiss(old, now)
                 await queue.dismiss_dead(now)
+                self.share_with(await queue.living(now))
             returned = await self._lease.return_unwanted(queue, now)
-            return returned, await queue.claim(self._wanted(room, hints, behind, idle), now)
+            claimed = await queue.claim(self._wanted(room, hints, behind, idle), now)
+            accepting = self._accepting_after(claimed, idle)
+            closed = self._accepting - accepting - (idle - claimed.held)
+            await queue.accept(self._lease.worker, accepting - self._accepting, closed)
+            return returned, claimed, accepting
 
-        returned, claimed = await self._store.write(ask, Priority.BACKGROUND)
+        returned, claimed, accepting = await self._store.write(ask, Priority.BACKGROUND)
+        self._accepting = accepting
         if old is not None:
             self._lease.begun(asked_at)
         self._lease.returned(returned)
         self._idle -= idle
-        self._held |= claimed.held
-        self._offer_to_others(idle & self._left, asked_at)
+        self._held |= dict.fromkeys(claimed.held, asked_at)
+        if let_go := [lane for lane in idle if not self.owns(lane)]:
+            self.announce(let_go)
         return claimed, asked_at
+
+    def _accepting_after(self, claimed: Claimed, idle: set[Lane]) -> set[Lane]:
+        """Lanes in which nothing is left in the store; the only worker needs no hand-over."""
+        if self._alone:
+            return set()
+        held = (self._accepting - idle) | claimed.held
+        unfinished = (self._unfinished - claimed.looked_at) | claimed.more
+        return set(filter(self.owns, held - unfinished))
 
     def _as_of(self, asked_at: float) -> float:
         """Of which instant an answer is: what took too long to arrive may have been stopped since.
@@ -168,46 +200,34 @@ class Intake:
         return now if was_slow and now - asked_at < LATEST_ANSWER_SECONDS else asked_at
 
     def _wanted(self, room: int, hints: set[Lane], behind: Lane | None, idle: set[Lane]) -> Claim:
-        mine = {*self._held, *self._board.limited, *self._left, *self._offered_until}
         return Claim(
             worker=self._lease.worker,
             room=room,
-            per_lane=self._board.at_first,
-            room_of={lane: self._room_of(lane) for lane in mine},
+            room_of=self._board.claimable_of,
             hints=hints,
             behind=behind,
             idle=() if self._alone else idle,
+            share=self._share,
             alone=self._alone,
         )
 
-    def _room_of(self, lane: Lane) -> int:
-        is_for_others = lane in self._left or lane in self._offered_until
-        return 0 if is_for_others else self._board.claimable_of(lane)
-
-    def _offer_to_others(self, free: Collection[Lane], now: float) -> None:
-        if free:
-            self._left.difference_update(free)
-            self._offered_until.update(dict.fromkeys(free, now + OFFERED_FOR_SECONDS))
-            self.offer(free)
-
-    def _take_back_offers(self, now: float) -> None:
-        """Others may be busy themselves, or gone; whoever took one has it."""
-        self._offered_until = {
-            lane: until for lane, until in self._offered_until.items() if now < until
-        }
-
-    def _put_idle_lanes_aside(self) -> None:
+    def _put_idle_lanes_aside(self, now: float) -> None:
         """From here on nothing can be reserved in them, so that they can be given up."""
-        idle = {lane for lane in self._held if not self._board.load_of(lane)}
-        self._held -= idle
-        self._idle |= idle
+        if now < self._next_look_at_held:
+            return
+        self._next_look_at_held = now + HELD_LANES_LOOKED_AT_SECONDS
+        for lane, busy_at in list(self._held.items()):
+            if self._board.load_of(lane):
+                self._held[lane] = now
+            elif not self.owns(lane) or now >= busy_at + IDLE_LANE_KEPT_SECONDS:
+                del self._held[lane]
+                self._idle.add(lane)
 
     def _start_anew(self) -> UUID:
         """What the old name held may be with others already."""
         self._board.drop_waiting()
         self._held.clear()
         self._idle.clear()
-        self._left.clear()
-        self._offered_until.clear()
+        self._accepting.clear()
         self._unfinished.clear()
         return self._lease.start_anew()

@@ -86,6 +86,11 @@ class LaneBoard:
             self.load -= 1
             self._drop_if_empty(endpoint, lane)
 
+    @property
+    def busy(self) -> Collection[Lane]:
+        """The lanes with something in flight, waiting or reserved."""
+        return list(self._lanes)
+
     def load_of(self, endpoint: Lane) -> int:
         lane = self._lanes.get(endpoint)
         return lane.load if lane else 0
@@ -123,11 +128,6 @@ class LaneBoard:
             else:
                 pace.held = self._adjusted(pace.held, at - pace.filled_at)
                 pace.filled_at = at
-
-    @property
-    def limited(self) -> Iterable[Lane]:
-        """The lanes that are not empty, or may not hold as much as others."""
-        return self._lanes.keys() | self._slow.keys() | self._paces.keys()
 
     @property
     def ready(self) -> int:

@@ -45,7 +45,8 @@ class Sending:
         self._recorder = recorder
         self._sleep = sleep
         self._spawn: Spawn | None = None
-        self._quiet = asyncio.Event()
+        # Set when an attempt has ended; cleared by whoever is about to wait for the next.
+        self.an_end = asyncio.Event()
         self.in_flight = 0
         self.begun = 0
 
@@ -59,8 +60,8 @@ class Sending:
 
     async def wait_until_quiet(self) -> None:
         while self.in_flight:
-            self._quiet.clear()
-            await self._quiet.wait()
+            self.an_end.clear()
+            await self.an_end.wait()
 
     def start_attempts(self) -> None:
         """Those that may begin; none while too many results wait to be recorded."""
@@ -132,7 +133,7 @@ class Sending:
         self.in_flight -= 1
         self._board.done(endpoint)
         self._ask_for_more(endpoint)
-        self._quiet.set()
+        self.an_end.set()
 
     def _ask_for_more(self, endpoint: Lane) -> None:
         if self._intake.has_more(endpoint) and self._board.claimable_of(endpoint) > 0:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.store import Contention, Priority, Store, StoreUnavailable, Transaction
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import LOOK_SECONDS, LOOKS_UNTIL_STALLED
 
@@ -69,16 +69,20 @@ class Watchdog:
         return NOT_CLAIMED if overdue else None
 
     async def _wait_for_a_change(self) -> None:
-        """Until the store has taken a change: one with a slow disk delays the engine as well."""
+        """Until the store has taken what the engine gave it before: a slow disk is no stall."""
+
+        async def nothing(_: Transaction) -> None:
+            """It waits its turn behind the engine's own writes."""
+
         await self._store.check()
-        async with self._store.transaction():
-            pass
+        await self._store.write(nothing, Priority.BACKGROUND)
 
     async def _overdue(self) -> bool:
         before = self._clock.now() - OVERDUE
         async with self._store.snapshot() as transaction:
             lanes = await transaction.queue.overdue(self._dispatcher.state.worker, before)
-        return any(self._dispatcher.has_capacity_for(lane) for lane in lanes)
+        mine = filter(self._dispatcher.owns, lanes)
+        return any(self._dispatcher.has_capacity_for(lane) for lane in mine)
 
     def _note(self, reason: str | None) -> None:
         if reason == self.stalled:

@@ -1,7 +1,7 @@
 """The queue as the engine sees it: leases, assignments, and what came of them."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeAlias
 from uuid import UUID
@@ -14,6 +14,24 @@ from cuepost.domain.record import record
 Lane: TypeAlias = int
 """The number of an endpoint: its deliveries wait in one lane."""
 BEGINNING: Lane = 0
+DeliveryKey: TypeAlias = tuple[int, UUID]
+"""The number of the account, and the id of the delivery."""
+_GOLDEN_RATIO = 0.6180339887498949
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The lanes of one of several living workers: every lane is in the share of exactly one.
+
+    Multiples of the golden ratio are spread evenly between 0 and 1, and so are those of every
+    second or every tenth lane: workers have about the same number of lanes, whichever are busy.
+    """
+
+    rank: int = 0
+    workers: int = 1
+
+    def has(self, lane: Lane) -> bool:
+        return int(self.workers * (lane * _GOLDEN_RATIO % 1.0)) == self.rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +90,21 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a worker asks for: at most `room` assignments, at most `per_lane` of one endpoint.
+    """What a worker asks for: at most `room` assignments, and of each lane `room_of` it.
 
-    `room_of` says how many more an endpoint may get that the worker is busy with already. `hints`
-    are endpoints that are believed to have work; `behind` is where the look around among all
-    endpoints goes on, and without it only the hints are looked at. `idle` are lanes that the worker
-    gives up, unless there is something for it in them. `alone` says that there is no other worker,
-    so that lanes need no holding.
+    `hints` are endpoints that are believed to have work; `behind` is where the look around among
+    all endpoints goes on, and without it only the hints are looked at. Lanes outside `share` are
+    left to other workers. `idle` are lanes that the worker gives up, unless there is something for
+    it in them. `alone` says that there is no other worker, so that lanes need no holding.
     """
 
     worker: UUID
     room: int
-    per_lane: int
-    room_of: Mapping[Lane, int] = field(default_factory=dict)
+    room_of: Callable[[Lane], int]
     hints: Collection[Lane] = ()
     behind: Lane | None = BEGINNING
     idle: Collection[Lane] = ()
+    share: Share = Share()
     alone: bool = False
 
 
@@ -119,6 +136,10 @@ class DeliveryQueue(Protocol):
 
     async def stay(self, worker: UUID, until: datetime) -> bool:
         """Say that a worker still lives; False when it was dismissed meanwhile."""
+        ...
+
+    async def leave(self, worker: UUID, busy: Collection[Lane]) -> None:
+        """The worker keeps these lanes until its attempts have ended; others get all the rest."""
         ...
 
     async def dismiss(self, worker: UUID, now: datetime) -> None:
@@ -154,6 +175,18 @@ class DeliveryQueue(Protocol):
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed: ...
 
+    async def accept(
+        self, worker: UUID, opened: Collection[Lane], closed: Collection[Lane]
+    ) -> None:
+        """From now on what is booked for opened lanes is leased to their worker at once."""
+        ...
+
+    async def handed_over(
+        self, worker: UUID, keys: Sequence[DeliveryKey], now: datetime
+    ) -> Sequence[tuple[Assignment, bool]]:
+        """What was leased to the worker when it was booked, each with whether it may be sent."""
+        ...
+
     async def overdue(self, worker: UUID, before: datetime) -> Collection[Lane]:
         """Lanes in which something has been due since before then, and that no other worker holds.
 
@@ -161,10 +194,10 @@ class DeliveryQueue(Protocol):
         """
         ...
 
-    async def fair_share(self, now: datetime) -> int | None:
-        """How many of the lanes that are held now each living worker would have, if all had alike.
+    async def living(self, now: datetime) -> Sequence[UUID]:
+        """The workers among which lanes are shared, in the order of their ids.
 
-        It is rounded up; None where there is at most one.
+        Their leases have not run out, and they are not leaving.
         """
         ...
 
@@ -185,6 +218,14 @@ class Handover(Protocol):
 
     def give_back(self, lanes: Sequence[Lane]) -> None:
         """One reservation in each of these lanes is not needed: the transaction was rolled back."""
+        ...
+
+    def reaches(self, worker: UUID) -> bool:
+        """Whether deliveries can be handed over to that worker, of another process."""
+        ...
+
+    def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+        """They are committed under the lease of that worker, which can be reached."""
         ...
 
     def work_for(self, lanes: Collection[Lane]) -> None:

@@ -103,8 +103,13 @@ class Projects(Protocol):
         """Read them for a change; until the transaction ends nobody else changes them."""
         ...
 
-    async def lock_any(self, project_ids: Collection[UUID]) -> dict[UUID, Project]:
-        """As `lock`, by their ids alone: whoever reports a milestone names no account."""
+    async def lock_any(
+        self, project_ids: Collection[UUID], *, skip_locked: bool
+    ) -> dict[UUID, Project]:
+        """As `lock`, by their ids alone: whoever reports a milestone names no account.
+
+        With `skip_locked` those that another transaction has locked are left out.
+        """
         ...
 
     async def save(self, projects: Sequence[Project]) -> None: ...

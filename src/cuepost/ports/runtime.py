@@ -1,6 +1,7 @@
 """Time, ids, chance and sealed secrets: everything ambient is a port."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -40,7 +41,17 @@ class Entropy(Protocol):
         ...
 
 
+KEY_ID_BYTES = 4
+
+
 class SecretBox(Protocol):
+    """A sealed value begins with the id of its key."""
+
+    @property
+    def key_ids(self) -> Sequence[bytes]:
+        """Of all keys that open; the first one seals."""
+        ...
+
     def seal(self, plain: bytes, context: bytes) -> bytes:
         """Encrypt; the same context is needed to open again."""
         ...

@@ -10,7 +10,7 @@ from cuepost.ports.dispatch import DeliveryQueue, Outcomes
 from cuepost.ports.history import Attempts, BulkRetries, Deliveries, Events
 from cuepost.ports.inboxes import Inboxes
 from cuepost.ports.listeners import Listeners
-from cuepost.ports.people import SecretReveals, Sessions, SignInLinks, Users
+from cuepost.ports.people import SecretReveals, Sessions, SignInAttempts, SignInLinks, Users
 from cuepost.ports.records import (
     Accounts,
     Audit,
@@ -21,6 +21,7 @@ from cuepost.ports.records import (
     Reports,
 )
 from cuepost.ports.retention import Retention
+from cuepost.ports.sealed import SealedValues
 from cuepost.ports.telemetry import Backlog
 
 
@@ -72,6 +73,8 @@ class Transaction(Protocol):
     @property
     def sign_in_links(self) -> SignInLinks: ...
     @property
+    def sign_in_attempts(self) -> SignInAttempts: ...
+    @property
     def secret_reveals(self) -> SecretReveals: ...
     @property
     def inboxes(self) -> Inboxes: ...
@@ -103,6 +106,8 @@ class Transaction(Protocol):
     def retention(self) -> Retention: ...
     @property
     def backlog(self) -> Backlog: ...
+    @property
+    def sealed(self) -> SealedValues: ...
 
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from cuepost.domain.delivery import Delivery
-from cuepost.ports.dispatch import Assignment, Handover, Lane, Target
+from cuepost.ports.dispatch import Assignment, DeliveryKey, Handover, Lane, Target
 
 
 class Reserved(NamedTuple):
@@ -43,17 +43,27 @@ class Outbox:
     bodies: dict[UUID, bytes] = field(default_factory=dict)
     reserved: list[Reserved] = field(default_factory=list)
     _assignments: dict[UUID, list[Assignment]] = field(default_factory=dict)
+    _handed_over: dict[UUID, list[DeliveryKey]] = field(default_factory=dict)
     _waiting: set[Lane] = field(default_factory=set)
     _is_over: bool = False
 
-    def lease(self, delivery: Delivery, account: int, lane: Lane) -> UUID | None:
-        """The worker that sends it at once; None when it has to wait in the queue."""
-        worker = self.handover.reserve(lane) if self._knows(delivery) else None
-        if worker is None:
-            self._waiting.add(lane)
-        else:
-            self.reserved.append(Reserved(worker, delivery, account, lane))
-        return worker
+    def lease(
+        self, delivery: Delivery, account: int, lane: Lane, holder: UUID | None
+    ) -> UUID | None:
+        """The worker that sends it at once; None when it has to wait in the queue.
+
+        `holder` is the worker that accepts what is booked for this lane.
+        """
+        if self._knows(delivery):
+            worker = self.handover.reserve(lane)
+            if worker is not None:
+                self.reserved.append(Reserved(worker, delivery, account, lane))
+                return worker
+            if holder is not None and self.handover.reaches(holder):
+                self._handed_over.setdefault(holder, []).append((account, delivery.id))
+                return holder
+        self._waiting.add(lane)
+        return None
 
     def wait(self, lane: Lane) -> None:
         self._waiting.add(lane)
@@ -76,6 +86,8 @@ class Outbox:
         self._is_over = True
         for worker, assignments in self._assignments.items():
             self.handover.take(worker, assignments, self._as_of)
+        for worker, keys in self._handed_over.items():
+            self.handover.hand_over(worker, keys)
         if self._waiting:
             self.handover.work_for(self._waiting)
 
@@ -112,6 +124,12 @@ class NoHandover:
 
     def give_back(self, lanes: Sequence[Lane]) -> None:
         raise AssertionError("nothing was reserved")
+
+    def reaches(self, worker: UUID) -> bool:
+        return False
+
+    def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+        raise AssertionError("no worker was reached")
 
     def work_for(self, lanes: Collection[Lane]) -> None:
         """The workers find it by themselves."""

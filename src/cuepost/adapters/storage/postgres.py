@@ -30,28 +30,16 @@ POOL_SIZE = 10
 POOL_OVERFLOW = 10
 POOL_PATIENCE_SECONDS = 10
 ROLLBACK_PATIENCE_SECONDS = 5
-_CHANGE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-# What runs all the time has one plan for all values, which looks up its few rows in indexes. Left
-# to itself the server would plan it anew each time beside a long queue, and that takes longer than
-# doing it.
-_SHARED = "; ".join(
-    f"SET LOCAL {name} = {value}"
-    for name, value in {
-        "plan_cache_mode": "force_generic_plan",
-        "enable_seqscan": "off",
-        "enable_hashjoin": "off",
-        "enable_mergejoin": "off",
-        "jit": "off",
-    }.items()
+_HOT_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_ANY_PLAN = "".join(
+    f"; SET LOCAL {name} = on" for name in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
 )
-_WRITE = {
-    Priority.INGEST: f"{_CHANGE}; {_SHARED}; SET LOCAL lock_timeout = '50ms'",
-    Priority.BACKGROUND: f"{_CHANGE}; {_SHARED}",
-}
+_WRITE = f"{_HOT_WRITE}{_ANY_PLAN}; SET LOCAL plan_cache_mode = auto"
 # People's questions are planned for the values they name: one plan for a status that nearly all
 # deliveries have and for one that hardly any has would be wrong for one of the two.
 _READ = (
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan"
+    f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{_ANY_PLAN}"
+    "; SET LOCAL plan_cache_mode = force_custom_plan"
 )
 
 
@@ -93,10 +81,11 @@ class PostgresStore:
         await self._pool.close()
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        return self._transaction(_CHANGE)
+        return self._transaction(_WRITE)
 
     async def write(self, action: Action[T], priority: Priority) -> T:
-        async with self._transaction(_WRITE[priority]) as transaction:
+        """The server has no priorities: transactions run beside each other."""
+        async with self._transaction(_HOT_WRITE) as transaction:
             return await action(transaction)
 
     @asynccontextmanager
@@ -128,7 +117,7 @@ class PostgresStore:
 
     async def prepare_days(self, now: datetime) -> None:
         names = [table.name for table in partitions.PARTITIONED]
-        async with self._begin(_CHANGE) as session:
+        async with self._begin(_WRITE) as session:
             with translated():
                 await session.driver.execute("SELECT pg_advisory_xact_lock($1)", partitions.LOCK)
                 rows = await session.driver.fetch(partitions.EXISTING, names)

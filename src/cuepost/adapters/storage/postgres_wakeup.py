@@ -1,54 +1,73 @@
-"""Tells other processes at the same PostgreSQL that endpoints have work, and hears it from them.
+"""What processes at the same PostgreSQL tell each other: lanes that have work, and deliveries that
+were booked for a worker.
 
 Announcements are sent apart from the transactions: `NOTIFY` inside a transaction makes all commits
 of the database wait for one another. After each one those that follow are gathered for a moment.
-An announcement that is lost costs at most one poll of the dispatcher.
+One that is lost costs a poll of the dispatcher, or the time until a heartbeat finds the lease.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Protocol
+from uuid import UUID
 
 import asyncpg
 
-from cuepost.adapters.storage.postgres_session import CONNECTION_ERRORS
-from cuepost.ports.dispatch import Lane
+from cuepost.adapters.storage.postgres_session import CONNECTION_ERRORS, Driver
+from cuepost.adapters.storage.records.queue import WORK_CHANNEL
+from cuepost.ports.dispatch import DeliveryKey, Lane
 from cuepost.ports.runtime import Clock
 
 log = logging.getLogger("cuepost.store")
 
-CHANNEL = "cuepost_work"
 GATHERING_SECONDS = 0.003
 RECONNECT_SECONDS = 1.0
 PATIENCE_SECONDS = 5.0
 APPLICATION_NAME = "cuepost wake-up"
-LARGEST_ANNOUNCEMENT = 200
+# PostgreSQL takes payloads of less than 8,000 bytes.
+LANES_AT_ONCE = 200
+DELIVERIES_AT_ONCE = 160
+_LENGTH_OF_ID = 32
 
-Listener = Callable[[Collection[Lane]], None]
+
+class Listener(Protocol):
+    def work_for(self, lanes: Collection[Lane]) -> None: ...
+    def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None: ...
+    def workers_changed(self) -> None:
+        """Also said when announcements may have been missed."""
+        ...
 
 
 class PostgresWakeup:
     def __init__(self, url: str, clock: Clock) -> None:
         self._url = url
         self._clock = clock
-        self._gathered: set[Lane] = set()
+        self._lanes: set[Lane] = set()
+        self._deliveries: defaultdict[UUID, list[DeliveryKey]] = defaultdict(list)
         self._something = asyncio.Event()
+        self.is_connected = False
 
-    def announce(self, endpoints: Collection[Lane]) -> None:
-        self._gathered.update(endpoints)
+    def announce(self, lanes: Collection[Lane]) -> None:
+        self._lanes.update(lanes)
         self._something.set()
 
-    async def run(self, hear: Listener) -> None:
+    def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+        self._deliveries[worker] += keys
+        self._something.set()
+
+    async def run(self, listener: Listener | None) -> None:
         """For as long as it is not cancelled; a lost connection is made again."""
         while True:
             try:
-                await self._talk(hear)
+                await self._talk(listener)
             except (asyncpg.PostgresError, *CONNECTION_ERRORS) as error:
                 log.warning("event=wakeup_connection_lost error=%s", error)
                 await self._clock.wait(RECONNECT_SECONDS)
 
-    async def _talk(self, hear: Listener) -> None:
-        connection = await asyncpg.connect(
+    async def _talk(self, listener: Listener | None) -> None:
+        connection: Driver = await asyncpg.connect(
             self._url,
             timeout=PATIENCE_SECONDS,
             command_timeout=PATIENCE_SECONDS,
@@ -57,34 +76,69 @@ class PostgresWakeup:
         try:
             # Who only listens would never find out otherwise.
             connection.add_termination_listener(lambda _: self._something.set())
-            await connection.add_listener(CHANNEL, lambda *heard: hear(_parsed(str(heard[3]))))
-            # Something may have been announced while nobody listened.
-            hear(())
+            if listener is not None:
+                await _listen(connection, listener)
+            self.is_connected = True
+            # What could not be sent before.
+            self._something.set()
             while not connection.is_closed():
                 await self._something.wait()
                 await self._send(connection)
                 await self._clock.wait(GATHERING_SECONDS)
             raise ConnectionResetError("the server has ended it")
         finally:
+            self.is_connected = False
             connection.terminate()
 
-    async def _send(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    async def _send(self, connection: Driver) -> None:
         self._something.clear()
-        gathered, self._gathered = self._gathered, set()
+        while self._lanes or self._deliveries:
+            await self._send_lanes(connection)
+            for worker, keys in list(self._deliveries.items()):
+                some = keys[:DELIVERIES_AT_ONCE]
+                await _notify(connection, " ".join((worker.hex, *map(_written, some))))
+                del keys[: len(some)]
+                if not keys:
+                    del self._deliveries[worker]
+
+    async def _send_lanes(self, connection: Driver) -> None:
+        """A lane that is announced again meanwhile has newer work, and is sent once more."""
+        lanes = sorted(self._lanes)[:LANES_AT_ONCE]
+        self._lanes.difference_update(lanes)
         try:
-            for chunk in _chunks(gathered):
-                payload = " ".join(str(endpoint) for endpoint in chunk)
-                await connection.execute("SELECT pg_notify($1, $2)", CHANNEL, payload)
+            if lanes:
+                await _notify(connection, " ".join(map(str, lanes)))
         except BaseException:
-            self.announce(gathered)
+            self._lanes.update(lanes)
             raise
 
 
-def _chunks(gathered: Collection[Lane]) -> Iterator[Sequence[Lane]]:
-    ordered = list(gathered)
-    for start in range(0, len(ordered), LARGEST_ANNOUNCEMENT):
-        yield ordered[start : start + LARGEST_ANNOUNCEMENT]
+async def _listen(connection: Driver, listener: Listener) -> None:
+    def hear(*notification: object) -> None:
+        payload = str(notification[3])
+        first, _, rest = payload.partition(" ")
+        if not payload:
+            listener.workers_changed()
+        elif len(first) == _LENGTH_OF_ID:
+            listener.hand_over(UUID(first), list(_read(rest)))
+        else:
+            listener.work_for([int(lane) for lane in payload.split()])
+
+    await connection.add_listener(WORK_CHANNEL, hear)
+    # Something may have been announced before.
+    listener.workers_changed()
 
 
-def _parsed(payload: str) -> Collection[Lane]:
-    return [int(each) for each in payload.split()]
+async def _notify(connection: Driver, payload: str) -> None:
+    await connection.execute("SELECT pg_notify($1, $2)", WORK_CHANNEL, payload)
+
+
+def _written(key: DeliveryKey) -> str:
+    account, delivery_id = key
+    return f"{account}:{delivery_id.hex}"
+
+
+def _read(written: str) -> Iterator[DeliveryKey]:
+    for each in written.split():
+        account, _, delivery_id = each.partition(":")
+        yield int(account), UUID(delivery_id)

@@ -19,6 +19,8 @@ class Numbers:
 
     accounts: dict[UUID, int] = field(default_factory=dict)
     endpoints: dict[UUID, int] = field(default_factory=dict)
+    # By endpoint, the worker to which what is booked for it may be leased at once.
+    accepting: dict[int, UUID] = field(default_factory=dict)
 
 
 class Session(Protocol):

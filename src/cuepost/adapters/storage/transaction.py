@@ -22,12 +22,14 @@ from cuepost.adapters.storage.records.outcomes import OutcomeRecords, SqliteOutc
 from cuepost.adapters.storage.records.people import (
     SecretRevealRecords,
     SessionRecords,
+    SignInAttemptRecords,
     SignInLinkRecords,
     UserRecords,
 )
 from cuepost.adapters.storage.records.projects import ProjectRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.retention import RetentionRecords
+from cuepost.adapters.storage.records.sealed import SealedRecords
 from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.sqlite_session import SqliteSession
 
@@ -56,6 +58,10 @@ class RecordsTransaction:
     @cached_property
     def sign_in_links(self) -> SignInLinkRecords:
         return SignInLinkRecords(self._session)
+
+    @cached_property
+    def sign_in_attempts(self) -> SignInAttemptRecords:
+        return SignInAttemptRecords(self._session)
 
     @cached_property
     def secret_reveals(self) -> SecretRevealRecords:
@@ -122,3 +128,7 @@ class RecordsTransaction:
     @cached_property
     def backlog(self) -> BacklogRecords:
         return BacklogRecords(self._session)
+
+    @cached_property
+    def sealed(self) -> SealedRecords:
+        return SealedRecords(self._session)

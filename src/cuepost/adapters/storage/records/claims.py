@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
@@ -24,7 +24,7 @@ _QUEUE_KEY = ("account", "id")
 _FEWEST = 4
 
 
-class _Due(NamedTuple):
+class Due(NamedTuple):
     """A row of the queue, as `claim_statements.DUE` lists its columns."""
 
     account: int
@@ -42,7 +42,7 @@ class _Due(NamedTuple):
     delivered_at: datetime | None
 
 
-class _Fact(NamedTuple):
+class Fact(NamedTuple):
     """Of an event its body, and how long its project may notify."""
 
     body: bytes
@@ -64,10 +64,10 @@ class _Found:
     """What is due in the lanes that are held; of those that are `cut` there may be more."""
 
     held: set[Lane] = field(default_factory=set)
-    rows: list[_Due] = field(default_factory=list)
+    rows: list[Due] = field(default_factory=list)
     cut: set[Lane] = field(default_factory=set)
 
-    def put(self, rows: Sequence[_Due], most: int) -> None:
+    def put(self, rows: Sequence[Due], most: int) -> None:
         """`most` is how many of a lane and of a state were asked for."""
         self.rows += rows
         counts = Counter((row.endpoint, row.status) for row in rows)
@@ -84,21 +84,20 @@ class Claims:
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         seen = _Seen() if wanted.behind is None else await self._seen(wanted.behind, now)
-        chosen = {*wanted.hints, *seen.in_turn, *seen.due}
-        full = {lane for lane in chosen if wanted.room_of.get(lane, 1) <= 0}
-        found = await self._due(_in_order(chosen - full, seen.in_turn), wanted, now)
-        picked, more = _shared_out(found, wanted, seen.in_turn)
+        chosen = set(filter(wanted.share.has, (*wanted.hints, *seen.in_turn, *seen.due)))
+        rooms = {lane: wanted.room_of(lane) for lane in chosen}
+        full = {lane for lane, room in rooms.items() if room <= 0}
+        in_order = _in_order(chosen - full, seen.in_turn)
+        found = await self._due({lane: rooms[lane] for lane in in_order}, wanted, now)
+        picked, more = _shared_out(found, rooms, wanted.room, seen.in_turn)
         assignments = await self._assigned(wanted.worker, picked, now)
-        busy = {each.lane for each in assignments} | wanted.room_of.keys()
-        if not wanted.alone:
-            await self._let_go(wanted.worker, found.held - busy)
         around = None
         if wanted.behind is not None:
             left_out = more.difference(row.endpoint for row in picked)
             around = Around(_reached(wanted.behind, seen.in_turn, left_out), seen.next_due)
         return Claimed(
             assignments,
-            held=frozenset(busy & found.held),
+            held=frozenset(found.held),
             looked_at=frozenset(chosen),
             more=frozenset(more | full),
             around=around,
@@ -113,16 +112,15 @@ class Claims:
         next_due = next((due_at for _, due_at, _ in earliest if due_at > now), None)
         return _Seen([lane for (lane,) in lanes], due.keys(), next_due)
 
-    async def _due(self, chosen: Sequence[Lane], wanted: Claim, now: datetime) -> _Found:
+    async def _due(self, rooms: Mapping[Lane, int], wanted: Claim, now: datetime) -> _Found:
         """Of the lanes that could be held the longest due first attempts, and as many others.
 
         At first no more of each than its share, so that little is read for nothing; where that is
         too little, more of those that have more. Idle lanes are given up, unless they were chosen.
         """
-        found = _Found()
+        found, chosen = _Found(), list(rooms)
         idle = set(wanted.idle).difference(chosen)
-        largest = max((wanted.room_of.get(lane, wanted.per_lane) for lane in chosen), default=1)
-        most = max(1, min(largest, wanted.room))
+        most = max(1, min(max(rooms.values(), default=1), wanted.room))
         if not chosen:
             await self._let_go(wanted.worker, idle)
             return found
@@ -147,7 +145,7 @@ class Claims:
                 most=most,
             )
             found.held |= {lane for lane, *_ in rows}
-            found.put([_Due(*due) for _, *due in rows if due[0] is not None], most)
+            found.put([Due(*due) for _, *due in rows if due[0] is not None], most)
             return
         await self._let_go(wanted.worker, wanted.idle)
         held = chosen if wanted.alone else await self._hold(wanted.worker, chosen)
@@ -155,7 +153,7 @@ class Claims:
         for lane in held:
             if len(found.rows) < wanted.room:
                 rows = await self._session.fetch(sql.DUE_IN_ONE, lane=lane, now=now, most=most)
-                found.put([_Due(*row) for row in rows], most)
+                found.put([Due(*row) for row in rows], most)
             else:
                 found.cut.add(lane)
 
@@ -176,7 +174,7 @@ class Claims:
         await self._session.delete(queue, _QUEUE_KEY, keys)
 
     async def _assigned(
-        self, worker: UUID, picked: Sequence[_Due], now: datetime
+        self, worker: UUID, picked: Sequence[Due], now: datetime
     ) -> list[Assignment]:
         """Those of them that may be sent; the others end here."""
         if not picked:
@@ -190,14 +188,14 @@ class Claims:
             if fact is None or target is None:
                 log.error("event=delivery_without_event_or_endpoint delivery=%s", row.id)
                 ended.append(_ended(row, DeliveryStatus.FAILED, None))
-            elif (reason := _stopped(fact, now)) is not None:
+            elif (reason := stopped_by(fact, now)) is not None:
                 ended.append(_ended(row, DeliveryStatus.CANCELLED, reason))
             else:
-                assignments.append(_assignment(row, fact, target))
+                assignments.append(assignment_of(row, fact, target))
         await self._end(ended, now)
         return assignments
 
-    async def _lease(self, worker: UUID, picked: Sequence[_Due]) -> dict[UUID, _Fact]:
+    async def _lease(self, worker: UUID, picked: Sequence[Due]) -> dict[UUID, Fact]:
         """They are this worker's now; what has to be known of their events."""
         accounts = [row.account for row in picked]
         deliveries = [row.id for row in picked]
@@ -218,10 +216,10 @@ class Claims:
             changed = [dict(zip(_QUEUE_KEY, key, strict=True)) | leased for key in keys]
             await self._session.update(queue, _QUEUE_KEY, changed)
             rows = await self._session.fetch(sql.FACTS, accounts=accounts, events=events)
-        return {event_id: _Fact(*facts) for event_id, *facts in rows}
+        return {event_id: Fact(*facts) for event_id, *facts in rows}
 
 
-def _assignment(row: _Due, fact: _Fact, target: Target) -> Assignment:
+def assignment_of(row: Due, fact: Fact, target: Target) -> Assignment:
     return Assignment(
         account=row.account,
         delivery_id=row.id,
@@ -240,7 +238,7 @@ def _assignment(row: _Due, fact: _Fact, target: Target) -> Assignment:
     )
 
 
-def _stopped(fact: _Fact, now: datetime) -> CancelReason | None:
+def stopped_by(fact: Fact, now: datetime) -> CancelReason | None:
     """An access window ends by itself, perhaps before anybody has noticed."""
     if fact.deleted_at is not None:
         return CancelReason.PROJECT_DELETED
@@ -249,7 +247,7 @@ def _stopped(fact: _Fact, now: datetime) -> CancelReason | None:
     return None
 
 
-def _ended(row: _Due, status: DeliveryStatus, reason: CancelReason | None) -> dict[str, Any]:
+def _ended(row: Due, status: DeliveryStatus, reason: CancelReason | None) -> dict[str, Any]:
     kept = {name: getattr(row, name) for name in KEPT}
     return kept | {"status": status, "reason": reason}
 
@@ -261,27 +259,26 @@ def _in_order(chosen: set[Lane], in_turn: Sequence[Lane]) -> list[Lane]:
 
 
 def _shared_out(
-    found: _Found, wanted: Claim, in_turn: Sequence[Lane]
-) -> tuple[list[_Due], set[Lane]]:
+    found: _Found, rooms: Mapping[Lane, int], room: int, in_turn: Sequence[Lane]
+) -> tuple[list[Due], set[Lane]]:
     """One of every lane and again, first attempts and further ones alike, until the room is full.
 
     Those whose turn it is begin, then those that have been due for longest.
     """
-    queues: dict[Lane, dict[str, list[_Due]]] = defaultdict(lambda: defaultdict(list))
+    queues: dict[Lane, dict[str, list[Due]]] = defaultdict(lambda: defaultdict(list))
     for row in found.rows:
         queues[row.endpoint][row.status].append(row)
     mixed = {
         lane: [row for pair in zip_longest(*states.values()) for row in pair if row is not None]
         for lane, states in queues.items()
     }
-    rooms = {lane: wanted.room_of.get(lane, wanted.per_lane) for lane in mixed}
     more = found.cut | {lane for lane, rows in mixed.items() if len(rows) >= rooms[lane]}
     place = {lane: number for number, lane in enumerate(in_turn)}
     order = sorted(mixed, key=lambda lane: (place.get(lane, len(place)), mixed[lane][0].due_at))
     turns = zip_longest(*(mixed[lane][: rooms[lane]] for lane in order))
     in_order = [row for turn in turns for row in turn if row is not None]
-    more |= {row.endpoint for row in in_order[wanted.room :]}
-    return in_order[: wanted.room], more
+    more |= {row.endpoint for row in in_order[room:]}
+    return in_order[:room], more
 
 
 def _reached(before: Lane, in_turn: Sequence[Lane], left_out: Collection[Lane]) -> Lane:

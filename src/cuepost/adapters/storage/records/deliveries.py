@@ -43,7 +43,8 @@ class DeliveryRecords:
         for each in made:
             account, endpoint = accounts[each.account_id], endpoints[each.webhook_id]
             if each.finished_at is None:
-                worker = self._outbox.lease(each, account, endpoint)
+                holder = self._session.numbers.accepting.get(endpoint)
+                worker = self._outbox.lease(each, account, endpoint, holder)
                 live.append(rows.live_row(each, account, endpoint, worker, encoding))
             else:
                 ended.append(rows.ended_row(each, account, endpoint))

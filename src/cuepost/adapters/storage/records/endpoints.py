@@ -19,6 +19,7 @@ from cuepost.adapters.storage.tables import (
     bulk_retries,
     deliveries,
     endpoints,
+    lanes,
     queue,
     signing_secrets,
 )
@@ -50,7 +51,9 @@ _SECRETS = Prepared(
         Among(signing_secrets.c.webhook_id, "webhooks"),
     )
 )
-# The account is part of it, so that access cannot be closed in between either.
+# The account is part of it, so that access cannot be closed in between either. Whoever changes an
+# endpoint or an account locks the row for update and waits for this lock; a recorder that moves an
+# endpoint's health does not.
 _SUBSCRIBERS = Prepared(
     sa.select(
         endpoints.c.account_id,
@@ -60,11 +63,16 @@ _SUBSCRIBERS = Prepared(
         accounts.c.webhooks_enabled,
         endpoints.c.number,
         accounts.c.number,
+        lanes.c.worker_id,
     )
-    .join(accounts, accounts.c.id == endpoints.c.account_id)
+    .select_from(
+        endpoints.join(accounts, accounts.c.id == endpoints.c.account_id).outerjoin(
+            lanes, sa.and_(lanes.c.endpoint == endpoints.c.number, lanes.c.accepts)
+        )
+    )
     .where(Among(endpoints.c.account_id, "account_ids"), endpoints.c.deleted_at.is_(None))
     .order_by(endpoints.c.id)
-    .with_for_update(read=True)
+    .with_for_update(read=True, key_share=True, of=(endpoints, accounts))
 )
 _CLEAR_ATTEMPTS = Prepared(
     sa.delete(attempts).where(
@@ -152,9 +160,11 @@ class EndpointRecords:
         found: dict[UUID, list[Subscriber]] = {}
         rows = await self._session.fetch(_SUBSCRIBERS, account_ids=list(account_ids))
         numbers = self._session.numbers
-        for account_id, webhook_id, events, enabled, is_open, endpoint, account in rows:
+        for account_id, webhook_id, events, enabled, is_open, endpoint, account, worker in rows:
             numbers.accounts[account_id] = account
             numbers.endpoints[webhook_id] = endpoint
+            if worker is not None:
+                numbers.accepting[endpoint] = worker
             stopped = None if enabled and is_open else _why_stopped(is_open)
             subscriber = Subscriber(webhook_id, frozenset(events.split()), stopped)
             found.setdefault(account_id, []).append(subscriber)

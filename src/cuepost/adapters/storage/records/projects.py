@@ -35,18 +35,19 @@ _OWNERS = Prepared(
 )
 # In the order of ids, so that two batches cannot wait for one another in a circle. The number of
 # the account is needed next.
-_LOCKED = (
+_NUMBERED = (
     sa.select(*_COLUMNS, accounts.c.number)
     .select_from(projects.outerjoin(accounts, accounts.c.id == projects.c.account_id))
     .order_by(projects.c.id)
-    .with_for_update(of=projects)
 )
 _LOCKED_OWN = Prepared(
-    lambda among: _LOCKED.where(
+    lambda among: _NUMBERED.where(
         among((projects.c.account_id, projects.c.id), "accounts", "projects")
-    )
+    ).with_for_update(of=projects)
 )
-_LOCKED_ANY = Prepared(_LOCKED.where(Among(projects.c.id, "projects")))
+_ANY = _NUMBERED.where(Among(projects.c.id, "projects"))
+_LOCKED_ANY = Prepared(_ANY.with_for_update(of=projects))
+_UNLOCKED = Prepared(_ANY.with_for_update(of=projects, skip_locked=True))
 _EXPIRED = Prepared(
     sa.select(*_COLUMNS)
     .where(
@@ -89,9 +90,11 @@ class ProjectRecords:
         )
         return self._numbered(rows)
 
-    async def lock_any(self, project_ids: Collection[UUID]) -> dict[UUID, Project]:
-        rows = await self._session.fetch(_LOCKED_ANY, projects=list(project_ids))
-        return self._numbered(rows)
+    async def lock_any(
+        self, project_ids: Collection[UUID], *, skip_locked: bool
+    ) -> dict[UUID, Project]:
+        statement = _UNLOCKED if skip_locked else _LOCKED_ANY
+        return self._numbered(await self._session.fetch(statement, projects=list(project_ids)))
 
     def _numbered(self, rows: Sequence[Any]) -> dict[UUID, Project]:
         """The numbers of their accounts are remembered."""

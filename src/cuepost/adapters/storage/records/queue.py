@@ -1,6 +1,5 @@
 """The queue: workers, the lanes they hold, and what they give back."""
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -13,14 +12,16 @@ from cuepost.adapters.storage.records import stops
 from cuepost.adapters.storage.records.attempts import add_uncounted
 from cuepost.adapters.storage.records.claim_statements import EARLIEST
 from cuepost.adapters.storage.records.claims import Claims
+from cuepost.adapters.storage.records.handed_over import handed_over
 from cuepost.adapters.storage.session import Session, upsert
 from cuepost.adapters.storage.statements import Among, Prepared
 from cuepost.adapters.storage.tables import IN_FLIGHT, accounts, lanes, queue, workers
 from cuepost.adapters.storage.types import Instant
 from cuepost.domain.attempt import Attempt, interrupted, trigger_of
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
-from cuepost.ports.dispatch import Claim, Claimed, Lane
+from cuepost.ports.dispatch import Assignment, Claim, Claimed, DeliveryKey, Lane
 
+WORK_CHANNEL = "cuepost_work"
 _QUEUE_KEY = ("account", "id")
 
 
@@ -69,10 +70,15 @@ _DEAD = Prepared(
 )
 _UNKNOWN = Prepared(_unknown())
 _LEASED = Prepared(sa.select(queue.c.id).where(queue.c.worker == sa.bindparam("worker")))
-_SHARES = Prepared(
-    sa.select(
-        sa.select(sa.func.count()).select_from(lanes).scalar_subquery(),
-        sa.select(sa.func.count()).where(workers.c.alive_until > _NOW).scalar_subquery(),
+_LIVING = Prepared(
+    sa.select(workers.c.id)
+    .where(workers.c.alive_until > _NOW, ~workers.c.leaving)
+    .order_by(workers.c.id)
+)
+# On PostgreSQL: an announcement without lanes says that workers have come or gone.
+_WORKERS_CHANGED = Prepared(
+    sa.text("SELECT pg_notify(:channel, '')").bindparams(
+        sa.bindparam("channel", WORK_CHANNEL, type_=sa.Text())
     )
 )
 _LOCKED = (
@@ -89,6 +95,11 @@ _OTHERS = Prepared(
     sa.select(lanes.c.endpoint).where(
         Among(lanes.c.endpoint, "lanes"), lanes.c.worker_id != sa.bindparam("worker")
     )
+)
+_ACCEPT = Prepared(
+    sa.update(lanes)
+    .where(lanes.c.worker_id == sa.bindparam("worker"), Among(lanes.c.endpoint, "lanes"))
+    .values(accepts=sa.bindparam("accepts", type_=sa.Boolean))
 )
 _OWNERS = Prepared(
     sa.select(accounts.c.number, accounts.c.id).where(Among(accounts.c.number, "numbers"))
@@ -107,9 +118,19 @@ class QueueRecords:
             .values(id=worker, alive_until=until)
             .on_conflict_do_update(index_elements=["id"], set_={"alive_until": until})
         )
+        await self._tell_workers()
 
     async def stay(self, worker: UUID, until: datetime) -> bool:
         return bool(await self._session.fetch(_STAY, worker=worker, until=until))
+
+    async def leave(self, worker: UUID, busy: Collection[Lane]) -> None:
+        own = lanes.c.worker_id == worker
+        await self._session.run(
+            sa.update(workers).where(workers.c.id == worker).values(leaving=True)
+        )
+        await self._session.run(sa.delete(lanes).where(own, lanes.c.endpoint.not_in(busy)))
+        await self._session.run(sa.update(lanes).where(own).values(accepts=False))
+        await self._tell_workers()
 
     async def dismiss(self, worker: UUID, now: datetime) -> None:
         await self._dismiss([worker], now)
@@ -150,6 +171,20 @@ class QueueRecords:
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         return await Claims(self._session).claim(wanted, now)
 
+    async def accept(
+        self, worker: UUID, opened: Collection[Lane], closed: Collection[Lane]
+    ) -> None:
+        for chosen, accepts in ((opened, True), (closed, False)):
+            if chosen:
+                await self._session.fetch(
+                    _ACCEPT, worker=worker, lanes=list(chosen), accepts=accepts
+                )
+
+    async def handed_over(
+        self, worker: UUID, keys: Sequence[DeliveryKey], now: datetime
+    ) -> Sequence[tuple[Assignment, bool]]:
+        return await handed_over(self._session, worker, keys, now)
+
     async def overdue(self, worker: UUID, before: datetime) -> Collection[Lane]:
         rows = await self._session.fetch(EARLIEST, now=before)
         due = {lane for lane, due_at, _ in rows if due_at <= before}
@@ -158,9 +193,8 @@ class QueueRecords:
             due -= {lane for (lane,) in others}
         return due
 
-    async def fair_share(self, now: datetime) -> int | None:
-        [(held, alive)] = await self._session.fetch(_SHARES, now=now)
-        return math.ceil(held / alive) if alive > 1 else None
+    async def living(self, now: datetime) -> Sequence[UUID]:
+        return [worker for (worker,) in await self._session.fetch(_LIVING, now=now)]
 
     async def _dismiss(self, gone: Sequence[UUID], now: datetime) -> None:
         if not gone:
@@ -171,6 +205,12 @@ class QueueRecords:
         await self._release(held, now, {})
         await self._session.fetch(_CLEAR_LANES, gone=gone)
         await self._session.fetch(_CLEAR_WORKERS, gone=gone)
+        await self._tell_workers()
+
+    async def _tell_workers(self) -> None:
+        """Once this is committed, each of them finds out which lanes are its own."""
+        if self._session.dialect == "postgresql":
+            await self._session.fetch(_WORKERS_CHANGED)
 
     async def _interrupt(self, held: Sequence[_Held], now: datetime) -> None:
         """Each of them may have been sent, so each gets an attempt."""

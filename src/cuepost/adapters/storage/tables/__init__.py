@@ -34,6 +34,7 @@ from cuepost.adapters.storage.tables.people import (
     inboxes,
     secret_reveals,
     sessions,
+    sign_in_attempts,
     sign_in_links,
     users,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "reports",
     "secret_reveals",
     "sessions",
+    "sign_in_attempts",
     "sign_in_links",
     "signing_secrets",
     "users",

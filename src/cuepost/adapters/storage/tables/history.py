@@ -19,7 +19,8 @@ STATUS = Code(DeliveryStatus)
 TRIGGER = Code(Trigger)
 CANCEL_REASON = Code(CancelReason)
 EVENT_TYPE = Code(entry.name for entry in CATALOG)
-OUTCOME = Code(Outcome)
+# 5 was "dns_error", which told accounts which names exist inside.
+OUTCOME = Code(Outcome, retired=((5, Outcome.BLOCKED_DESTINATION),))
 TLS_FAULT = Code(TlsFault)
 SILENCE_REASON = Code(SilenceReason)
 
@@ -136,6 +137,8 @@ workers = sa.Table(
     metadata,
     sa.Column("id", Id, primary_key=True),
     sa.Column("alive_until", Instant, nullable=False),
+    # It only finishes what is in flight; lanes belong to the others.
+    sa.Column("leaving", sa.Boolean, nullable=False, server_default=sa.false()),
     sqlite_with_rowid=False,
 )
 
@@ -144,6 +147,8 @@ lanes = sa.Table(
     metadata,
     sa.Column("endpoint", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("worker_id", Id, nullable=False, index=True),
+    # What is booked may be leased to the worker at once: nothing older waits in the store.
+    sa.Column("accepts", sa.Boolean, nullable=False, server_default=sa.false()),
     sqlite_with_rowid=False,
 )
 

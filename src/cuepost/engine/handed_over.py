@@ -1,0 +1,84 @@
+"""Takes what other processes have booked for lanes of this worker: it is leased here already.
+
+The word of it may get lost; then the lease is orphaned, and the heartbeat finds it.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from cuepost.engine.claim_sleep import ClaimSleep
+from cuepost.engine.intake import Intake
+from cuepost.engine.worker_lease import WorkerLease
+from cuepost.ports.dispatch import Assignment, DeliveryKey
+from cuepost.ports.runtime import Clock
+from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.tuning import HANDED_OVER_AT_ONCE, PAUSE_AFTER_FAILURE_SECONDS
+
+log = logging.getLogger("cuepost.engine")
+
+
+class HandedOver:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        lease: WorkerLease,
+        intake: Intake,
+        sleep: ClaimSleep,
+        begin: Callable[[Sequence[Assignment], float], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._lease = lease
+        self._intake = intake
+        self._sleep = sleep
+        self._begin = begin
+        self._keys: list[DeliveryKey] = []
+        self._some = asyncio.Event()
+
+    def hear(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+        if worker == self._lease.worker:
+            self._keys += keys
+            self._some.set()
+
+    async def run(self) -> None:
+        while True:
+            await self._some.wait()
+            keys = self._keys[:HANDED_OVER_AT_ONCE]
+            try:
+                await self._take(keys)
+            except (StoreUnavailable, Contention) as error:
+                log.warning("event=handed_over_not_read count=%d error=%s", len(keys), error)
+                await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
+                continue
+            del self._keys[: len(keys)]
+            if not self._keys:
+                self._some.clear()
+
+    async def _take(self, keys: Sequence[DeliveryKey]) -> None:
+        asked_at, worker = self._clock.monotonic(), self._lease.worker
+        async with self._store.glance() as transaction:
+            found = await transaction.queue.handed_over(worker, keys, self._clock.now())
+        # Under a name that is given up they are with others by now.
+        if worker != self._lease.worker or not self._lease.is_held:
+            return
+        own = set(self._lease.not_disowned(assignment for assignment, _ in found))
+        rooms: Counter[int] = Counter()
+        taken, surplus = [], []
+        for assignment, may_be_sent in found:
+            if assignment not in own:
+                continue
+            lane = assignment.lane
+            if may_be_sent and self._intake.has_room_for(lane, rooms[lane], rooms.total()):
+                rooms[lane] += 1
+                taken.append(assignment)
+            else:
+                surplus.append(assignment)
+        if surplus:
+            self._intake.decline(surplus)
+            self._sleep.wake()
+        self._begin(taken, asked_at)
