@@ -12,7 +12,7 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
-from cuepost.adapters.guarded_transport import GuardedTransport, tls_context
+from cuepost.adapters.guarded_transport import GuardedTransport, Unusable, tls_context
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.egress_policy import Address, EgressPolicy
 from cuepost.domain.receiver_url import parse_receiver_url
@@ -55,6 +55,7 @@ class Sender:
     transport: GuardedTransport
     resolver: StubResolver
     policy: EgressPolicy
+    told: list[Unusable]
 
     async def post(
         self,
@@ -108,12 +109,21 @@ def sender(
     tls: ssl.SSLContext | None = None,
     most_resting: int = 16,
     resolver: StubResolver | None = None,
+    unusable_seconds: float = 0.0,
 ) -> Iterator[Sender]:
+    told: list[Unusable] = []
     policy = policy or loopback_policy()
     resolver = resolver or StubResolver()
-    transport = GuardedTransport(policy, resolver, tls or _system_tls(), most_resting)
+    transport = GuardedTransport(
+        policy,
+        resolver,
+        tls or _system_tls(),
+        most_resting,
+        on_unusable=lambda why, request: told.append(why),
+        unusable_seconds=unusable_seconds,
+    )
     try:
-        yield Sender(transport, resolver, policy)
+        yield Sender(transport, resolver, policy, told)
     finally:
         transport.close()
 

@@ -2,17 +2,20 @@
 
 import asyncio
 from ipaddress import IPv6Address, ip_network
+from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuepost.adapters.guarded_dialler import MOST_TRIED_OF_A_FAMILY
-from cuepost.domain.attempt import Outcome
+from cuepost.adapters.guarded_transport import Unusable
+from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.ports.transport import CannotResolve
+from cuepost.ports.transport import CannotResolve, Exchange
 from tests.adapters.sender import (
     ANY_PORT,
+    LATE_SECONDS,
     Answers,
     ConnectionRecord,
     StubResolver,
@@ -103,10 +106,28 @@ async def test_a_look_up_without_an_answer_opens_nothing(answer: Answers) -> Non
     with sender() as client, ConnectionRecord.kept() as destinations:
         client.resolver.answers[NAME] = [answer]
         exchange = await client.post(f"http://{NAME}/")
-    assert exchange.fault is Outcome.DNS_ERROR
-    assert exchange.timings.dns_ms is not None
-    assert exchange.timings.connect_ms is None
+    assert exchange == Exchange(0.0, Timings(), Outcome.BLOCKED_DESTINATION)
+    assert client.told == [Unusable.NOT_RESOLVED]
     assert destinations == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [(CannotResolve(), Unusable.NOT_RESOLVED), (["10.0.0.1"], Unusable.BLOCKED)],
+    ids=["no address", "a private address"],
+)
+async def test_names_that_cannot_be_used_look_alike_and_take_as_long(
+    answer: Answers, why: Unusable
+) -> None:
+    with sender(unusable_seconds=0.2) as client:
+        client.resolver.answers[NAME] = [answer]
+        began = perf_counter()
+        exchange = await client.post(f"http://{NAME}/")
+        took = perf_counter() - began
+    assert exchange == Exchange(200.0, Timings(), Outcome.BLOCKED_DESTINATION)
+    # The loop's clock and this one may differ by a little.
+    assert 0.19 <= took < 0.2 + LATE_SECONDS
+    assert client.told == [why]
 
 
 async def test_a_hanging_look_up_is_a_timeout() -> None:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from ipaddress import ip_address
+from time import perf_counter
 
 import pytest
 
+from cuepost.application import check_receiver
 from cuepost.application.check_receiver import NOT_REACHED, CheckReceiver, UrlVerdict
 from cuepost.domain.egress_policy import Address
 from cuepost.ports.transport import CannotResolve
@@ -27,9 +29,8 @@ class Names:
         return [ip_address(each) for each in found]
 
 
-CHECK = CheckReceiver(
-    POLICY, Names(good=["93.184.216.34"], private=["10.0.0.1"], mixed=["93.184.216.34", "::1"])
-)
+NAMES = Names(good=["93.184.216.34"], private=["10.0.0.1"], mixed=["93.184.216.34", "::1"])
+CHECK = CheckReceiver(POLICY, NAMES)
 
 
 async def test_a_public_receiver_fits_and_is_shown_in_its_stored_form() -> None:
@@ -41,9 +42,14 @@ async def test_a_public_receiver_fits_and_is_shown_in_its_stored_form() -> None:
 
 
 @pytest.mark.parametrize("name", ["unknown", "private", "mixed"])
-async def test_unknown_and_private_names_look_alike(name: str) -> None:
-    url = f"https://{name}.example.com/"
-    assert await CHECK.check(OWNER, url) == UrlVerdict(False, NOT_REACHED, url, "host_not_reached")
+async def test_unknown_and_private_names_look_alike_and_take_as_long(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_receiver, "LOOK_UP_SECONDS", 0.2)
+    url, began = f"https://{name}.example.com/", perf_counter()
+    verdict = await CHECK.check(OWNER, url)
+    assert verdict == UrlVerdict(False, NOT_REACHED, url, "host_not_reached")
+    assert perf_counter() - began >= 0.2
 
 
 async def test_a_refused_url_says_why() -> None:

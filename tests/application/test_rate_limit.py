@@ -67,3 +67,15 @@ def test_memory_of_buckets_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         limit.spend(replace(CALLER, actor=f"key:{number}"))
     assert len(limit._buckets) <= 2
+
+
+def test_of_many_buckets_the_one_that_was_used_longest_ago_is_forgotten_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rate_limit, "REMEMBERED_BUCKETS", 3)
+    limit = limited(VirtualClock())
+    for name in ("a", "b", "c", "a", "d"):
+        limit.spend(replace(CALLER, actor=name))
+    assert limit.spend(replace(CALLER, actor="a")).remaining == 3
+    assert limit.spend(replace(CALLER, actor="c")).remaining == 4
+    assert limit.spend(replace(CALLER, actor="b")).remaining == 5

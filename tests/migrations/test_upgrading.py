@@ -77,6 +77,21 @@ async def test_an_older_file_is_migrated_by_itself_and_keeps_its_rows(
     assert await sqlite_database.revision() == HEAD
 
 
+async def test_sessions_from_before_were_not_opened_by_a_link(
+    sqlite_database: Database, sqlite_store: SqliteStore
+) -> None:
+    await sqlite_database.do(lambda connection: upgrade_to("0007", connection))
+    await sqlite_database.execute(
+        "INSERT INTO sessions (account_id, id, user_id, digest, created_at, expires_at) VALUES "
+        "(zeroblob(16), zeroblob(16), zeroblob(16), x'00', 0, 9000000000000)"
+    )
+    await sqlite_store.open()
+    async with sqlite_store.snapshot() as transaction:
+        session = await transaction.sessions.find(b"\0")
+    assert session is not None
+    assert not session.by_link
+
+
 async def test_a_file_of_a_newer_version_is_refused_and_left_alone(
     sqlite_database: Database, sqlite_store: SqliteStore
 ) -> None:

@@ -95,7 +95,7 @@ class Caller(RuleBasedStateMachine):
         self, path: str, body: Any, why: Refusal | None = None, success: int = 201
     ) -> dict[str, Any]:
         """With an Idempotency-Key, and again: nothing is done by the second call."""
-        key = {"Idempotency-Key": self.new_name()}
+        key = {"Idempotency-Key": self.new_name(), "X-Request-Id": "twice"}
         first = self.call("POST", path, body, headers=key)
         again = self.call("POST", path, body, headers=key)
         self.refused(first, why, success)

@@ -22,7 +22,7 @@ URL = "https://hooks.example.com/cue"
 OPEN_PAGES = {
     *("/healthz", "/readyz", "/metrics"),
     *("/openapi.json", "/docs", "/docs.css"),
-    *("/llms.txt", "/cuepost.http", "/schemas/{name}.json"),
+    *("/llms.txt", "/cuepost.http", "/schemas", "/schemas/", "/schemas/{name}.json"),
 }
 
 

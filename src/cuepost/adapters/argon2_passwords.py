@@ -1,13 +1,20 @@
 """Passwords under Argon2id, hashed in threads, few at once: each takes memory and a core."""
 
 import asyncio
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from cuepost.ports.passwords import PasswordsBusy
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
+T = TypeVar("T")
+
 AT_ONCE = 2
+# About two seconds of hashing on a slow core; whoever comes then is asked to come back.
+MOST_AT_WORK = 32
 
 
 class Argon2Passwords:
@@ -16,7 +23,7 @@ class Argon2Passwords:
     def __init__(self, hasher: "PasswordHasher | None" = None) -> None:
         self._given = hasher
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._of_nobody: str | None = None
+        self._at_work = 0
 
     @cached_property
     def _hasher(self) -> "PasswordHasher":
@@ -24,26 +31,35 @@ class Argon2Passwords:
 
         return self._given or PasswordHasher()
 
+    @cached_property
+    def _of_nobody(self) -> str:
+        return self._hasher.hash("nobody")
+
     async def hashed(self, password: str) -> str:
-        async with self._turns:
-            return await asyncio.to_thread(self._hasher.hash, password)
+        return await self._in_turn(lambda: self._hasher.hash(password))
 
     async def fits(self, password: str, known_hash: str | None) -> bool:
-        if self._of_nobody is None:
-            self._of_nobody = await self.hashed("nobody")
-        async with self._turns:
-            right = await asyncio.to_thread(
-                self._verified, password, self._of_nobody if known_hash is None else known_hash
-            )
-        return right and known_hash is not None
+        return await self._in_turn(lambda: self._verified(password, known_hash))
 
-    def _verified(self, password: str, known_hash: str) -> bool:
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        if self._at_work >= MOST_AT_WORK:
+            raise PasswordsBusy
+        self._at_work += 1
+        try:
+            async with self._turns:
+                return await asyncio.to_thread(work)
+        finally:
+            self._at_work -= 1
+
+    def _verified(self, password: str, known_hash: str | None) -> bool:
         from argon2.exceptions import (  # noqa: PLC0415  # see above
             InvalidHashError,
             VerificationError,
         )
 
+        of_nobody = self._of_nobody
         try:
-            return self._hasher.verify(known_hash, password)
+            self._hasher.verify(of_nobody if known_hash is None else known_hash, password)
         except (VerificationError, InvalidHashError):
             return False
+        return known_hash is not None

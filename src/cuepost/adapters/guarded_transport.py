@@ -3,11 +3,15 @@
 Redirects are not followed, proxies of the environment are not known here, and nothing is
 decompressed. Whatever goes wrong becomes one of the outcomes, and where TLS is at fault one of its
 faults, without a word more: what a resolver or a peer said is not for the owner of an endpoint.
+A name without an address and one with a denied address look alike, in time as well; the operator is
+told which it was.
 """
 
 import ssl
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from functools import partial
+from math import floor
 from time import perf_counter
 from typing import Final
 
@@ -15,19 +19,20 @@ from cuepost.adapters.answer_reader import BadAnswer
 from cuepost.adapters.connection_pool import ConnectionPool
 from cuepost.adapters.guarded_dialler import Blocked, GuardedDialler, Journey
 from cuepost.adapters.http_connection import ConnectionBroke, HttpConnection, TlsBroke
+from cuepost.adapters.system_clock import SystemClock
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.http_message import message
 from cuepost.ports.transport import CannotResolve, Exchange, Request, Resolver
 
 MOST_RESTING_CONNECTIONS: Final = 256
+# Longer than nearly every look-up takes.
+UNUSABLE_SECONDS: Final = 1.0
 _REQUEST_TIMEOUT: Final = 408
 
 # The first kind that fits: a TimeoutError is an OSError too, and TlsBroke a ConnectionBroke.
 _FAULTS: Final[Mapping[type[Exception], Outcome]] = {
     TimeoutError: Outcome.TIMEOUT,
-    CannotResolve: Outcome.DNS_ERROR,
-    Blocked: Outcome.BLOCKED_DESTINATION,
     BadAnswer: Outcome.PROTOCOL_ERROR,
     TlsBroke: Outcome.TLS_ERROR,
     ConnectionBroke: Outcome.CONNECT_ERROR,
@@ -35,14 +40,28 @@ _FAULTS: Final[Mapping[type[Exception], Outcome]] = {
 }
 
 
+class Unusable(StrEnum):
+    """Why a name cannot be used; for the operator alone."""
+
+    NOT_RESOLVED = "dns_error"
+    BLOCKED = "blocked_destination"
+
+
 class GuardedTransport:
+    """`on_unusable` is told of each name that could not be used, and why."""
+
     def __init__(
         self,
         policy: EgressPolicy,
         resolver: Resolver,
         tls: ssl.SSLContext,
         most_resting: int = MOST_RESTING_CONNECTIONS,
+        *,
+        on_unusable: Callable[[Unusable, Request], None] = lambda why, request: None,
+        unusable_seconds: float = UNUSABLE_SECONDS,
     ) -> None:
+        self._on_unusable = on_unusable
+        self._unusable_seconds = unusable_seconds
         self._dialler = GuardedDialler(policy, resolver, tls)
         self._pool = ConnectionPool(most_resting)
 
@@ -81,6 +100,10 @@ class GuardedTransport:
         journey = Journey(began + request.timeout_seconds)
         try:
             connection = await self._exchanged(request, journey)
+        except (CannotResolve, Blocked) as error:
+            why = Unusable.BLOCKED if isinstance(error, Blocked) else Unusable.NOT_RESOLVED
+            self._on_unusable(why, request)
+            return await self._unusable(began, journey.deadline)
         except tuple(_FAULTS) as error:
             return _failed(
                 error, began, Timings(journey.dns_ms, journey.connect_ms, journey.tls_ms)
@@ -88,6 +111,14 @@ class GuardedTransport:
         first_byte_ms = connection.first_byte_ms
         timings = Timings(journey.dns_ms, journey.connect_ms, journey.tls_ms, first_byte_ms)
         return self._answered(connection, began, timings)
+
+    async def _unusable(self, began: float, deadline: float) -> Exchange:
+        """Takes a whole number of periods, so that nobody can tell from the time what was found."""
+        period = self._unusable_seconds
+        took = (floor((perf_counter() - began) / period) + 1) * period if period else 0.0
+        took = min(took, deadline - began)
+        await SystemClock().wait(max(began + took - perf_counter(), 0.0))
+        return Exchange(took * 1000, Timings(), Outcome.BLOCKED_DESTINATION)
 
     def close(self) -> None:
         """Ends the connections that rest; one in use ends with its request."""

@@ -20,13 +20,13 @@ class BadKeyFile(Exception):
 def read_or_make(path: Path, entropy: Entropy) -> bytes:
     """Two processes that start at once on an empty folder end with the same key."""
     try:
-        return _read(path)
+        return read(path)
     except FileNotFoundError:
         _make(path, entropy(KEY_BYTES))
-        return _read(path)
+        return read(path)
 
 
-def _read(path: Path) -> bytes:
+def read(path: Path) -> bytes:
     with path.open("rb") as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & _OPEN_TO_OTHERS:

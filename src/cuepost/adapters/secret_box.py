@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from cuepost.ports.runtime import Entropy
+from cuepost.ports.runtime import KEY_ID_BYTES, Entropy
 
 KEY_BYTES = 32
-_ID, _NONCE = 4, 12
+_ID, _NONCE = KEY_ID_BYTES, 12
 
 
 class CannotOpen(Exception):
@@ -28,6 +28,10 @@ class AesGcmBox:
         self._ciphers = {_key_id(key): AESGCM(key) for key in master_keys}
         self._sealing_id = _key_id(master_keys[0])
         self._entropy = entropy
+
+    @property
+    def key_ids(self) -> Sequence[bytes]:
+        return tuple(self._ciphers)
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
         nonce = self._entropy(_NONCE)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
-from cuepost.application.perform import Perform
+from cuepost.application.perform import OPERATOR, Perform
 from cuepost.domain.access import (
     ACCOUNT_SCOPES,
     SERVICE_SCOPES,
@@ -91,8 +91,8 @@ class Authenticate:
         return trusted_until, caller
 
     def _remember(self, fingerprint: bytes, known: _Known) -> None:
-        if len(self._known) >= REMEMBERED_KEYS:
-            self._known.clear()
+        if len(self._known) >= REMEMBERED_KEYS and fingerprint not in self._known:
+            del self._known[next(iter(self._known))]
         self._known[fingerprint] = known
 
 
@@ -151,9 +151,9 @@ class ManageAccess:
         key = ApiKey(key_id, account_id, name, digest(token), chosen, now, expires_at)
         if account_id is not None:
             await self._account(transaction, account_id)
-            await self.audit.note(
-                transaction, caller, Action.KEY_CREATED, account_id, key_id, name=name
-            )
+        await self.audit.note(
+            transaction, caller, Action.KEY_CREATED, account_id or OPERATOR, key_id, name=name
+        )
         await transaction.keys.add(key)
         return NewKey(key, token)
 
@@ -162,10 +162,14 @@ class ManageAccess:
         if key is None:
             raise NotFound
         await transaction.keys.revoke(key_id, self.clock.now())
-        if key.account_id is not None:
-            await self.audit.note(
-                transaction, caller, Action.KEY_REVOKED, key.account_id, key_id, name=key.name
-            )
+        await self.audit.note(
+            transaction,
+            caller,
+            Action.KEY_REVOKED,
+            key.account_id or OPERATOR,
+            key_id,
+            name=key.name,
+        )
         revoked = await transaction.keys.get(key_id)
         assert revoked is not None
         return revoked

@@ -33,7 +33,6 @@ class Cause(StrEnum):
     HTTP_ERROR = "http_error"
     REDIRECT = "redirect"
     TIMEOUT = "timeout"
-    DNS_ERROR = "dns_error"
     CONNECT_ERROR = "connect_error"
     TLS_ERROR = "tls_error"
     CERTIFICATE_EXPIRED = "certificate_expired"

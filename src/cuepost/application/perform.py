@@ -14,11 +14,11 @@ from cuepost.ports.store import Action, ConnectionDied, Contention, Store, Trans
 T = TypeVar("T")
 
 TRIES = 5
-# Service keys belong to no account; their idempotency keys lie under this one.
+# Service keys belong to no account; their idempotency keys and audit entries are under this one.
 OPERATOR = UUID(int=0)
 # An operator at the command line has no id of their own.
 NOBODY = UUID(int=1)
-_SEAL_CONTEXT = b"idempotent answer"
+SEAL_CONTEXT = b"idempotent answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Perform:
     async def _keep(
         self, caller: Caller, call: IdempotentCall, content: bytes, transaction: Transaction
     ) -> None:
-        sealed = self.box.seal(content, _SEAL_CONTEXT)
+        sealed = self.box.seal(content, SEAL_CONTEXT)
         await transaction.idempotency.remember(
             caller.account_id or OPERATOR, caller.id or NOBODY, call.key, sealed
         )
@@ -146,4 +146,4 @@ class Perform:
             raise IdempotencyKeyReused
         if earlier.sealed_answer is None:
             return None
-        return Answer(self.box.open(earlier.sealed_answer, _SEAL_CONTEXT), replayed=True)
+        return Answer(self.box.open(earlier.sealed_answer, SEAL_CONTEXT), replayed=True)

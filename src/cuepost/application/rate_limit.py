@@ -1,6 +1,7 @@
 """How many requests a key may send: a bucket of tokens that refills steadily, in each process."""
 
 import math
+from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from cuepost.domain.access import Caller
@@ -30,7 +31,8 @@ class RateLimit:
     clock: Clock
     per_minute: int
     per_minute_for_services: int
-    _buckets: dict[str, _Bucket] = field(default_factory=dict)
+    # The one that was used longest ago comes first.
+    _buckets: OrderedDict[str, _Bucket] = field(default_factory=OrderedDict)
 
     def spend(self, caller: Caller) -> Allowance:
         limit = self.limit_of(caller)
@@ -49,8 +51,10 @@ class RateLimit:
         bucket = self._buckets.get(actor)
         if bucket is None:
             if len(self._buckets) >= REMEMBERED_BUCKETS:
-                self._buckets.clear()
+                self._buckets.popitem(last=False)
             bucket = self._buckets[actor] = _Bucket(limit, now)
+        else:
+            self._buckets.move_to_end(actor)
         elapsed = now - bucket.filled_at
         bucket.tokens = min(limit, bucket.tokens + elapsed * limit / 60)
         bucket.filled_at = now

@@ -25,6 +25,7 @@ from cuepost.application.rate_limit import RateLimit
 from cuepost.application.receive_in_inbox import ReceiveInInbox
 from cuepost.application.redeliver import Redeliver
 from cuepost.application.rehearse import Rehearse
+from cuepost.application.rekey import Rekey
 from cuepost.application.report_milestones import ReportMilestones
 from cuepost.application.reveal_secret import RevealSecret
 from cuepost.application.sign_in import SignIn
@@ -109,6 +110,7 @@ class Service:
     rehearse: Rehearse
     receivers: CheckReceiver
     figures: DeliveryFigures
+    master_keys: Rekey
 
 
 def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MEDIA) -> Service:
@@ -143,6 +145,7 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         rehearse=Rehearse(bookkeeper, audit),
         receivers=CheckReceiver(rules.policy, ambient.resolver),
         figures=DeliveryFigures(clock),
+        master_keys=Rekey(perform, clock, ambient.box),
     )
 
 
@@ -167,6 +170,6 @@ def _sign_in(perform: Perform, ambient: Ambient, rules: Rules, audit: AuditTrail
         ambient.entropy,
         audit,
         ambient.passwords,
-        SignInLimits(ambient.clock),
+        SignInLimits(perform, ambient.clock),
         rules.sign_in_url,
     )

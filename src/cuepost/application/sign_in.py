@@ -107,20 +107,21 @@ class SignIn:
         taken = await transaction.sign_in_links.take(link.account_id, link.id)
         if user is None or not taken:
             raise NotFound("This sign-in link was used already.")
+        await self._end_all(transaction, user)
         return await self._opened(transaction, user, address, by="link")
 
     async def by_password(self, email: str, password: str, address: str | None) -> NewSession:
         """Whether the e-mail is unknown or the password wrong is not said, nor to be measured."""
         email = email.strip().lower()
-        self.limits.require_patience(email, address)
-        user = await self.perform.read(lambda transaction: transaction.users.by_email(email))
-        if not await self.passwords.fits(password, user.password_hash if user else None):
-            self.limits.failed(email, address)
-            if user is not None:
-                await self._note_refusal(user, address)
-            raise WrongCredentials
+        async with self.limits.attempt(email, address) as attempt:
+            user = await self.perform.read(lambda transaction: transaction.users.by_email(email))
+            known_hash = user.password_hash if user else None
+            if not await self.passwords.fits(password, known_hash):
+                if user is not None:
+                    await self._note_refusal(user, address)
+                raise WrongCredentials
+            attempt.give_back()
         assert user is not None
-        self.limits.succeeded(email)
         return await self.perform.change(
             lambda transaction: self._opened(transaction, user, address, by="password")
         )
@@ -147,14 +148,14 @@ class SignIn:
     async def change_credentials(
         self, visitor: Visitor, email: str, password: str, current_password: str
     ) -> NewSession:
-        """Ends every session of the user and opens a new one; who has a password must know it."""
+        """Ends every session and link of the user and opens a new session.
+
+        Who has a password must know it, unless a one-time link has just let them in.
+        """
         user, account_id = visitor.user, visitor.account.id
         email, password = checked_email(email), checked_password(password)
-        if user.password_hash is not None:
-            self.limits.require_patience(str(user.id), visitor.caller.address)
-            if not await self.passwords.fits(current_password, user.password_hash):
-                self.limits.failed(str(user.id), visitor.caller.address)
-                raise WrongCredentials("The current password is another one.")
+        if self.asks_for_password(visitor):
+            await self._require_password(visitor, current_password)
         changed = user.with_credentials(email, await self.passwords.hashed(password))
 
         async def change(transaction: Transaction) -> NewSession:
@@ -162,7 +163,7 @@ class SignIn:
             if holder is not None and holder.id != user.id:
                 raise EmailTaken
             await transaction.users.save(changed)
-            await transaction.sessions.end_of_user(account_id, user.id)
+            await self._end_all(transaction, user)
             await self.audit.note(
                 transaction, visitor.caller, Action.CREDENTIALS_CHANGED, account_id, user.id
             )
@@ -170,21 +171,40 @@ class SignIn:
 
         return await self.perform.change(change)
 
+    def asks_for_password(self, visitor: Visitor) -> bool:
+        """Whether the current password is needed to choose another one."""
+        replaces = visitor.session.may_replace_password(self.clock.now())
+        return visitor.user.password_hash is not None and not replaces
+
+    async def _require_password(self, visitor: Visitor, password: str) -> None:
+        user = visitor.user
+        async with self.limits.attempt(str(user.id), visitor.caller.address) as attempt:
+            if not await self.passwords.fits(password, user.password_hash):
+                raise WrongCredentials("The current password is another one.")
+            attempt.give_back()
+
+    async def _end_all(self, transaction: Transaction, user: User) -> None:
+        """Whatever somebody else may have of this person's: sessions, and links not used yet."""
+        await transaction.sessions.end_of_user(user.account_id, user.id)
+        await transaction.sign_in_links.end_of_user(user.account_id, user.id)
+
     async def _opened(
         self, transaction: Transaction, user: User, address: str | None, *, by: str
     ) -> NewSession:
-        made = await self._new_session(transaction, user)
+        made = await self._new_session(transaction, user, by_link=by == "link")
         caller = _caller(user, address, webhooks_enabled=False)
         await self.audit.note(
             transaction, caller, Action.SIGNED_IN, user.account_id, user.id, by=by
         )
         return made
 
-    async def _new_session(self, transaction: Transaction, user: User) -> NewSession:
+    async def _new_session(
+        self, transaction: Transaction, user: User, *, by_link: bool = False
+    ) -> NewSession:
         now, token = self.clock.now(), compose_pass(self.entropy(PASS_BYTES))
         expires_at = now + SESSION_LIFE
         session = Session(
-            user.account_id, self.ids(now), user.id, pass_digest(token), now, expires_at
+            user.account_id, self.ids(now), user.id, pass_digest(token), now, expires_at, by_link
         )
         await transaction.sessions.add(session)
         return NewSession(user, token, expires_at)

@@ -1,44 +1,72 @@
-"""How often somebody may try to sign in: counted per address and per e-mail, in each process."""
+"""How often somebody may try to sign in: counted per e-mail and per client, for all processes."""
 
-from collections import deque
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
 
+from cuepost.application.perform import Perform
+from cuepost.domain.client_address import counted_address
 from cuepost.domain.errors import TooManySignIns
+from cuepost.ports.passwords import PasswordsBusy
 from cuepost.ports.runtime import Clock
+from cuepost.ports.store import Transaction
 
-WINDOW_SECONDS = 15 * 60.0
+WINDOW = timedelta(minutes=15)
 MOST_PER_ADDRESS = 30
 MOST_PER_EMAIL = 10
-REMEMBERED = 10_000
+
+
+@dataclass(slots=True)
+class Attempt:
+    counts: bool = True
+
+    def give_back(self) -> None:
+        self.counts = False
 
 
 @dataclass(frozen=True, slots=True)
 class SignInLimits:
-    """Only what failed counts, so that an office behind one address is not locked out."""
+    """An attempt is counted before its password is looked at, so that attempts in parallel count.
 
+    It is given back if the password was right, so that an office behind one address is not locked
+    out, and if nobody looked at it.
+    """
+
+    perform: Perform
     clock: Clock
-    _failures: dict[str, deque[float]] = field(default_factory=dict)
 
-    def require_patience(self, email: str, address: str | None) -> None:
-        for key, most in _keys(email, address):
-            if len(self._recent(key)) >= most:
+    @asynccontextmanager
+    async def attempt(self, name: str, address: str | None) -> AsyncIterator[Attempt]:
+        """Raises TooManySignIns before the block begins, and counts nothing then."""
+        keys, attempt = _keys(name, address), Attempt()
+        await self.perform.change(lambda transaction: self._count(transaction, keys))
+        try:
+            yield attempt
+        except PasswordsBusy:
+            attempt.give_back()
+            raise
+        finally:
+            if not attempt.counts:
+                await self.perform.change(lambda transaction: self._give_back(transaction, keys))
+
+    async def _count(self, transaction: Transaction, keys: dict[bytes, int]) -> None:
+        for key, most in keys.items():
+            count = await transaction.sign_in_attempts.count(key, self.clock.now(), WINDOW)
+            if count > most:
                 raise TooManySignIns
 
-    def failed(self, email: str, address: str | None) -> None:
-        if len(self._failures) >= REMEMBERED:
-            self._failures.clear()
-        for key, _ in _keys(email, address):
-            self._failures.setdefault(key, deque()).append(self.clock.monotonic())
-
-    def succeeded(self, email: str) -> None:
-        self._failures.pop(f"email {email}", None)
-
-    def _recent(self, key: str) -> "deque[float]":
-        found, since = self._failures.get(key, deque()), self.clock.monotonic() - WINDOW_SECONDS
-        while found and found[0] <= since:
-            found.popleft()
-        return found
+    async def _give_back(self, transaction: Transaction, keys: dict[bytes, int]) -> None:
+        for key in keys:
+            await transaction.sign_in_attempts.give_back(key, self.clock.now())
 
 
-def _keys(email: str, address: str | None) -> tuple[tuple[str, int], ...]:
-    return (f"email {email}", MOST_PER_EMAIL), (f"address {address}", MOST_PER_ADDRESS)
+def _keys(name: str, address: str | None) -> dict[bytes, int]:
+    """In an order that all processes share, so that none waits for another in a circle."""
+    client = counted_address(address or "")
+    limits = {f"name {name}": MOST_PER_EMAIL, f"client {client}": MOST_PER_ADDRESS}
+    digests = {
+        hashlib.sha256(key.encode("utf-8", "replace")).digest(): limits[key] for key in limits
+    }
+    return dict(sorted(digests.items()))

@@ -1,7 +1,6 @@
 """Serves: a socket, the web application and the housekeeping, until a signal says stop."""
 
 import asyncio
-import errno
 import gc
 import logging
 import signal
@@ -10,15 +9,17 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 
-import uvicorn
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
+from cuepost.adapters.secret_box import CannotOpen
+from cuepost.application.rekey import Rekey
 from cuepost.bootstrap.delivery import Delivery, announcing, delivering
-from cuepost.bootstrap.lined_protocol import LinedProtocol
-from cuepost.bootstrap.metrics import Metrics
+from cuepost.bootstrap.extras import is_installed
+from cuepost.bootstrap.metrics import Metrics, pushed
 from cuepost.bootstrap.parts import Parts, running
 from cuepost.bootstrap.state_dump import showing_state
+from cuepost.bootstrap.web_server import GracefulServer, create_server, listening
 from cuepost.doors.cli.house import Opened, Work
 from cuepost.doors.mcp.door import McpDoor
 from cuepost.doors.mcp.gate import own_hosts
@@ -27,21 +28,11 @@ from cuepost.doors.rest.app import create_app, create_vital_signs
 from cuepost.doors.rest.open_pages import HealthChecks
 from cuepost.doors.web.app import create_pages
 from cuepost.engine.housekeeping import Housekeeper, house_chores
-from cuepost.ports.records import Page
-from cuepost.ports.runtime import SecretBox
-from cuepost.ports.store import Store
 from cuepost.settings import Settings
 
-BACKLOG = 2_048
-GRACE_SECONDS = 10
-ACCOUNTS_LOOKED_AT = 50
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
 
 logger = logging.getLogger("cuepost")
-
-
-class CannotListen(Exception):
-    """The address to listen on is not to be had."""
 
 
 class OneProcessOnly(Exception):
@@ -51,33 +42,30 @@ class OneProcessOnly(Exception):
         super().__init__(type(self).__doc__)
 
 
-class GracefulServer(uvicorn.Server):
-    """Leaves signals to the event loop; uvicorn would end by the signal in the end, not with 0."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    def stop(self) -> None:
-        """The first time after the requests under way, the second time at once."""
-        self.force_exit, self.should_exit = self.should_exit, True
-
-
 async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None:
     """The API, and with `sending` the delivery as well."""
-    with _plain_faults(), _listening(settings.host, settings.port, "CUEPOST_PORT") as listener:
+    with (
+        _plain_faults(),
+        listening(settings.host, settings.port, "CUEPOST_PORT") as listener,
+        _listening_for_metrics(settings) as metrics_listener,
+    ):
         async with (
             _ready(settings) as (parts, metrics),
             _halves(parts, metrics, sending=sending) as delivery,
         ):
             tools, stopping = _mcp_door(parts), asyncio.Event()
             routes = _further_routes(parts, tools, stopping)
-            server = _server(_api(parts, metrics, _health(parts, delivery), routes), metrics)
+            app = _api(parts, metrics, _health(parts, delivery), routes)
+            server = create_server(app, metrics, settings)
             stop = _stop_all(server, parts, stopping)
             with _stopped_by_signals(stop), showing_state(delivery):
                 _spare_what_stays()
                 await greet(Opened(parts.service, settings))
-                async with _kept_house(parts), tools.running():
+                async with (
+                    _kept_house(parts),
+                    tools.running(),
+                    _shown(parts, metrics, delivery, metrics_listener),
+                ):
                     await server.serve(sockets=[listener])
 
 
@@ -101,14 +89,16 @@ async def work(settings: Settings, greet: Work[None]) -> None:
 
 @asynccontextmanager
 async def _shown(
-    parts: Parts, metrics: Metrics, delivery: Delivery, listener: socket.socket | None
+    parts: Parts, metrics: Metrics, delivery: Delivery | None, listener: socket.socket | None
 ) -> AsyncIterator[None]:
-    """A worker's health and metrics, where somebody wants to see them."""
+    """Health and metrics on a port of their own, if there is one."""
     if listener is None:
         yield
         return
-    app = create_vital_signs(_health(parts, delivery), metrics.registry)
-    server = _server(app, metrics)
+    app = create_vital_signs(
+        _health(parts, delivery), metrics.registry, metrics.requests, parts.ambient.entropy
+    )
+    server = create_server(app, metrics, parts.settings)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
         yield
@@ -131,8 +121,10 @@ def _plain_faults() -> Iterator[None]:
 async def _ready(settings: Settings) -> AsyncIterator[tuple[Parts, Metrics]]:
     async with running(settings) as parts:
         _warn_of_lonely_key(settings)
-        await _require_fitting_key(parts.store, parts.ambient.box)
-        yield parts, Metrics.of(parts)
+        await _require_fitting_key(parts.service.master_keys)
+        metrics = Metrics.of(parts)
+        async with pushed(parts, metrics):
+            yield parts, metrics
 
 
 @asynccontextmanager
@@ -148,30 +140,22 @@ async def _halves(
 
 
 @contextmanager
-def _listening_of_worker(settings: Settings) -> Iterator[socket.socket | None]:
-    if settings.worker_port is None:
+def _listening_for_metrics(settings: Settings) -> Iterator[socket.socket | None]:
+    host, port = settings.metrics_host, settings.metrics_port
+    if port is None:
         yield None
     else:
-        with _listening(settings.host, settings.worker_port, "CUEPOST_WORKER_PORT") as listener:
+        with listening(host, port, "CUEPOST_METRICS_PORT") as listener:
             yield listener
 
 
 @contextmanager
-def _listening(host: str, port: int, setting: str) -> Iterator[socket.socket]:
-    """Connections are taken from here on, and answered once the server runs."""
-    where = f"{host} port {port}"
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        family, _, _, _, address = found[0]
-        listener = socket.create_server((address[0], address[1]), family=family, backlog=BACKLOG)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise CannotListen(
-                f"Something listens on {where} already; stop it, or set {setting}."
-            ) from error
-        raise CannotListen(f"Cannot listen on {where}: {error.strerror or error}.") from error
-    with listener:
-        yield listener
+def _listening_of_worker(settings: Settings) -> Iterator[socket.socket | None]:
+    if settings.worker_port is None:
+        yield None
+    else:
+        with listening(settings.host, settings.worker_port, "CUEPOST_WORKER_PORT") as listener:
+            yield listener
 
 
 def _warn_of_lonely_key(settings: Settings) -> None:
@@ -182,15 +166,15 @@ def _warn_of_lonely_key(settings: Settings) -> None:
         )
 
 
-async def _require_fitting_key(store: Store, box: SecretBox) -> None:
+async def _require_fitting_key(master_keys: Rekey) -> None:
     """A wrong master key is found at the start, and not at the first delivery."""
-    async with store.snapshot() as transaction:
-        for account in (await transaction.accounts.all())[:ACCOUNTS_LOOKED_AT]:
-            for endpoint in await transaction.endpoints.page(account.id, Page(limit=1)):
-                found = await transaction.endpoints.secrets(account.id, [endpoint.id])
-                for secret in found[endpoint.id]:
-                    box.open(secret.sealed, endpoint.id.bytes)
-                return
+    found = await master_keys.keys_of_secrets()
+    if found.lost and found.lost == sum(found.counts.values()):
+        raise CannotOpen
+    if found.lost:
+        logger.error(
+            "event=master_key_missing secrets=%d keys=%s", found.lost, ",".join(found.unknown)
+        )
 
 
 def _api(
@@ -202,7 +186,9 @@ def _api(
         base_url=base_url,
         health=health,
         registry=metrics.registry,
+        requests=metrics.requests,
         further_routes=further_routes,
+        with_metrics=parts.settings.metrics_port is None,
     )
 
 
@@ -217,29 +203,14 @@ def _further_routes(parts: Parts, tools: McpDoor, stopping: asyncio.Event) -> Se
 def _mcp_door(parts: Parts) -> McpDoor:
     settings = parts.settings
     hosts = own_hosts(settings.base_url, settings.host, settings.port)
-    return McpDoor(parts.service, settings.base_url, hosts)
+    return McpDoor(parts.service, settings.base_url, hosts, is_installed=is_installed("mcp"))
 
 
 def _health(parts: Parts, delivery: Delivery | None) -> HealthChecks:
-    return HealthChecks(parts.store.check, delivery.readiness if delivery else None)
-
-
-def _server(app: ASGIApp, metrics: Metrics) -> GracefulServer:
-    return GracefulServer(
-        uvicorn.Config(
-            metrics.refreshed_in(app),
-            loop="uvloop",
-            http=LinedProtocol,
-            ws="none",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=True,
-            backlog=BACKLOG,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-        )
+    return HealthChecks(
+        parts.store.check,
+        delivery.readiness if delivery else None,
+        parts.service.master_keys.keys_of_secrets,
     )
 
 

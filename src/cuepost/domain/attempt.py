@@ -15,7 +15,6 @@ class Outcome(StrEnum):
     HTTP_ERROR = "http_error"
     REDIRECT = "redirect"
     TIMEOUT = "timeout"
-    DNS_ERROR = "dns_error"
     CONNECT_ERROR = "connect_error"
     TLS_ERROR = "tls_error"
     BLOCKED_DESTINATION = "blocked_destination"
@@ -84,10 +83,6 @@ EXPLANATIONS: Mapping[Outcome, Explanation] = {
         "The receiver did not acknowledge in time.",
         "Store the event, answer 2xx at once, and do the work afterwards.",
     ),
-    Outcome.DNS_ERROR: Explanation(
-        "The receiver's host name could not be resolved.",
-        "Check the host name and its DNS records.",
-    ),
     Outcome.CONNECT_ERROR: Explanation(
         "The connection to the receiver could not be made, or broke before an answer came.",
         "Check that the receiver runs, that its firewall lets the port in, and what its log says.",
@@ -97,8 +92,9 @@ EXPLANATIONS: Mapping[Outcome, Explanation] = {
         "Serve a valid certificate for this host name, with its chain, over TLS 1.2 or newer.",
     ),
     Outcome.BLOCKED_DESTINATION: Explanation(
-        "The receiver's address is not one that events may be sent to.",
-        "Use a receiver with a public address; for a local one use 'cuepost listen'.",
+        "The receiver's host name does not lead to an address that events may be sent to.",
+        "Check the spelling of the name, and that its public DNS records have public addresses "
+        "alone; for a receiver on your own machine use 'cuepost listen'.",
     ),
     Outcome.PROTOCOL_ERROR: Explanation(
         "The receiver's answer was not valid HTTP.",

@@ -12,6 +12,7 @@ from cuepost.domain.errors import FieldError, Invalid
 PASS_BYTES = 32
 SESSION_LIFE = timedelta(days=14)
 LINK_LIFE = timedelta(hours=24)
+NEW_PASSWORD_LIFE = timedelta(hours=1)
 SHORTEST_PASSWORD = 10
 LONGEST_PASSWORD = 200
 LONGEST_EMAIL = 254
@@ -48,9 +49,14 @@ class Session:
     digest: bytes
     created_at: datetime
     expires_at: datetime
+    by_link: bool = False
 
     def is_live(self, now: datetime) -> bool:
         return self.expires_at > now
+
+    def may_replace_password(self, now: datetime) -> bool:
+        """Without knowing the old one: for an hour after a one-time link was used."""
+        return self.by_link and now < self.created_at + NEW_PASSWORD_LIFE
 
     def __repr__(self) -> str:
         return f"Session({self.id})"

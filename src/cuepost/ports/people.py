@@ -1,6 +1,6 @@
 """The records behind signing in, and behind secrets that are shown once."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
@@ -28,6 +28,21 @@ class SignInLinks(Protocol):
     async def find(self, digest: bytes) -> SignInLink | None: ...
     async def take(self, account_id: UUID, link_id: UUID) -> bool:
         """Use it up; False when somebody else has."""
+        ...
+
+    async def end_of_user(self, account_id: UUID, user_id: UUID) -> None: ...
+
+
+class SignInAttempts(Protocol):
+    async def count(self, key: bytes, now: datetime, window: timedelta) -> int:
+        """Add one, and say how many there are in this window; the first one begins the window.
+
+        Another transaction that counts the same key waits until this one ends.
+        """
+        ...
+
+    async def give_back(self, key: bytes, now: datetime) -> None:
+        """Take one off again, unless the window has ended."""
         ...
 
 

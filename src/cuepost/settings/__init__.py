@@ -1,6 +1,7 @@
 """Every knob of the service: environment variables that start with CUEPOST_, read once, strictly.
 
-The reference page is made from this file; a new setting is one more field of `Settings`.
+The reference page is made from this package; a new setting is one more field of `Settings`, or of
+`InboundSettings` if it is about clients.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,9 @@ from typing import Annotated, Any, get_type_hints
 
 from cuepost.domain.egress_policy import Network, PortRange
 from cuepost.settings import kinds
-from cuepost.settings.kinds import DatabaseUrl, Kind, decimal, optional, whole
+from cuepost.settings.inbound import InboundSettings
+from cuepost.settings.kinds import DatabaseUrl, decimal, optional, whole
+from cuepost.settings.setting import Setting
 
 PREFIX = "CUEPOST_"
 RESERVED_FOR_TESTS = "CUEPOST_TEST_"
@@ -22,22 +25,8 @@ class BadSettings(Exception):
     """A setting is unknown or cannot be used; the message is one line that says which and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """`default` is written as in the environment; None: it follows from the other settings."""
-
-    kind: Kind
-    default: str | None
-    meaning: str
-    default_in_words: str = ""
-
-    @property
-    def shown_default(self) -> str:
-        return self.default_in_words or (f"`{self.default}`" if self.default else "empty")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(InboundSettings):
     data_dir: Annotated[
         Path,
         Setting(
@@ -206,6 +195,15 @@ class Settings:
             "needs `cuepost[otel]`.",
         ),
     ]
+    otlp_metrics: Annotated[
+        bool,
+        Setting(
+            kinds.BOOLEAN,
+            "false",
+            "What `/metrics` shows, sent by OpenTelemetry as well, as its own `OTEL_…` variables "
+            "say; needs `cuepost[otel]`.",
+        ),
+    ]
     log_level: Annotated[
         str,
         Setting(
@@ -214,11 +212,21 @@ class Settings:
             "The least that is logged; at `info` there is a line for each attempt.",
         ),
     ]
+    log_format: Annotated[
+        str,
+        Setting(
+            kinds.LOG_FORMAT,
+            "text",
+            "How log lines are written: `text` for people, shorter on a terminal, or `json`, one "
+            "object to a line.",
+        ),
+    ]
 
 
+_HINTS = get_type_hints(Settings, include_extras=True)
 VARIABLES: dict[str, Setting] = {
-    PREFIX + name.upper(): hint.__metadata__[0]
-    for name, hint in get_type_hints(Settings, include_extras=True).items()
+    PREFIX + name.upper(): _HINTS[name].__metadata__[0]
+    for name in (*Settings.__annotations__, *InboundSettings.__annotations__)
 }
 
 # What the developer's tools read; a service leaves them alone.

@@ -181,6 +181,7 @@ DELAYS = Kind(
 )
 FOLDER = Kind("a folder", _path)
 HOST = Kind("an address or a host name", _host)
+LOG_FORMAT = choice({name: name for name in ("text", "json")})
 LOG_LEVEL = choice({name: name.upper() for name in ("debug", "info", "warning", "error")})
 MASTER_KEY = Kind(
     "32 bytes as base64, or several such keys with commas between", master_keys, secret=True

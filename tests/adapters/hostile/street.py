@@ -82,10 +82,10 @@ def _denied(*answers: str) -> Way:
 
 _FINE = {"http": ("plain",), "https": ("tls 1.3", "tls 1.3", "tls 1.2")}
 _ANY_SCHEME = (
-    Way("no name", CannotResolve(), Outcome.DNS_ERROR),
-    Way("no resolver", OSError("resolv.conf is gone"), Outcome.DNS_ERROR),
-    Way("slow resolver", TimeoutError(), Outcome.DNS_ERROR),
-    Way("no address", [], Outcome.DNS_ERROR),
+    Way("no name", CannotResolve(), Outcome.BLOCKED_DESTINATION),
+    Way("no resolver", OSError("resolv.conf is gone"), Outcome.BLOCKED_DESTINATION),
+    Way("slow resolver", TimeoutError(), Outcome.BLOCKED_DESTINATION),
+    Way("no address", [], Outcome.BLOCKED_DESTINATION),
     _denied(DENIED),
     _denied("10.0.0.1"),
     _denied("169.254.169.254"),

@@ -152,3 +152,25 @@ def test_a_half_typed_key_is_not_repeated(empty_sqlite: Terminal) -> None:
 
     assert code == 2
     assert "halfOfASecret" not in said
+
+
+def test_service_keys_leave_an_audit_trail_of_the_operators(terminal: Terminal) -> None:
+    account = terminal.json("accounts", "create")["id"]
+    terminal.json("keys", "create", "--account", account)
+    key = terminal.json("keys", "create", "--service", "--name", "pipeline")
+    terminal.json("keys", "revoke", key["id"])
+    trail = terminal.json("audit")["data"]
+    assert [(each["action"], each["subject"], each["details"]) for each in trail] == [
+        ("key.revoked", key["id"], {"name": "pipeline"}),
+        ("key.created", key["id"], {"name": "pipeline"}),
+    ]
+    assert all(each["actor"].startswith("operator:") and each["door"] == "cli" for each in trail)
+    of_account = terminal.json("audit", "--account", account)["data"]
+    assert [each["action"] for each in of_account] == ["key.created", "account.created"]
+    words = terminal.words("audit", "--limit", "1")
+    assert "key.revoked" in words
+    assert "key.created" not in words
+
+
+def test_without_service_keys_the_trail_of_the_operators_is_empty(terminal: Terminal) -> None:
+    assert terminal.words("audit") == "There are no entries.\n"

@@ -96,10 +96,12 @@ class Desk:
 
 
 @asynccontextmanager
-async def opened(world: World, rules: Rules = RULES) -> AsyncIterator[Desk]:
+async def opened(
+    world: World, rules: Rules = RULES, *, is_installed: bool = True
+) -> AsyncIterator[Desk]:
     world = world.reassembled(rules)
     hosts = own_hosts(BASE_URL, "127.0.0.1", 8000)
-    door = McpDoor(world.service, BASE_URL, hosts)
+    door = McpDoor(world.service, BASE_URL, hosts, is_installed=is_installed)
     app = create_app(
         world.service,
         base_url=BASE_URL,

@@ -10,7 +10,8 @@ import pytest
 from cuepost.doors.mcp.calls import Calls, Told
 from cuepost.doors.mcp.table import BY_NAME
 from cuepost.ports.store import Contention, StoreUnavailable
-from tests.doors.mcp.agent import Desk
+from tests.application.world import World
+from tests.doors.mcp.agent import Desk, opened
 
 
 class Broken:
@@ -77,3 +78,15 @@ async def test_what_cannot_be_loaded_ends_the_call_and_not_the_service(
     monkeypatch.undo()
     async with sqlite_desk.agent() as agent:
         assert (await agent.list_tools()).tools
+
+
+async def test_a_service_without_the_sdk_says_how_to_install_it(sqlite_world: World) -> None:
+    async with (
+        opened(sqlite_world, is_installed=False) as desk,
+        desk.http() as http,
+        desk.http("") as stranger,
+    ):
+        answer = await http.post("/mcp", json={})
+        assert (answer.status_code, answer.json()["code"]) == (501, "mcp_not_installed")
+        assert "pip install 'cuepost[mcp]'" in answer.json()["detail"]
+        assert (await stranger.post("/mcp", json={})).status_code == 401

@@ -89,8 +89,9 @@ async def test_the_file_is_saved_under_its_own_name(sqlite_api: Api) -> None:
 
 async def test_head_tells_of_the_whole_file_and_sends_nothing_of_it(sqlite_api: Api) -> None:
     _, link = await link_of(sqlite_api)
-    whole = await asked(sqlite_api, link)
-    head = await asked(sqlite_api, link, "HEAD", range="bytes=0-9")
+    same_id = {"x-request-id": "one"}
+    whole = await asked(sqlite_api, link, **same_id)
+    head = await asked(sqlite_api, link, "HEAD", range="bytes=0-9", **same_id)
     assert (head.status_code, head.content) == (200, b"")
     assert dict(head.headers) == dict(whole.headers)
 

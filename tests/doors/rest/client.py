@@ -99,6 +99,8 @@ def problem(answer: httpx2.Response) -> tuple[int, str]:
     assert found["type"] == f"urn:cuepost:problem:{found['code']}"
     assert found["title"]
     assert found["detail"]
+    assert found["requestId"] == answer.headers["x-request-id"]
+    assert int(answer.headers["content-length"]) == len(answer.content)
     return answer.status_code, found["code"]
 
 

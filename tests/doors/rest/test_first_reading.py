@@ -42,3 +42,12 @@ async def test_the_schema_of_an_event_is_open_and_fits_its_sample(
 
 async def test_the_schema_of_an_unknown_event_is_not_found(sqlite_api: Api) -> None:
     assert (await sqlite_api.call("GET", "/schemas/nothing.json", key="")).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/schemas", "/schemas/"])
+async def test_the_schemas_have_an_index_that_leads_to_each(sqlite_api: Api, path: str) -> None:
+    answer = await sqlite_api.call("GET", path, key="")
+    assert list(answer.json()) == [entry.name for entry in CATALOG]
+    for place in answer.json().values():
+        found = await sqlite_api.call("GET", place.removeprefix(BASE_URL), key="")
+        assert found.json()["$id"] == place

@@ -65,10 +65,11 @@ async def test_after_a_day_a_key_is_new_again(api: Api) -> None:
 async def test_a_refusal_is_given_again_even_when_it_would_not_be_made_again(api: Api) -> None:
     project = await api.world.project()
     path = f"/v1/projects/{project.id}/export"
-    first = await api.call("POST", path, headers=KEY)
+    repeated = KEY | {"X-Request-Id": "repeated"}
+    first = await api.call("POST", path, headers=repeated)
     assert problem(first) == (409, "illegal_transition")
     await api.done("POST", f"/v1/projects/{project.id}/cancel")
-    again = await api.call("POST", path, headers=KEY)
+    again = await api.call("POST", path, headers=repeated)
     assert same(first, again)
     assert again.headers["idempotency-replayed"] == "true"
 

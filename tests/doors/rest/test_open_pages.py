@@ -79,16 +79,21 @@ async def test_a_request_leaves_one_log_line(
     sqlite_api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "cuepost.rest"):
-        await sqlite_api.call("GET", "/v1/projects/nonsense?cursor=hidden")
-        await sqlite_api.call("GET", "/nothing/here", key="")
+        first = await sqlite_api.call("GET", "/v1/projects/nonsense?cursor=hidden")
+        second = await sqlite_api.call("GET", "/nothing/here", key="")
         await anyio.lowlevel.checkpoint()
     key_id = sqlite_api.owner[4:36]
     logged = [line for record in caplog.records for line in record.getMessage().split("\n")]
     lines = [re.sub(r"ms=[\d.]+", "ms=0", line) for line in logged]
     actor = f"key:{key_id[:8]}-{key_id[8:12]}-{key_id[12:16]}-{key_id[16:20]}-{key_id[20:]}"
+    one, two = first.headers["x-request-id"], second.headers["x-request-id"]
+    found = f"method=GET status=404 ms=0 caller={actor} client=192.0.2.7 request={one}"
     assert lines == [
-        f"event=request operation=getProject method=GET status=404 ms=0 caller={actor}",
-        "event=request operation=none method=GET status=404 ms=0 caller=-",
+        f"event=request operation=getProject {found}",
+        (
+            "event=request operation=none method=GET status=404 ms=0 caller=- "
+            f"client=192.0.2.7 request={two}"
+        ),
     ]
 
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import httpx2
 import pytest
 
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Scope
@@ -98,13 +99,18 @@ async def test_a_thing_of_another_account_is_as_one_that_does_not_exist(
 ) -> None:
     things, stranger = await things_of(api), await api.stranger()
     before = await api.stored()
-    foreign = await api.call(
-        operation.method, things.path(operation), body_of(operation), key=stranger
-    )
+
+    async def asked(path: str) -> httpx2.Response:
+        same_id = {"X-Request-Id": "one"}
+        return await api.call(
+            operation.method, path, body_of(operation), key=stranger, headers=same_id
+        )
+
+    foreign = await asked(things.path(operation))
     missing = re.sub(r"{\w+}", "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90", operation.path)
-    unknown = await api.call(operation.method, missing, body_of(operation), key=stranger)
+    unknown = await asked(missing)
     nonsense = re.sub(r"{\w+}", "nonsense", operation.path)
-    no_id = await api.call(operation.method, nonsense, body_of(operation), key=stranger)
+    no_id = await asked(nonsense)
     assert problem(foreign) == (404, "not_found")
     assert foreign.content == unknown.content == no_id.content
     assert await api.stored() == before

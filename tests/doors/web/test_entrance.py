@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from cuepost.adapters import argon2_passwords
 from tests.application.world import OPERATOR
 from tests.doors.web.guest import Guest
 
@@ -88,10 +89,38 @@ async def test_a_part_of_a_page_that_asks_after_the_session_ended_leads_the_whol
 
 
 async def test_a_new_password_ends_the_other_sessions(guest: Guest) -> None:
-    other = await guest.another().sign_in()
     await with_password(guest)
+    other = guest.another()
+    await other.get("/sign-in")
+    await other.done("/sign-in", email=EMAIL, password=PASSWORD)
+    assert (await other.get("/settings/webhooks")).status_code == 200
+    await guest.get("/settings/account")
+    await guest.done("/settings/account", email=EMAIL, password="another one", current=PASSWORD)
     assert (await guest.get("/settings/webhooks")).status_code == 200
     assert (await other.get("/settings/webhooks")).status_code == 303
+
+
+async def test_whoever_forgot_the_password_chooses_another_after_a_link(guest: Guest) -> None:
+    await with_password(guest)
+    world, forgetful = guest.world, guest.another()
+    link = await world.do(world.service.sign_in.make_link, OPERATOR, world.account.id)
+    await forgetful.get(link.url)
+    there = await forgetful.done(link.url)
+    assert there == "/settings/account?note=new-password"
+    assert 'name="current"' not in (await forgetful.get(there)).text
+    await forgetful.done("/settings/account", email=EMAIL, password="not forgotten")
+    assert 'name="current"' in (await forgetful.get("/settings/account")).text
+    await guest.get("/sign-in")
+    assert await guest.done("/sign-in", email=EMAIL, password="not forgotten")
+
+
+async def test_whoever_finds_too_many_passwords_waiting_is_asked_to_come_back(
+    stranger: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(argon2_passwords, "MOST_AT_WORK", 0)
+    await stranger.get("/sign-in")
+    answer = await stranger.post("/sign-in", email=EMAIL, password=PASSWORD)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
 
 
 async def test_a_wrong_password_is_refused_and_ten_of_them_make_wait(stranger: Guest) -> None:
@@ -102,6 +131,8 @@ async def test_a_wrong_password_is_refused_and_ten_of_them_make_wait(stranger: G
         for _ in range(11)
     ]
     assert codes == [401] * 10 + [429]
+    last = await stranger.post("/sign-in", email=EMAIL, password=PASSWORD)
+    assert (last.status_code, last.headers["retry-after"]) == (429, "900")
     assert EMAIL in stranger.last
     assert "wrong" not in re.sub("wrong_credentials", "", stranger.last)
 

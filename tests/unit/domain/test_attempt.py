@@ -29,7 +29,6 @@ def test_outcomes_are_the_closed_list_of_the_contract() -> None:
         "http_error",
         "redirect",
         "timeout",
-        "dns_error",
         "connect_error",
         "tls_error",
         "blocked_destination",

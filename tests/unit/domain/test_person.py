@@ -45,6 +45,16 @@ def test_a_session_lives_until_it_expires() -> None:
     assert [session.is_live(NOW + timedelta(seconds=each)) for each in (0, 1)] == [True, False]
 
 
+def test_a_session_that_a_link_has_opened_may_replace_the_password_for_an_hour() -> None:
+    later = NOW + timedelta(days=1)
+    by_link = Session(ONE, TWO, ONE, b"", NOW, later, by_link=True)
+    other = Session(ONE, TWO, ONE, b"", NOW, later)
+    hour = timedelta(hours=1)
+    instants = (NOW, NOW + hour - timedelta(seconds=1), NOW + hour)
+    assert [by_link.may_replace_password(each) for each in instants] == [True, True, False]
+    assert not other.may_replace_password(NOW)
+
+
 def test_a_pass_is_known_by_its_digest_whatever_is_in_it() -> None:
     assert compose_pass(b"\xff" * 32) == "_" * 42 + "8"
     assert len({pass_digest(text) for text in ("", "a", "\ud800", "ä")}) == 4

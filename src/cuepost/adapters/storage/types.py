@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -105,20 +106,24 @@ class Ints(Texts):
 class Code(sa.types.TypeDecorator[str]):
     """A value of a closed list as its place in that list: 1, 2, 3 and so on.
 
-    The domain has the only list. Its order is part of the schema: new values come last.
+    The domain has the only list. Its order is part of the schema: new values come last. A code
+    that is `retired` is not written any more, and read as the value that has taken its place.
     """
 
     impl = sa.SmallInteger
     cache_ok = True
 
-    def __init__(self, listed: Iterable[str]) -> None:
+    def __init__(self, listed: Iterable[str], retired: tuple[tuple[int, str], ...] = ()) -> None:
         super().__init__()
         self.listed = tuple(listed)
+        self.retired = retired
+        unused = (code for code in count(1) if code not in dict(retired))
         self.codes: dict[str | None, int | None] = {None: None}
-        self.codes |= {value: code for code, value in enumerate(self.listed, start=1)}
+        self.codes |= dict(zip(self.listed, unused, strict=False))
         self.meanings: dict[int | None, str | None] = {
             code: value for value, code in self.codes.items()
         }
+        self.meanings |= dict(retired)
 
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> int | None:
         return self.codes[value]

@@ -5,23 +5,39 @@ import os
 import click
 
 import cuepost
-from cuepost.doors.cli.accounts import accounts
-from cuepost.doors.cli.backup import backup
-from cuepost.doors.cli.deliveries import deliveries
-from cuepost.doors.cli.demo import demo
-from cuepost.doors.cli.groups import InOrder
-from cuepost.doors.cli.keys import keys
-from cuepost.doors.cli.listen import listen
-from cuepost.doors.cli.mcp import mcp
-from cuepost.doors.cli.media import media
-from cuepost.doors.cli.receiver import receiver
-from cuepost.doors.cli.serve import api, serve, worker
-from cuepost.doors.cli.trigger import trigger
-from cuepost.doors.cli.upkeep import erase_account, migrate, setup
-from cuepost.doors.cli.verify import verify
+from cuepost.doors.cli.groups import LoadedLate
+
+OPERATORS = {
+    "serve": "serve:serve",
+    "api": "serve:api",
+    "worker": "serve:worker",
+    "demo": "demo:demo",
+    "setup": "upkeep:setup",
+    "accounts": "accounts:accounts",
+    "keys": "keys:keys",
+    "audit": "audit:audit",
+    "media": "media:media",
+    "doctor": "doctor:doctor",
+    "backup": "backup:backup",
+    "migrate": "upkeep:migrate",
+    "rekey": "master_keys:rekey",
+    "erase-account": "upkeep:erase_account",
+}
+DEVELOPERS = {
+    "listen": "listen:listen",
+    "trigger": "trigger:trigger",
+    "deliveries": "deliveries:deliveries",
+    "verify": "verify:verify",
+    "receiver": "receiver:receiver",
+    "mcp": "mcp:mcp",
+}
 
 
-@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LoadedLate,
+    places=OPERATORS | DEVELOPERS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(cuepost.__version__, message="cuepost %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
@@ -46,13 +62,3 @@ def cli(ctx: click.Context) -> None:
     """
     if os.environ.get("NO_COLOR"):
         ctx.color = False
-
-
-OPERATORS = (
-    *(serve, api, worker, demo, setup, accounts, keys, media),
-    *(backup, migrate, erase_account),
-)
-DEVELOPERS = (listen, trigger, deliveries, verify, receiver, mcp)
-
-for command in OPERATORS + DEVELOPERS:
-    cli.add_command(command)

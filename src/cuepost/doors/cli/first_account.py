@@ -48,12 +48,14 @@ class FirstAccount:
         return self.keys() | ({"Sign in at": self.sign_in_url} if self.sign_in_url else {})
 
 
-async def make_first_account(opened: Opened) -> FirstAccount:
+async def make_first_account(opened: Opened, *, with_link: bool = True) -> FirstAccount:
     service = opened.service
-    return await service.perform.change(lambda transaction: _make(service, transaction))
+    return await service.perform.change(
+        lambda transaction: _make(service, transaction, with_link=with_link)
+    )
 
 
-async def _make(service: Service, transaction: Transaction) -> FirstAccount:
+async def _make(service: Service, transaction: Transaction, *, with_link: bool) -> FirstAccount:
     access, caller = service.access, operator()
     await transaction.idempotency.claim(_TURN, _TURN, "setup", b"", access.clock.now())
     accounts = await transaction.accounts.all()
@@ -66,20 +68,28 @@ async def _make(service: Service, transaction: Transaction) -> FirstAccount:
     service_key = await access.create_key(
         transaction, caller, None, name="First service key", scopes=SERVICE_SCOPES
     )
-    link = await service.sign_in.make_link(transaction, caller, account.id)
-    return FirstAccount(account.id, key.token, service_key.token, link.url)
+    url = None
+    if with_link:
+        url = (await service.sign_in.make_link(transaction, caller, account.id)).url
+    return FirstAccount(account.id, key.token, service_key.token, url)
 
 
-async def entrance(opened: Opened, first: FirstAccount) -> str:
-    """Where the pages are: with a link that lets somebody in, as long as nobody has a password."""
+async def entrance(opened: Opened, first: FirstAccount, *, on_terminal: bool) -> dict[str, str]:
+    """Where the pages are, and how somebody gets in as long as nobody has a password.
+
+    A link is shown on a terminal alone: elsewhere the greeting goes into a log, which others read.
+    """
     sign_in, account_id = opened.service.sign_in, first.account_id
+    pages = f"{opened.settings.base_url}/settings"
     if first.sign_in_url is not None:
-        return first.sign_in_url
-    if await opened.service.perform.read(
+        return {"Pages": first.sign_in_url}
+    if not await opened.service.perform.read(
         lambda transaction: sign_in.needs_link(transaction, account_id)
     ):
-        link = await opened.service.perform.change(
-            lambda transaction: sign_in.make_link(transaction, operator(), account_id)
-        )
-        return link.url
-    return f"{opened.settings.base_url}/settings"
+        return {"Pages": pages}
+    if not on_terminal:
+        return {"Pages": pages, "Link": f"cuepost accounts sign-in-link {account_id}"}
+    link = await opened.service.perform.change(
+        lambda transaction: sign_in.make_link(transaction, operator(), account_id)
+    )
+    return {"Pages": link.url}

@@ -2,9 +2,10 @@
 
 import getpass
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -44,6 +45,42 @@ class BackedUp:
     media_url: str
 
 
+class Level(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What `cuepost doctor` has found; `mend` says what to do about it."""
+
+    check: str
+    level: Level
+    sentence: str
+    mend: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        return {
+            "check": self.check,
+            "level": self.level.value,
+            "sentence": self.sentence,
+            "mend": self.mend,
+        }
+
+
+def fine(check: str, sentence: str) -> Finding:
+    return Finding(check, Level.OK, sentence)
+
+
+def warning(check: str, sentence: str, mend: str) -> Finding:
+    return Finding(check, Level.WARNING, sentence, mend)
+
+
+def failure(check: str, sentence: str, mend: str) -> Finding:
+    return Finding(check, Level.FAILURE, sentence, mend)
+
+
 class House(Protocol):
     """Each method raises CannotRun when it cannot be done, with one line that says why."""
 
@@ -63,6 +100,10 @@ class House(Protocol):
 
     def work(self, greet: Work[None]) -> None:
         """Deliver until a signal says stop."""
+        ...
+
+    def examine(self, *, offline: bool) -> Sequence[Finding]:
+        """Look at everything that the service needs, and change nothing."""
         ...
 
     def now(self) -> datetime: ...

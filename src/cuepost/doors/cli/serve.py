@@ -1,5 +1,8 @@
 """`cuepost serve`, `cuepost api` and `cuepost worker`: start, and say where."""
 
+import sys
+from importlib.util import find_spec
+
 import click
 
 import cuepost
@@ -29,8 +32,9 @@ def serve(house: House) -> None:
 
     Without any settings it listens on http://127.0.0.1:8000 and keeps everything in
     ./cuepost-data. The very first start makes an account and prints its keys, once. As long as
-    nobody has chosen a password, each start prints a link that signs in once. Ctrl-C or SIGTERM
-    ends it after the requests that are under way.
+    nobody has chosen a password, each start on a terminal prints a link that signs in once, and
+    elsewhere the command that makes one. Ctrl-C or SIGTERM ends it after the requests that are
+    under way.
 
     \b
     Examples:
@@ -69,23 +73,26 @@ async def _greet_worker(opened: Opened) -> None:
 
 
 async def _greet(opened: Opened) -> None:
-    click.echo(_where(opened.settings, f"{opened.settings.base_url}/settings"))
+    click.echo(_where(opened.settings, {"Pages": f"{opened.settings.base_url}/settings"}))
 
 
 async def _greet_and_set_up(opened: Opened) -> None:
-    first = await make_first_account(opened)
+    on_terminal = sys.stdout.isatty()
+    first = await make_first_account(opened, with_link=on_terminal)
     steps = _first_steps(first, opened.settings.base_url) if first.is_new else ""
-    click.echo(_where(opened.settings, await entrance(opened, first)) + steps)
+    way_in = await entrance(opened, first, on_terminal=on_terminal)
+    click.echo(_where(opened.settings, way_in) + steps)
 
 
-def _where(settings: Settings, pages: str) -> str:
-    known = {
-        "Pages": pages,
+def _where(settings: Settings, way_in: dict[str, str]) -> str:
+    known = way_in | {
         "API": settings.base_url,
         "Docs": f"{settings.base_url}/docs",
         "MCP": f"{settings.base_url}/mcp",
         "Store": settings.database_url.shown,
     }
+    if find_spec("mcp") is None:
+        known["MCP"] = "not installed; pip install 'cuepost[mcp]'"
     return f"{_running('is running')}\n\n{facts(known)}\n"
 
 

@@ -18,9 +18,17 @@ if TYPE_CHECKING:
 
 
 class McpDoor:
-    def __init__(self, service: Service, base_url: str, hosts: frozenset[str]) -> None:
+    def __init__(
+        self,
+        service: Service,
+        base_url: str,
+        hosts: frozenset[str],
+        *,
+        is_installed: bool = True,
+    ) -> None:
+        """`is_installed` says whether the SDK is there; without it every call is refused."""
         self._calls = Calls(service)
-        self._gate = Gate(self._handle, service, base_url, hosts)
+        self._gate = Gate(self._handle if is_installed else None, service, base_url, hosts)
         self._closing = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
         self._sessions: asyncio.Future[StreamableHTTPSessionManager] | None = None

@@ -22,6 +22,10 @@ from cuepost.doors.wire_models.request_notes import CALLER, OPERATION
 
 PATH = "/mcp"
 KEY_HOLDER = "cuepost.mcp.caller"
+NOT_INSTALLED = (
+    "Tools for agents are not installed here. The operator of this service installs them with: "
+    "pip install 'cuepost[mcp]'"
+)
 
 _BEARER = re.compile(rb"bearer +([\x21-\x7e]+)", re.IGNORECASE)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -43,8 +47,9 @@ class Gate:
     """Everything behind it knows who asks: the scope holds the caller."""
 
     def __init__(
-        self, inside: ASGIApp, service: Service, base_url: str, hosts: frozenset[str]
+        self, inside: ASGIApp | None, service: Service, base_url: str, hosts: frozenset[str]
     ) -> None:
+        """`inside` is None where the protocol is not installed."""
         self._inside = inside
         self._service = service
         self._base_url = base_url
@@ -57,6 +62,8 @@ class Gate:
             self._require_own_host(headers)
             scope[KEY_HOLDER] = await self._admit(scope, headers)
             _require_post(scope["method"])
+            if self._inside is None:
+                raise TurnedAway(501, "mcp_not_installed", NOT_INSTALLED)
         except Refused as refusal:
             await _refuse(send, _status_of(refusal), refusal.code, refusal)
         except TurnedAway as turned:

@@ -1,7 +1,7 @@
 """Assembles the REST door; nothing is opened or read before the first request."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 
@@ -17,7 +17,7 @@ from cuepost.application.service import Service
 from cuepost.doors.rest.answers import STANDING_HEADERS, transmit
 from cuepost.doors.rest.first_reading import FirstReading
 from cuepost.doors.rest.gate import PathGate
-from cuepost.doors.rest.observing import Observed, RequestMetrics
+from cuepost.doors.rest.observing import Observed, RequestIds, RequestMetrics
 from cuepost.doors.rest.open_pages import HealthChecks, ReferencePages, VitalSigns
 from cuepost.doors.rest.openapi.document import openapi_document
 from cuepost.doors.rest.operation import Operation
@@ -36,10 +36,11 @@ class RestApp(Starlette):
         gates: Mapping[str, PathGate],
         routes: Sequence[BaseRoute],
         metrics: RequestMetrics,
+        ids: RequestIds,
     ) -> None:
         super().__init__(routes=routes, exception_handlers={HTTPException: _refused_by_router})
         self._gates = {path: gate for path, gate in gates.items() if "{" not in path}
-        self._observed = Observed(self._dispatch, metrics)
+        self._observed = Observed(self._dispatch, metrics, ids)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._observed(scope, receive, send)
@@ -58,9 +59,13 @@ def create_app(
     base_url: str,
     health: HealthChecks,
     registry: CollectorRegistry | None = None,
+    requests: RequestMetrics | None = None,
     further_routes: Sequence[BaseRoute] = (),
+    with_metrics: bool = True,
 ) -> Starlette:
-    """`registry` holds what `/metrics` shows, and `further_routes` are those of other doors."""
+    """`registry` holds what `/metrics` shows, here or elsewhere, and `requests` are among it;
+    `further_routes` are those of other doors.
+    """
     base_url = base_url.rstrip("/")
     registry = CollectorRegistry() if registry is None else registry
     document = partial(openapi_document, OPERATIONS, base_url, service.webhooks.policy)
@@ -69,21 +74,29 @@ def create_app(
         gates,
         routes=[
             *(Route(path, gate) for path, gate in gates.items()),
-            *VitalSigns(health, registry).routes(),
+            *VitalSigns(health, registry).routes(with_metrics=with_metrics),
             *ReferencePages(document).routes(),
             *FirstReading(base_url).routes(),
             *further_routes,
         ],
-        metrics=RequestMetrics(registry),
+        metrics=requests or RequestMetrics(registry),
+        ids=RequestIds(service.access.entropy),
     )
     return _answering_everything(app)
 
 
-def create_vital_signs(health: HealthChecks, registry: CollectorRegistry) -> Starlette:
-    """For a process that takes no calls: health and metrics alone."""
-    app = Starlette(
+def create_vital_signs(
+    health: HealthChecks,
+    registry: CollectorRegistry,
+    requests: RequestMetrics,
+    entropy: Callable[[int], bytes],
+) -> Starlette:
+    """Health and metrics alone: of a process that takes no calls, or on a port of their own."""
+    app = RestApp(
+        {},
         routes=VitalSigns(health, registry).routes(),
-        exception_handlers={HTTPException: _refused_by_router},
+        metrics=requests,
+        ids=RequestIds(entropy),
     )
     return _answering_everything(app)
 

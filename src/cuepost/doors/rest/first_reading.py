@@ -67,6 +67,8 @@ class FirstReading:
         return [
             Route("/llms.txt", self.llms),
             Route("/cuepost.http", self.calls),
+            Route(SCHEMAS, self.schemas),
+            Route(f"{SCHEMAS}/", self.schemas),
             Route(f"{SCHEMAS}/{{name}}.json", self.schema),
         ]
 
@@ -83,6 +85,11 @@ class FirstReading:
 
     async def calls(self, request: Request) -> Response:
         return _open(http_file(self._base_url).encode(), "text/plain; charset=utf-8")
+
+    async def schemas(self, request: Request) -> Response:
+        """Where the schema of each event is."""
+        places = {entry.name: f"{self._base_url}{SCHEMAS}/{entry.name}.json" for entry in CATALOG}
+        return _open(msgspec.json.encode(places), "application/json")
 
     async def schema(self, request: Request) -> Response:
         entry = BY_NAME.get(request.path_params["name"])

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from cuepost.application.rekey import KeysInUse
 from cuepost.doors.rest.answers import STANDING_HEADERS
 from cuepost.doors.rest.docs_page import render_page
 from cuepost.ports.store import StoreUnavailable
@@ -29,10 +30,12 @@ class HealthChecks:
     """`check_store` raises where the store is out of reach or has another schema.
 
     `dispatcher` says "ok" or what is wrong; a process without one is not asked about it.
+    `master_keys` says how many signing secrets there are under which key.
     """
 
     check_store: Callable[[], Awaitable[None]]
     dispatcher: Callable[[], str] | None = None
+    master_keys: Callable[[], Awaitable[KeysInUse]] | None = None
 
 
 class VitalSigns:
@@ -42,23 +45,36 @@ class VitalSigns:
         self._health = health
         self._registry = registry
 
-    def routes(self) -> list[Route]:
-        return [
-            Route("/healthz", self.alive),
-            Route("/readyz", self.ready),
-            Route("/metrics", self.metrics),
-        ]
+    def routes(self, *, with_metrics: bool = True) -> list[Route]:
+        health = [Route("/healthz", self.alive), Route("/readyz", self.ready)]
+        return [*health, Route("/metrics", self.metrics)] if with_metrics else health
 
     async def alive(self, request: Request) -> Response:
         return _json({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        checks = {"store": "ok" if await self._store_is_well() else "unavailable"}
+        store_is_well = await self._store_is_well()
+        checks = {"store": "ok" if store_is_well else "unavailable"}
         if self._health.dispatcher is not None:
             checks["dispatcher"] = self._health.dispatcher()
+        secrets = await self._secrets() if store_is_well else None
+        if secrets is not None and secrets.lost:
+            checks["secrets"] = f"{secrets.lost} are under a master key that is not given"
         well = all(state == "ok" for state in checks.values())
-        status = {"status": "ready" if well else "not_ready", "checks": checks}
+        status: dict[str, Any] = {"status": "ready" if well else "not_ready", "checks": checks}
+        if secrets is not None and secrets.counts.keys() - {secrets.newest}:
+            status["secretsUnderKey"] = secrets.counts
         return _json(status, 200 if well else 503)
+
+    async def _secrets(self) -> KeysInUse | None:
+        """They are shown while there is more than one key to count for."""
+        if self._health.master_keys is None:
+            return None
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                return await self._health.master_keys()
+        except (StoreUnavailable, TimeoutError):
+            return None
 
     async def metrics(self, request: Request) -> Response:
         return _plain(generate_latest(self._registry), CONTENT_TYPE_LATEST)

@@ -3,6 +3,7 @@
 from starlette.responses import Response
 
 from cuepost.application.sign_in import NewSession
+from cuepost.application.sign_in_limits import WINDOW
 from cuepost.domain.errors import (
     EmailTaken,
     FieldError,
@@ -38,7 +39,10 @@ async def sign_in(visit: Visit) -> Response:
     except (WrongCredentials, TooManySignIns) as refused:
         status = 401 if isinstance(refused, WrongCredentials) else 429
         wanted = visit.form.text("next")
-        return visit.page("sign_in.html", status, next=wanted, email=email, sentence=str(refused))
+        page = visit.page("sign_in.html", status, next=wanted, email=email, sentence=str(refused))
+        if isinstance(refused, TooManySignIns):
+            page.headers["retry-after"] = str(round(WINDOW.total_seconds()))
+        return page
     return _let_in(visit, session, _own_path(visit.form.text("next")))
 
 
@@ -56,7 +60,8 @@ async def sign_in_by_link(visit: Visit) -> Response:
     session = await visit.do(
         lambda transaction: visit.service.sign_in.by_link(transaction, token, visit.address)
     )
-    wanted = HOME if session.user.can_sign_in_alone else f"{HOME}?note=signed-in"
+    known = session.user.can_sign_in_alone
+    wanted = "/settings/account?note=new-password" if known else f"{HOME}?note=signed-in"
     return _let_in(visit, session, wanted)
 
 
@@ -93,7 +98,12 @@ def _account(visit: Visit, errors: tuple[FieldError, ...]) -> Response:
     assert visit.visitor is not None
     email = visit.form.text("email") or visit.visitor.user.email or ""
     return visit.page(
-        "account.html", 422 if errors else 200, section="account", errors=errors, email=email
+        "account.html",
+        422 if errors else 200,
+        section="account",
+        errors=errors,
+        email=email,
+        asks_for_password=visit.service.sign_in.asks_for_password(visit.visitor),
     )
 
 

@@ -22,6 +22,8 @@ from cuepost.domain.person import PASS_BYTES, compose_pass
 from cuepost.doors.web.forms import BadForm, read_form
 from cuepost.doors.web.protection import HEADERS, TOKEN_FIELD, carries_token, comes_from_here
 from cuepost.doors.web.visit import House, PageRoute, Visit
+from cuepost.doors.wire_models.request_notes import OPERATION, REQUEST_ID
+from cuepost.ports.passwords import PasswordsBusy
 from cuepost.ports.store import Contention, StoreUnavailable
 
 logger = logging.getLogger("cuepost.pages")
@@ -49,6 +51,9 @@ TITLES: Mapping[int, str] = {
 }
 
 
+SERVER_ERRORS = 500
+
+
 class Gate:
     """The ASGI-independent half of one page; Starlette calls it with the request."""
 
@@ -57,6 +62,7 @@ class Gate:
         self._house = house
 
     async def __call__(self, request: Request) -> Response:
+        request.scope[OPERATION] = self._route.path
         cookies, fresh = self._house.cookies, False
         cookie = request.cookies.get(cookies.session)
         try:
@@ -97,6 +103,10 @@ class Gate:
             return failure(visit, 400, str(error))
         except (StoreUnavailable, Contention) as error:
             return self._unavailable(visit.request, error)
+        except PasswordsBusy as busy:
+            response = failure(visit, 503, str(PasswordsBusy.__doc__))
+            response.headers["retry-after"] = str(busy.RETRY_AFTER_SECONDS)
+            return response
         except Exception:
             logger.exception("event=page_broke path=%s", self._route.path)
             return failure(visit, 500, "It was written into the log; please try again.")
@@ -135,7 +145,15 @@ def failure(visit: Visit, status: int, sentence: str, title: str | None = None) 
     if visit.is_fragment:
         return visit.page("fragments/failure.html", status=200, sentence=sentence)
     title = title or TITLES[status]
-    return visit.page("error.html", status, title=title, sentence=sentence, number=status)
+    reference = visit.request.scope.get(REQUEST_ID, "")
+    return visit.page(
+        "error.html",
+        status,
+        title=title,
+        sentence=sentence,
+        number=status,
+        reference=reference if status >= SERVER_ERRORS else "",
+    )
 
 
 def _to_sign_in(visit: Visit) -> Response:

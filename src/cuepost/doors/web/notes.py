@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 NOTES: Mapping[str, str] = {
     "signed-in": "You are signed in. Choose an e-mail and a password for the next time.",
-    "credentials": "E-mail and password are saved; every other session has ended.",
+    "new-password": "You are signed in by a link; every other session has ended. For an hour you "
+    "can choose a new password here without the old one.",
+    "credentials": "E-mail and password are saved; every other session and link has ended.",
     "saved": "The endpoint is saved.",
     "enabled": "The endpoint is enabled; events are delivered again from now on.",
     "disabled": "The endpoint is disabled; what was pending is cancelled.",

@@ -2,3 +2,4 @@
 
 OPERATION = "cuepost.operation"
 CALLER = "cuepost.caller"
+REQUEST_ID = "cuepost.request_id"

@@ -1,16 +1,24 @@
 """Users, their sessions and sign-in links, and secrets that wait to be shown once."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.session import Session as StoreSession
-from cuepost.adapters.storage.session import first
-from cuepost.adapters.storage.tables import secret_reveals, sessions, sign_in_links, users
+from cuepost.adapters.storage.session import first, upsert
+from cuepost.adapters.storage.tables import (
+    secret_reveals,
+    sessions,
+    sign_in_attempts,
+    sign_in_links,
+    users,
+)
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.secret_reveal import SecretReveal
+
+FORGOTTEN_AT_ONCE = 10
 
 
 class UserRecords:
@@ -70,6 +78,7 @@ class SessionRecords:
                     "digest": session.digest,
                     "created_at": session.created_at,
                     "expires_at": session.expires_at,
+                    "by_link": session.by_link,
                 }
             ],
         )
@@ -79,7 +88,13 @@ class SessionRecords:
         if row is None:
             return None
         return Session(
-            row.account_id, row.id, row.user_id, row.digest, row.created_at, row.expires_at
+            row.account_id,
+            row.id,
+            row.user_id,
+            row.digest,
+            row.created_at,
+            row.expires_at,
+            row.by_link,
         )
 
     async def end(self, account_id: UUID, session_id: UUID) -> None:
@@ -130,6 +145,62 @@ class SignInLinkRecords:
             )
         )
         return taken > 0
+
+    async def end_of_user(self, account_id: UUID, user_id: UUID) -> None:
+        await self._session.run(
+            sa.delete(sign_in_links).where(
+                sign_in_links.c.account_id == account_id, sign_in_links.c.user_id == user_id
+            )
+        )
+
+
+class SignInAttemptRecords:
+    def __init__(self, session: StoreSession) -> None:
+        self._session = session
+
+    async def count(self, key: bytes, now: datetime, window: timedelta) -> int:
+        await self._forget_some(now)
+        # A window that ends later than one that begins now was begun before the clock was set back.
+        is_over = sa.or_(
+            sign_in_attempts.c.ends_at <= now, sign_in_attempts.c.ends_at > now + window
+        )
+        one_more = sa.case((is_over, 1), else_=sign_in_attempts.c.count + 1)
+        ends_at = sa.case((is_over, now + window), else_=sign_in_attempts.c.ends_at)
+        [row] = await self._session.all(
+            upsert(self._session, sign_in_attempts)
+            .values(key=key, count=1, ends_at=now + window)
+            .on_conflict_do_update(
+                index_elements=["key"], set_={"count": one_more, "ends_at": ends_at}
+            )
+            .returning(sign_in_attempts.c.count)
+        )
+        return int(row[0])
+
+    async def give_back(self, key: bytes, now: datetime) -> None:
+        await self._session.run(
+            sa.update(sign_in_attempts)
+            .where(
+                sign_in_attempts.c.key == key,
+                sign_in_attempts.c.ends_at > now,
+                sign_in_attempts.c.count > 0,
+            )
+            .values(count=sign_in_attempts.c.count - 1)
+        )
+
+    async def _forget_some(self, now: datetime) -> None:
+        """Each count clears away a few of those whose window has ended, so that none pile up."""
+        old = (
+            sa.select(sign_in_attempts.c.key)
+            .where(sign_in_attempts.c.ends_at <= now)
+            .order_by(sign_in_attempts.c.ends_at)
+            .limit(FORGOTTEN_AT_ONCE)
+            .with_for_update(skip_locked=True)
+        )
+        keys = [row.key for row in await self._session.all(old)]
+        if keys:
+            await self._session.run(
+                sa.delete(sign_in_attempts).where(sign_in_attempts.c.key.in_(keys))
+            )
 
 
 class SecretRevealRecords:

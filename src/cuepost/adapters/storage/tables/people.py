@@ -28,6 +28,7 @@ sessions = sa.Table(
     sa.Column("digest", sa.LargeBinary, nullable=False),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("expires_at", Instant, nullable=False, index=True),
+    sa.Column("by_link", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index(None, "digest", unique=True),
     sqlite_with_rowid=False,
 )
@@ -41,6 +42,16 @@ sign_in_links = sa.Table(
     sa.Column("digest", sa.LargeBinary, nullable=False),
     sa.Column("expires_at", Instant, nullable=False, index=True),
     sa.Index(None, "digest", unique=True),
+    sqlite_with_rowid=False,
+)
+
+sign_in_attempts = sa.Table(
+    "sign_in_attempts",
+    metadata,
+    # A digest of the e-mail or of the address that is counted.
+    sa.Column("key", sa.LargeBinary, primary_key=True),
+    sa.Column("count", sa.Integer, nullable=False),
+    sa.Column("ends_at", Instant, nullable=False, index=True),
     sqlite_with_rowid=False,
 )
 

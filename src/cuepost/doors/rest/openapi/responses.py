@@ -24,6 +24,7 @@ from cuepost.doors.rest.problems import MEDIA_TYPE, status_of
 
 _HEADER_REF = "#/components/headers/"
 _RESPONSE_REF = "#/components/responses/"
+_REQUEST_ID = "X-Request-Id"
 _ALLOWANCE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 INVALID = 422
 _MEANINGS = {
@@ -49,6 +50,9 @@ _MEANINGS = {
 
 def headers() -> dict[str, Schema]:
     return {
+        "X-Request-Id": _header(
+            "string", "The id of the request: the one that it came with, or a new one."
+        ),
         "RateLimit-Limit": _header("integer", "Requests a minute that this key may send."),
         "RateLimit-Remaining": _header("integer", "Requests that are left now."),
         "RateLimit-Reset": _header("integer", "Seconds until all of them are left again."),
@@ -103,7 +107,7 @@ def codes_of(operation: Operation) -> dict[int, list[str]]:
 
 
 def _success(operation: Operation, operations: Sequence[Operation]) -> Schema:
-    names = [*_ALLOWANCE]
+    names = [_REQUEST_ID, *_ALLOWANCE]
     if operation.answers_with_etag:
         names.append("ETag")
     if operation.status in (201, 202):
@@ -122,7 +126,7 @@ def _success(operation: Operation, operations: Sequence[Operation]) -> Schema:
 
 
 def _not_modified() -> Schema:
-    return {"description": _MEANINGS[304], "headers": _refs([*_ALLOWANCE, "ETag"])}
+    return {"description": _MEANINGS[304], "headers": _refs([_REQUEST_ID, *_ALLOWANCE, "ETag"])}
 
 
 def _component(status: int, codes: list[str]) -> str:
@@ -130,7 +134,7 @@ def _component(status: int, codes: list[str]) -> str:
 
 
 def _problem_response(status: int, codes: list[str]) -> Schema:
-    names = [] if status in (401, 503) else [*_ALLOWANCE]
+    names = [_REQUEST_ID] if status in (401, 503) else [_REQUEST_ID, *_ALLOWANCE]
     names += {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}.get(status, [])
     listed = ", ".join(f"`{code}`" for code in codes)
     if status == INVALID:

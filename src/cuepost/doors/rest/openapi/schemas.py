@@ -91,6 +91,7 @@ def _problem() -> Schema:
             "detail": {"type": "string"},
             "code": {"type": "string"},
             "errors": {"type": "array", "items": ref("FieldError"), "minItems": 1},
+            "requestId": {"type": "string", "description": "As in the head `X-Request-Id`."},
         },
-        "required": ["type", "title", "status", "detail", "code"],
+        "required": ["type", "title", "status", "detail", "code", "requestId"],
     }

@@ -1,0 +1,295 @@
+"""HTTP on one connection, within the limits of the guard.
+
+uvicorn and its parser set no bound to a head, to trailers, to the time that a client takes or to
+pipelined requests. This subclass counts what the parser tells of, and ends the connection.
+"""
+
+import asyncio
+from enum import Enum, auto
+from math import inf
+from typing import Any, NoReturn, cast
+
+import httptools
+
+from cuepost.bootstrap.inbound_answers import ANSWERS
+from cuepost.bootstrap.inbound_guard import InboundGuard, Refusal
+from cuepost.bootstrap.lined_protocol import LinedProtocol
+from cuepost.domain.client_address import client_of, is_trusted
+
+READ_BYTES = 32_768
+# A body has to grow by this much within its time limit, or to end.
+LEAST_PROGRESS = 1_024
+# After an early answer the rest of the body is read up to here, so that the client sees the answer.
+MOST_UNREAD = 1_048_576
+MOST_PIPELINED = 32
+FORWARDED = b"x-forwarded-for"
+
+
+class _Ended(Exception):
+    """Stops the parser; the connection is closed."""
+
+
+class _State(Enum):
+    IDLE = auto()
+    HEAD = auto()
+    BODY = auto()
+
+
+class GuardedProtocol(LinedProtocol):
+    def __init__(self, guard: InboundGuard, **uvicorns: Any) -> None:
+        super().__init__(**uvicorns)
+        self._guard = guard
+        self._limits = guard.limits
+        self._is_over = False
+        self.peer = ""
+        self._is_proxied = False
+        self._state = _State.IDLE
+        self.deadline = inf
+        # Of the head that is being read.
+        self._line = self._header_count = self._header_bytes = 0
+        # Read since the parser last had something to hand on.
+        self._undigested = 0
+        self._progress = self._unread = 0
+        # Requests that are here as a whole, and answers that are complete.
+        self._complete = self._answered = 0
+        self._unsent = 0
+        self._unsent_until = inf
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if self.client is not None:
+            host, port = self.client
+            self.peer = client_of(host, (), ())
+            self.client = (self.peer, port)
+        self._is_proxied = is_trusted(self.peer, self._limits.trusted_proxies)
+        refusal = self._guard.admit(self)
+        if refusal is not None:
+            self._refuse(refusal)
+            return
+        self.deadline = self._in(self._limits.head_seconds)
+        self._guard.waits(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_over = True
+        self._guard.leave(self)
+        self._guard.flows(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        if self._is_over:
+            return
+        self._unset_keepalive_if_required()
+        if self._state is _State.IDLE:
+            self._begin_head()
+        self._undigested += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Nothing else is spoken here; the request is answered as any other.
+            pass
+        except httptools.HttpParserError:
+            if not self._is_over:
+                self._refuse(Refusal.MALFORMED)
+        else:
+            self._check_undigested()
+
+    def _begin_head(self) -> None:
+        self._state = _State.HEAD
+        self.deadline = self._in(self._limits.head_seconds)
+
+    def _check_undigested(self) -> None:
+        """An endless line or header: the parser has told of no end of it yet."""
+        if self._undigested > self._limits.request_line + self._limits.header_bytes:
+            in_line = self._state is _State.HEAD and not self._header_count
+            reason = Refusal.REQUEST_LINE if in_line and not self._line else Refusal.HEADER_BYTES
+            self._refuse(reason)
+
+    def on_message_begin(self) -> None:
+        if self._state is _State.IDLE:
+            self._begin_head()
+        self._line = self._header_count = self._header_bytes = self._unread = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._line += len(url)
+        if self._line > self._limits.request_line:
+            self._stop(Refusal.REQUEST_LINE)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Of a head, or of the trailers after a body."""
+        self._header_count += 1
+        self._header_bytes += len(name) + len(value)
+        if self._header_count > self._limits.header_count:
+            self._stop(Refusal.HEADER_COUNT)
+        if self._header_bytes > self._limits.header_bytes:
+            self._stop(Refusal.HEADER_BYTES)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if len(self.pipeline) >= MOST_PIPELINED:
+            self._stop(Refusal.PIPELINE)
+        if self._is_proxied:
+            forwarded = [
+                value.decode("latin-1") for name, value in self.headers if name == FORWARDED
+            ]
+            client = client_of(self.peer, forwarded, self._limits.trusted_proxies)
+            self.scope["client"] = (client, 0)
+        self._undigested = self._progress = 0
+        self._state = _State.BODY
+        self.deadline = self._in(self._limits.body_seconds)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._undigested = 0
+        self._progress += len(body)
+        if self._progress >= LEAST_PROGRESS:
+            self._progress = 0
+            self.deadline = self._in(self._limits.body_seconds)
+            self._guard.waits(self)
+        if self.cycle.response_complete:
+            self._unread += len(body)
+            if self._unread > MOST_UNREAD:
+                self._stop(Refusal.UNREAD_BODY)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._undigested = 0
+        self._state = _State.IDLE
+        self.deadline = self._in(self._limits.idle_seconds)
+        self._complete += 1
+        if self._complete > self._answered:
+            self._guard.works(self)
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        self._answered += 1
+        if self._complete <= self._answered and not self._is_over:
+            if self._state is not _State.BODY:
+                self._wait_for_next()
+            self._guard.waits(self)
+        super().on_response_complete()
+
+    def _wait_for_next(self) -> None:
+        """What came of a head while the request before it was worked on has its time from now."""
+        begun = self._state is _State.HEAD
+        self.deadline = self._in(self._limits.head_seconds if begun else self._limits.idle_seconds)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_answer()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._guard.flows(self)
+
+    def _watch_answer(self) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent_until = self._in(self._limits.answer_seconds)
+        self._guard.blocks(self)
+
+    def check_answer(self, now: float) -> None:
+        """A client that reads nothing of its answer would keep it in memory for ever."""
+        unsent = self.transport.get_write_buffer_size()
+        if unsent < self._unsent:
+            self._unsent, self._unsent_until = unsent, now + self._limits.answer_seconds
+        elif self._unsent_until <= now:
+            self._guard.refused(Refusal.ANSWER_TIMEOUT, self.peer)
+            self._abort()
+
+    def expire(self) -> None:
+        if self.flow.read_paused:
+            # It is us who do not read.
+            self.deadline = self._in(self._limits.body_seconds)
+        elif self._state is _State.BODY:
+            self._refuse(Refusal.BODY_TIMEOUT)
+        elif self._state is _State.HEAD or not self._complete:
+            self._refuse(Refusal.HEAD_TIMEOUT)
+        else:
+            self._close()
+
+    def displace(self) -> None:
+        self._guard.refused(Refusal.DISPLACED, self.peer)
+        self._abort()
+
+    def _stop(self, reason: Refusal) -> NoReturn:
+        self._refuse(reason)
+        raise _Ended
+
+    def _refuse(self, reason: Refusal) -> None:
+        self._guard.refused(reason, self.peer)
+        answer = ANSWERS.get(reason)
+        if answer is not None and self._may_answer(reason):
+            self.transport.write(answer)
+        self._close()
+
+    def _may_answer(self, reason: Refusal) -> bool:
+        """Not amid other answers, and not to a client that has said nothing."""
+        said_nothing = reason is Refusal.HEAD_TIMEOUT and self._state is _State.IDLE
+        # There is none before the first request, whatever its type says.
+        cycle: Any = self.cycle
+        untold = cycle is None or cycle.response_complete or not cycle.response_started
+        return (
+            untold and not self.pipeline and self._complete <= self._answered and not said_nothing
+        )
+
+    def _close(self) -> None:
+        """Once everything is sent; until then it counts, and its client has to read."""
+        self._is_over = True
+        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self._guard.works(self)
+            self._watch_answer()
+        else:
+            self._guard.leave(self)
+
+    def _abort(self) -> None:
+        self._is_over = True
+        self._guard.leave(self)
+        self.transport.abort()
+
+    def _in(self, seconds: float) -> float:
+        return self.loop.time() + seconds
+
+
+class BoundedReads(asyncio.BufferedProtocol):
+    """Takes at most 32 KiB at a time from a socket, into one buffer that all connections share.
+
+    A plain protocol would be handed up to 256 KB before it can refuse the first byte.
+    """
+
+    def __init__(self, inside: GuardedProtocol, buffer: bytearray) -> None:
+        self._inside = inside
+        self._buffer = buffer
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._inside.connection_made(cast(asyncio.Transport, transport))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._inside.connection_lost(exc)
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._inside.data_received(memoryview(self._buffer)[:nbytes])
+
+    def eof_received(self) -> None:
+        self._inside.eof_received()
+
+    def pause_writing(self) -> None:
+        self._inside.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._inside.resume_writing()
+
+
+class GuardedConnections:
+    """What uvicorn makes its protocols with."""
+
+    def __init__(self, guard: InboundGuard) -> None:
+        self._guard = guard
+        self._buffer = bytearray(READ_BYTES)
+
+    def __call__(self, **uvicorns: Any) -> BoundedReads:
+        return BoundedReads(GuardedProtocol(self._guard, **uvicorns), self._buffer)

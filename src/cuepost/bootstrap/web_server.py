@@ -1,0 +1,101 @@
+"""The HTTP server of a process: its socket, its limits, and how it stops."""
+
+import errno
+import socket
+from asyncio import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from cuepost.bootstrap.delivery import allow_many_connections
+from cuepost.bootstrap.guarded_protocol import GuardedConnections
+from cuepost.bootstrap.inbound_guard import InboundGuard, InboundLimits
+from cuepost.bootstrap.metrics import Metrics
+from cuepost.settings import Settings
+
+BACKLOG = 2_048
+GRACE_SECONDS = 10
+KEEP_ALIVE_SECONDS = 5
+HSTS_SECONDS = 365 * 24 * 3_600
+
+
+class CannotListen(Exception):
+    """The address to listen on is not to be had."""
+
+
+class GracefulServer(uvicorn.Server):
+    """Leaves signals to the event loop; uvicorn would end by the signal in the end, not with 0."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def stop(self) -> None:
+        """The first time after the requests under way, the second time at once."""
+        self.force_exit, self.should_exit = self.should_exit, True
+
+
+@contextmanager
+def listening(host: str, port: int, setting: str) -> Iterator[socket.socket]:
+    """Connections are taken from here on, and answered once the server runs."""
+    where = f"{host} port {port}"
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, _, _, _, address = found[0]
+        listener = socket.create_server((address[0], address[1]), family=family, backlog=BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise CannotListen(
+                f"Something listens on {where} already; stop it, or set {setting}."
+            ) from error
+        raise CannotListen(f"Cannot listen on {where}: {error.strerror or error}.") from error
+    with listener:
+        yield listener
+
+
+def create_server(app: ASGIApp, metrics: Metrics, settings: Settings) -> GracefulServer:
+    allow_many_connections()
+    guard = InboundGuard(_limits(settings), metrics.inbound)
+    return GracefulServer(
+        uvicorn.Config(
+            metrics.refreshed_in(app),
+            loop="uvloop",
+            # Not a class, but uvicorn only calls it.
+            http=cast("type[Protocol]", GuardedConnections(guard)),
+            ws="none",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=True,
+            headers=_standing_headers(settings),
+            backlog=BACKLOG,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+    )
+
+
+def _standing_headers(settings: Settings) -> list[tuple[str, str]]:
+    """Whoever was here by https once does not come by http any more."""
+    is_https = settings.base_url.startswith("https://")
+    return [("strict-transport-security", f"max-age={HSTS_SECONDS}")] if is_https else []
+
+
+def _limits(settings: Settings) -> InboundLimits:
+    return InboundLimits(
+        request_line=settings.request_line_limit,
+        header_count=settings.header_count_limit,
+        header_bytes=settings.header_bytes_limit,
+        head_seconds=settings.head_timeout,
+        body_seconds=settings.body_timeout,
+        answer_seconds=settings.answer_timeout,
+        idle_seconds=KEEP_ALIVE_SECONDS,
+        client_connections=settings.connections_per_client,
+        connections=settings.connections,
+        trusted_proxies=settings.trusted_proxies,
+    )

@@ -1,0 +1,19 @@
+"""What is known about one setting, beside its field."""
+
+from dataclasses import dataclass
+
+from cuepost.settings.kinds import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`default` is written as in the environment; None: it follows from the other settings."""
+
+    kind: Kind
+    default: str | None
+    meaning: str
+    default_in_words: str = ""
+
+    @property
+    def shown_default(self) -> str:
+        return self.default_in_words or (f"`{self.default}`" if self.default else "empty")
