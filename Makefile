@@ -33,12 +33,24 @@ COVERED := tests/unit/domain packages/receiver/tests
 
 .PHONY: test
 ifeq ($(strip $(PYTEST_ARGS)),)
-test: install browser clients coverage ## set up, then every test (PYTEST_ARGS=… to choose)
+test: install browser clients tools coverage ## set up, then every test (PYTEST_ARGS=… to choose)
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal tests $(COVERED:%=--ignore=%)
 else
-test: install browser clients
+test: install browser clients tools
 	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST_ARGS)
 endif
+
+# Format, lint, and the tests that need neither PostgreSQL, a browser nor the network.
+QUICK := tests/unit tests/application tests/spec tests/architecture/test_function_length.py \
+	packages/receiver/tests/test_verify.py packages/receiver/tests/test_doctor.py
+QUICK_WITHOUT := tests/unit/test_wheel.py tests/unit/test_extras.py tests/unit/test_test_postgres.py
+
+.PHONY: quick
+quick: install ## what to run after each change: under a minute on two cores
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/python -m pytest -q -n 2 -k "not postgres and not racing" $(QUICK) \
+		$(QUICK_WITHOUT:%=--ignore=%) $(PYTEST_ARGS)
 
 .PHONY: browser
 browser: install # a Chromium for the tests of the pages, where none is and we may install one
@@ -48,6 +60,11 @@ browser: install # a Chromium for the tests of the pages, where none is and we m
 .PHONY: clients
 clients: install browser # the npm packages of the tests that generate API clients
 	@$(BIN)/python -m tests.support.node_packages
+
+# Also after the browser, for the same reason.
+.PHONY: tools
+tools: install browser # programs that check the operator's kit, from Debian's packages
+	@$(BIN)/python -m tests.support.operator_tools
 
 .PHONY: check
 check: install ## what CI runs: format, lint, types, layering, coverage, every test
@@ -73,17 +90,21 @@ coverage: install ## the domain and the receiver kit, whole, by their own tests 
 PROOF ?= tests/faults tests/simulation tests/model tests/fuzz tests/engine/test_disk_full.py \
 	tests/engine/test_store_errors.py tests/engine/test_store_faults.py tests/history \
 	tests/e2e/test_large_downloads.py packages/receiver/tests tests/doors/rest/test_schemathesis.py \
-	tests/adapters/test_hostile_mixes.py
+	tests/adapters/test_hostile_mixes.py tests/inbound/test_hostile_clients.py \
+	tests/e2e/test_install.py tests/deploy/test_dockerfile.py tests/deploy/test_behind_nginx.py \
+	tests/docs/test_walks.py
 
 .PHONY: proof
 proof: install ## the long proofs: kills, failing databases, seeds, a million deliveries
 	@CUEPOST_SIMULATION_SEEDS=20000 CUEPOST_TEST_MODEL_EXAMPLES=10000 \
 	CUEPOST_TEST_STORE_ERRORS=all CUEPOST_TEST_DISK_FULL=50 \
 	CUEPOST_TEST_KILLS=1000 CUEPOST_TEST_DATABASE_FAULTS=50 \
+	CUEPOST_TEST_REKEY_KILLS=100 CUEPOST_TEST_IDLE_CONNECTIONS=5000 \
+	CUEPOST_TEST_HOSTILE_CLIENT_MIXES=1000 CUEPOST_TEST_ATTACK_PERIODS=60 \
 	CUEPOST_TEST_RECEIVER_KILLS=1000 CUEPOST_TEST_HISTORY_ROWS=1000000 \
 	CUEPOST_TEST_DOWNLOAD_MIB=5120 CUEPOST_TEST_SCHEMATHESIS_EXAMPLES=1000 \
 	CUEPOST_TEST_FUZZ_EXAMPLES=2000 CUEPOST_TEST_HOSTILE_MIXES=10000 \
-	CUEPOST_TEST_CONTENTION_ROUNDS=200 CUEPOST_TEST_CONTENTION_EVENTS=10000 \
+	CUEPOST_TEST_INSTALL=all CUEPOST_TEST_ROLLING_RESTARTS=20 CUEPOST_TEST_CONTENTION_ROUNDS=200 CUEPOST_TEST_CONTENTION_EVENTS=10000 \
 	$(BIN)/python -m pytest -n 1 -o timeout=86400 $(PROOF) $(PYTEST_ARGS)
 
 # What to run and where to keep the figures: make bench BENCH="bare delivery --json figures.json".
@@ -109,6 +130,11 @@ peers: # an environment for the task queues that the benchmarks compare cuepost 
 screenshots: install ## pictures of every settings page, into docs/screenshots
 	@PYTHONPATH=. $(BIN)/python scripts/screenshots.py
 
+.PHONY: audit
+audit: install ## look the pinned packages up among known advisories (skipped where they cannot be had)
+	@scripts/set_up.sh audit
+	@$(BIN)/python scripts/audit.py
+
 .PHONY: mutation
 mutation: install ## break signing, schedule, states and egress in every way; tests must fail
 	@$(BIN)/python scripts/mutate.py
@@ -119,6 +145,18 @@ SOAK_DELIVERIES ?= 500000
 .PHONY: soak
 soak: install ## a service at work for an hour: nothing lost, memory and descriptors flat
 	@$(BIN)/python -m benchmarks.soak --minutes $(SOAK_MINUTES) --deliveries $(SOAK_DELIVERIES)
+
+.PHONY: docs
+docs: install ## the documentation as a site in .cache/site; every link is checked
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "The site is in .cache/site; open .cache/site/index.html"
+
+# The interpreter that the wheel is installed for: make release RELEASE_PYTHON=python3.13
+RELEASE_PYTHON ?= $(BIN)/python
+
+.PHONY: release
+release: install ## sdists and wheels in dist/, checked in an empty venv, with notes
+	@$(BIN)/python scripts/release.py --python "$(RELEASE_PYTHON)"
 
 .PHONY: format
 format: install ## write the code the way `check` wants it
@@ -131,6 +169,7 @@ lock: ## resolve and pin anew (needs uv)
 	cd requirements && $(UV) $(LOCK) dev.in -o dev.txt
 	cd requirements && $(UV) $(LOCK) build.in -o build.txt
 	cd requirements && $(UV) $(LOCK) peers.in -o peers.txt
+	cd requirements && $(UV) $(LOCK) audit.in -o audit.txt
 
 .PHONY: clean
 clean: ## remove what set-up, tests and checks made

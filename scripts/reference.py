@@ -1,14 +1,20 @@
 """Writes docs/reference from the code; with --check it only says whether the pages are current."""
 
 import argparse
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import click
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
 
+from cuepost.adapters.system_clock import SystemClock
+from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetrics
 from cuepost.domain.event_catalog import CATALOG, EventType
 from cuepost.doors.cli import cli
 from cuepost.doors.mcp import prompts
@@ -17,7 +23,9 @@ from cuepost.doors.mcp.schemas import outline_of, schema_of
 from cuepost.doors.mcp.table import TOOLS
 from cuepost.doors.mcp.tool import Tool
 from cuepost.doors.rest.first_reading import DIALECT
+from cuepost.doors.rest.observing import RequestMetrics
 from cuepost.doors.rest.openapi.http_file import http_file
+from cuepost.ports.store import Store
 from cuepost.settings import CLIENT_VARIABLES, PREFIX, VARIABLES, Setting
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -172,10 +180,52 @@ def schema_page(entry: EventType) -> str:
     return json.dumps({"$schema": DIALECT, **entry.schema()}, indent=2) + "\n"
 
 
+METRICS_PAGE = """\
+{made_by}
+
+# Metrics
+
+`GET /metrics` of every process shows these, in the text format of Prometheus. `cuepost worker`
+shows them at `CUEPOST_WORKER_PORT`. No label names an account, an endpoint or a host.
+
+| metric | kind | labels | meaning |
+| --- | --- | --- | --- |
+{rows}
+
+What waits is read from the store when the metrics are, at most every two seconds. Every process
+shows the same, so take the maximum and not the sum. The alerts and the dashboard in `deploy/` use
+these metrics, and a test compares the two.
+"""
+
+
+def metrics_page() -> str:
+    rows = asyncio.run(_metric_rows())
+    return METRICS_PAGE.format(made_by=MADE_BY, rows="\n".join(sorted(rows)))
+
+
+async def _metric_rows() -> list[str]:
+    """As a process has them that has answered one request; what nobody reads needs no store."""
+    registry = CollectorRegistry()
+    TaskMetrics(registry)
+    EngineTelemetry(registry)
+    BacklogMetrics(cast(Store, None), SystemClock(), registry)
+    RequestMetrics(registry).note("listProjects", "GET", 200, 0.001)
+    return [_metric_row(family) for family in registry.collect()]
+
+
+def _metric_row(family: Metric) -> str:
+    found = {label for sample in family.samples for label in sample.labels} - {"le"}
+    labels = sorted(found or getattr(family, "_labelnames", ()))
+    name = f"{family.name}_total" if family.type == "counter" else family.name
+    shown = ", ".join(f"`{label}`" for label in labels) or "none"
+    return f"| `{name}` | {family.type} | {shown} | {family.documentation} |"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "cli.md": cli_page,
     "mcp.md": mcp_page,
+    "metrics.md": metrics_page,
     "mcp-results.json": lambda: json.dumps(result_schemas(), indent=2) + "\n",
     "cuepost.http": partial(http_file, "http://127.0.0.1:8000"),
     **{f"schemas/{entry.name}.json": partial(schema_page, entry) for entry in CATALOG},

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Makes .venv hold exactly the pinned packages of one level: `set_up.sh runtime` or `set_up.sh dev`.
-# `set_up.sh peers` makes an environment of its own for what the benchmarks compare cuepost with.
+# `set_up.sh peers` and `set_up.sh audit` make environments of their own: for what the benchmarks
+# compare cuepost with, and for the scanner of advisories.
 # A second call with nothing changed returns at once.
 set -euo pipefail
 
-level="${1:?runtime, dev or peers}"
+level="${1:?runtime, dev, peers or audit}"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root="$PWD"
 venv="$root/.venv"
-[ "$level" != peers ] || venv="$root/.cache/peers"
+is_apart() { [ "$level" = peers ] || [ "$level" = audit ]; }
+! is_apart || venv="$root/.cache/$level"
 python="$venv/bin/python"
 
 find_python() {
@@ -30,8 +32,8 @@ find_python() {
 # The place is part of it: a virtual environment that was copied elsewhere does not work there.
 fingerprint() {
     echo "$root"
-    if [ "$1" = peers ]; then
-        cksum <requirements/peers.txt
+    if is_apart; then
+        cksum <"requirements/$1.txt"
         return
     fi
     cat pyproject.toml packages/receiver/pyproject.toml requirements/build.txt "requirements/$1.txt" | cksum
@@ -112,17 +114,19 @@ install() {
 }
 
 set_up() {
+    echo "Setting up $venv: downloads packages, takes a minute or two the first time." >&2
     rm -f "$venv"/.set-up-*
     make_venv
-    if [ "$level" = peers ]; then
-        install_pinned requirements/peers.txt
-        fingerprint peers >"$venv/.set-up-peers"
+    if is_apart; then
+        install_pinned "requirements/$level.txt"
+        fingerprint "$level" >"$venv/.set-up-$level"
         return
     fi
     install_pinned requirements/build.txt "requirements/$level.txt"
     install --no-deps --no-build-isolation --editable packages/receiver --editable .
     command -v uv >/dev/null || compile_packages
     fingerprint "$level" >"$venv/.set-up-$level"
+    echo "Set up." >&2
 }
 
 nothing_to_do && exit 0

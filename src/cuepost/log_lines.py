@@ -5,6 +5,12 @@ To build a record and to pass it through `logging` takes three times as long as 
 
 import asyncio
 import logging
+from contextvars import Context, ContextVar
+
+# Of the request that is being answered. Whatever is logged meanwhile has it in its line.
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
+# Lines of several requests share a record, which therefore belongs to none of them.
+_NO_REQUEST = Context()
 
 
 class LogLines:
@@ -18,7 +24,7 @@ class LogLines:
 
     def add(self, line: str) -> None:
         if not self._lines:
-            asyncio.get_running_loop().call_soon(self._log)
+            asyncio.get_running_loop().call_soon(self._log, context=_NO_REQUEST)
         self._lines.append(line)
 
     def _log(self) -> None:

@@ -1,6 +1,7 @@
 """The README's commands, as they are printed."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -34,13 +35,14 @@ def test_the_first_webhook_of_the_readme_works_as_printed(tmp_path: Path) -> Non
     }
     script = "set -eu\n" + "\n".join(shell_blocks()).replace(":8000", f":{port}")
     # The command of this environment, wherever that is.
-    script = script.replace(".venv/bin/cuepost", f"{sys.executable} -m cuepost")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     with ServiceProcess(settings) as service:
         api_key, service_key = re.findall(r"(?:API|Service) key\s+(cpk_\S+)", service.greeting)
         ran = subprocess.run(
             ["bash", "-c", script],
             cwd=tmp_path,
-            env=environment(settings) | {"API_KEY": api_key, "SERVICE_KEY": service_key},
+            env=environment(settings)
+            | {"CUEPOST_API_KEY": api_key, "CUEPOST_SERVICE_KEY": service_key, "PATH": path},
             capture_output=True,
             text=True,
             timeout=30,

@@ -113,7 +113,7 @@ def test_the_first_start_hands_over_keys_and_a_restart_keeps_everything(
 def test_the_greeting_names_the_addresses_and_a_request_to_paste(settings: dict[str, str]) -> None:
     with ServiceProcess(settings) as service:
         visitor = visitor_of(service, settings)
-        assert f"  Pages  {base_url(settings)}/sign-in/" in service.greeting
+        assert f"  Pages  {base_url(settings)}/settings\n" in service.greeting
         assert f"  API    {base_url(settings)}\n" in service.greeting
         assert f"  Docs   {base_url(settings)}/docs\n" in service.greeting
         docs = httpx2.get(f"{base_url(settings)}/docs", trust_env=False, timeout=PATIENCE_SECONDS)

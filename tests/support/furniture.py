@@ -283,7 +283,7 @@ def _signed_headers(delivery: Delivery) -> tuple[tuple[str, str], ...]:
     """As the engine records them; the signature is none that any secret has made."""
     return (
         ("content-type", "application/json; charset=utf-8"),
-        ("user-agent", "cuepost/0.1.0"),
+        ("user-agent", "cuepost/0.2.0"),
         ("webhook-id", str(delivery.event_id)),
         ("webhook-timestamp", str(int(delivery.created_at.timestamp()))),
         ("webhook-signature", f"v1,{'A' * 43}="),

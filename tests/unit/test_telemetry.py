@@ -12,15 +12,19 @@ import anyio.lowlevel
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from cuepost.adapters.guarded_transport import Unusable
 from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetrics
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import DeliveryStatus, Trigger
+from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.event import freeze
 from cuepost.domain.ids import compose
 from cuepost.domain.instants import to_millis
+from cuepost.domain.receiver_url import parse_receiver_url
 from cuepost.ports.dispatch import Result, Target, Verdict
 from cuepost.ports.store import StoreUnavailable
 from cuepost.ports.telemetry import Waiting
+from cuepost.ports.transport import Request
 from cuepost.testing import START, VirtualClock
 from tests.support.records import Records
 
@@ -161,9 +165,25 @@ def test_attempts_are_counted_by_how_they_ended(
     def count(outcome: Outcome) -> float | None:
         return registry.get_sample_value("cuepost_attempts_total", {"outcome": outcome})
 
-    assert [count(each) for each in Outcome] == [1, 2, *[0] * 9]
+    assert [count(each) for each in Outcome] == [1, 2, *[0] * 8]
     assert registry.get_sample_value("cuepost_attempt_seconds_count") == 3
     assert registry.get_sample_value("cuepost_attempt_seconds_sum") == pytest.approx(0.03825)
+
+
+def test_the_operator_is_told_which_names_have_no_address_and_which_a_denied_one(
+    telemetry: EngineTelemetry, registry: CollectorRegistry
+) -> None:
+    request = Request(
+        parse_receiver_url("https://inside.example.com/", EgressPolicy()),
+        (("webhook-id", "0193e4a0"),),
+        b"",
+        1.0,
+    )
+    for why in (Unusable.NOT_RESOLVED, Unusable.NOT_RESOLVED, Unusable.BLOCKED):
+        telemetry.unusable(why, request)
+    name = "cuepost_unusable_destinations_total"
+    assert registry.get_sample_value(name, {"reason": "dns_error"}) == 2
+    assert registry.get_sample_value(name, {"reason": "blocked_destination"}) == 1
 
 
 def test_only_the_first_attempt_of_an_event_tells_how_late_it_was(

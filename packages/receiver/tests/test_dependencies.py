@@ -45,7 +45,7 @@ def test_the_core_works_on_a_bare_python() -> None:
         timeout=30,
         check=False,
     )
-    assert (ran.stdout, ran.stderr) == ("0.1.0\n", "")
+    assert (ran.stdout, ran.stderr) == ("0.2.0\n", "")
 
 
 def test_types_are_shipped() -> None:

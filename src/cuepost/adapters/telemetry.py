@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from cuepost.adapters.guarded_transport import Unusable
 from cuepost.adapters.tallies import Distribution, Tally
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
@@ -23,6 +24,7 @@ from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.telemetry import Waiting
+from cuepost.ports.transport import Request
 
 logger = logging.getLogger("cuepost.attempt")
 
@@ -64,6 +66,7 @@ class EngineTelemetry:
             "How often deliveries have stopped although work was due and capacity was free.",
             registry=registry,
         )
+        self._unusable = _unusable_destinations(registry)
         self._lines = LogLines(logger)
         self._add_gauges(registry)
 
@@ -105,6 +108,12 @@ class EngineTelemetry:
             self._ended.of[verdict.status] += 1
         if self._lines.are_wanted:
             self._lines.add(_line(result))
+
+    def unusable(self, why: Unusable, request: Request) -> None:
+        self._unusable.of[why] += 1
+        event_id = next((value for name, value in request.headers if name == "webhook-id"), "-")
+        if self._lines.are_wanted:
+            self._lines.add(f"destination_unusable={why} event={event_id}")
 
     def recorded(self, results: int, superseded: int, at: datetime) -> None:
         self._late.inc(superseded)
@@ -170,6 +179,17 @@ class TaskMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         tasks = len(asyncio.all_tasks())
         yield GaugeMetricFamily("cuepost_tasks", "Tasks of this process' event loop.", tasks)
+
+
+def _unusable_destinations(registry: CollectorRegistry) -> Tally:
+    return Tally(
+        "cuepost_unusable_destinations",
+        "Attempts that were not made because the receiver's name has no address, or a denied one; "
+        "accounts see `blocked_destination` for both.",
+        "reason",
+        list(Unusable),
+        registry,
+    )
 
 
 def _is_first(assignment: Assignment) -> bool:

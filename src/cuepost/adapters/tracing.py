@@ -1,6 +1,6 @@
 """A span for each attempt, by OpenTelemetry, for whoever has installed `cuepost[otel]`.
 
-This module alone needs it, and is imported only where spans are wanted.
+This module and `otlp_metrics` alone need it, and are imported only where it is wanted.
 
 Where spans go is said by OpenTelemetry's own variables (`OTEL_EXPORTER_OTLP_ENDPOINT` and so on).
 They name ids, outcomes and times; no URL, no header, nothing of a body.

@@ -1,6 +1,8 @@
 """The only place where concrete things meet, and the entry point of `cuepost`."""
 
 import os
+import sys
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 from cuepost.adapters.system_clock import SystemClock, system_entropy
 from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.doors.cli import cli
-from cuepost.doors.cli.house import BackedUp, House, Progress, T, Work
+from cuepost.doors.cli.house import BackedUp, Finding, House, Progress, T, Work
 
 
 class HouseOnDemand:
@@ -35,6 +37,9 @@ class HouseOnDemand:
     def work(self, greet: Work[None]) -> None:
         self._house.work(greet)
 
+    def examine(self, *, offline: bool) -> Sequence[Finding]:
+        return self._house.examine(offline=offline)
+
     def now(self) -> datetime:
         return SystemClock().now()
 
@@ -45,7 +50,15 @@ class HouseOnDemand:
         speak_mcp(os.environ)
 
 
+def use_bundled_kit() -> None:
+    """A wheel carries the receiver kit of its own version; in a checkout it is installed apart."""
+    bundled = Path(__file__).parents[1] / "_bundled"
+    if bundled.is_dir():
+        sys.path.insert(0, str(bundled))
+
+
 def main() -> None:
+    use_bundled_kit()
     # Whatever is written, the store above all, is for its owner alone.
     os.umask(0o077)
     house: House = HouseOnDemand()

@@ -1,7 +1,7 @@
 """The house that the command line works in: real stores, real sockets, real settings."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,12 +15,14 @@ from cuepost.adapters.secret_box import CannotOpen
 from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.storage.sqlite_backup import CannotBackUp, back_up
 from cuepost.adapters.system_clock import SystemClock, system_entropy
-from cuepost.bootstrap.delivery import AlreadyServed, NoOpenTelemetry
+from cuepost.bootstrap.delivery import AlreadyServed
+from cuepost.bootstrap.extras import MissingExtra
 from cuepost.bootstrap.logs import logged
 from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.bootstrap.parts import MASTER_KEY_FILE, NoStore, opened_store, running
-from cuepost.bootstrap.server import CannotListen, OneProcessOnly, serve, work
-from cuepost.doors.cli.house import BackedUp, CannotRun, Opened, Progress, Unusable, Work
+from cuepost.bootstrap.server import OneProcessOnly, serve, work
+from cuepost.bootstrap.web_server import CannotListen
+from cuepost.doors.cli.house import BackedUp, CannotRun, Finding, Opened, Progress, Unusable, Work
 from cuepost.ports.store import Contention, StoreUnavailable
 from cuepost.settings import BadSettings, Settings, load
 
@@ -37,7 +39,7 @@ OPERATORS_MATTERS = (
     CannotBackUp,
     CannotListen,
     CannotOpen,
-    NoOpenTelemetry,
+    MissingExtra,
     NoStore,
     OneProcessOnly,
     StoreUnavailable,
@@ -79,8 +81,19 @@ class RealHouse:
 
     def serve(self, greet: Work[None], *, sending: bool) -> None:
         settings = self._settings()
-        with logged(settings.log_level):
+        with logged(settings.log_level, settings.log_format):
             _run(serve(settings, greet, sending=sending))
+
+    def examine(self, *, offline: bool) -> Sequence[Finding]:
+        # It brings modules that nothing else needs.
+        from cuepost.bootstrap.examination import examined  # noqa: PLC0415  # see above
+
+        settings = self._settings()
+
+        async def do() -> Sequence[Finding]:
+            return [each async for each in examined(settings, self.environ, offline=offline)]
+
+        return _run(do())
 
     def now(self) -> datetime:
         return SystemClock().now()
@@ -90,7 +103,7 @@ class RealHouse:
 
     def work(self, greet: Work[None]) -> None:
         settings = self._settings()
-        with logged(settings.log_level):
+        with logged(settings.log_level, settings.log_format):
             _run(work(settings, greet))
 
     def speak_mcp(self) -> None:

@@ -8,19 +8,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from cuepost.bootstrap.log_formats import JsonLines, TerminalLines
+from cuepost.log_lines import REQUEST_ID
+
 LONGEST_WAIT_SECONDS = 0.1
 LARGEST_GROUP = 64 * 1024
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 @contextmanager
-def logged(level: str) -> Iterator[None]:
+def logged(level: str, form: str = "text") -> Iterator[None]:
     """Ours from this level on; of libraries only what somebody has to know.
 
     Whatever was logged is written when the block ends, also when it ends by an exception.
     """
     _record_only_what_is_shown()
-    handler, root = GroupedLines(sys.stderr), logging.getLogger()
+    handler, root = GroupedLines(sys.stderr, form), logging.getLogger()
     root.addHandler(handler)
     try:
         logging.getLogger("cuepost").setLevel(level)
@@ -38,9 +41,9 @@ class GroupedLines(logging.Handler):
     is held up.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, form: str = "text") -> None:
         super().__init__()
-        self.setFormatter(QuickFormatter(FORMAT))
+        self.setFormatter(formatter_of(form, stream))
         self._stream = stream
         self._lines: list[str] = []
         self._size = 0
@@ -89,6 +92,13 @@ class GroupedLines(logging.Handler):
             self.flush()
 
 
+def formatter_of(form: str, stream: TextIO) -> logging.Formatter:
+    """`form` is `text` or `json`."""
+    if form == "json":
+        return JsonLines()
+    return TerminalLines() if stream.isatty() else QuickFormatter(FORMAT)
+
+
 class QuickFormatter(logging.Formatter):
     """The text that its base class makes; the date and the time are made once a second.
 
@@ -99,10 +109,15 @@ class QuickFormatter(logging.Formatter):
     _text = ""
 
     def format(self, record: logging.LogRecord) -> str:
+        beginning, request_id = self._beginning(record), REQUEST_ID.get()
+        named = f"request={request_id}" if request_id else ""
         if record.exc_info or record.exc_text or record.stack_info:
-            return super().format(record)
-        beginning = f"{self.formatTime(record)} {record.levelname} {record.name}: "
-        return beginning + record.getMessage().replace("\n", f"\n{beginning}")
+            return super().format(record) + (f"\n{beginning}{named}" if named else "")
+        message = record.getMessage() + (f" {named}" if named else "")
+        return beginning + message.replace("\n", f"\n{beginning}")
+
+    def _beginning(self, record: logging.LogRecord) -> str:
+        return f"{self.formatTime(record)} {record.levelname} {record.name}: "
 
     def formatTime(  # noqa: N802  # the name is that of the base class
         self, record: logging.LogRecord, datefmt: str | None = None

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
+from cuepost.bootstrap.extras import MissingExtra, require
 from cuepost.doors.cli.house import CannotRun, Unusable
 from cuepost.settings import BadSettings
 from cuepost.settings.clients import load_client
@@ -14,6 +15,10 @@ def speak_mcp(environ: Mapping[str, str]) -> None:
         service = load_client(environ)
     except BadSettings as error:
         raise Unusable(str(error)) from error
+    try:
+        require("mcp", "'cuepost mcp' speaks the Model Context Protocol")
+    except MissingExtra as error:
+        raise CannotRun(str(error)) from error
     from cuepost.doors.mcp.proxy import CannotSpeak, speak  # noqa: PLC0415  # see above
 
     try:

@@ -1,12 +1,19 @@
 """One registry for everything that a process measures, and its way to `/metrics`."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 
 from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetrics
+from cuepost.bootstrap.extras import require
+from cuepost.bootstrap.inbound_guard import InboundMetrics
 from cuepost.bootstrap.parts import Parts
+from cuepost.doors.rest.observing import RequestMetrics
 
 PATH = "/metrics"
 
@@ -16,13 +23,21 @@ class Metrics:
     registry: CollectorRegistry
     engine: EngineTelemetry
     backlog: BacklogMetrics
+    inbound: InboundMetrics
+    requests: RequestMetrics
 
     @classmethod
     def of(cls, parts: Parts) -> "Metrics":
         registry = CollectorRegistry()
         TaskMetrics(registry)
         backlog = BacklogMetrics(parts.store, parts.ambient.clock, registry)
-        return cls(registry, EngineTelemetry(registry), backlog)
+        return cls(
+            registry,
+            EngineTelemetry(registry),
+            backlog,
+            InboundMetrics(registry),
+            RequestMetrics(registry),
+        )
 
     def refreshed_in(self, app: ASGIApp) -> ASGIApp:
         """Metrics are written without waiting; what needs the store is read just before."""
@@ -33,3 +48,23 @@ class Metrics:
             await app(scope, receive, send)
 
         return refreshing
+
+
+@asynccontextmanager
+async def pushed(parts: Parts, metrics: Metrics) -> AsyncIterator[None]:
+    """Sent to a collector as well, where the settings say so; the last time when the block ends."""
+    if not parts.settings.otlp_metrics:
+        yield
+        return
+    require("otel", "CUEPOST_OTLP_METRICS is true")
+    made = import_module("cuepost.adapters.otlp_metrics").MetricsPush(
+        metrics.registry, parts.ambient.clock, metrics.backlog.refresh
+    )
+    try:
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(made.run())
+            yield
+            sending.cancel()
+        await made.send()
+    finally:
+        made.close()

@@ -17,6 +17,7 @@ from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
 from cuepost.adapters.system_resolver import SystemResolver
 from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
+from cuepost.bootstrap.extras import require
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.ports.media import Media
 from cuepost.ports.store import Store
@@ -77,6 +78,7 @@ async def opened_store(
 
 def _postgres_store(settings: Settings) -> "PostgresStore":
     """Its driver takes a while to load, and an embedded store has no use for it."""
+    require("postgres", "CUEPOST_DATABASE_URL names PostgreSQL")
     from cuepost.adapters.storage.postgres import PostgresStore  # noqa: PLC0415  # see above
 
     # The driver has a name of its own for this option.
@@ -87,6 +89,7 @@ def _postgres_store(settings: Settings) -> "PostgresStore":
 def _media(settings: Settings, master_keys: tuple[bytes, ...]) -> Iterator[Media]:
     place = urlsplit(settings.media_url)
     if place.scheme == "s3":
+        require("s3", "CUEPOST_MEDIA_URL names S3")
         from cuepost.adapters.media.s3 import S3Media  # noqa: PLC0415  # as PostgreSQL's driver
 
         s3 = S3Media.of(

@@ -1,0 +1,205 @@
+"""What `cuepost doctor` looks at, in the order in which one thing needs the other."""
+
+import asyncio
+import http.client
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import chain
+from urllib.parse import urlsplit
+
+from cuepost.adapters.storage.inspection import (
+    CannotInspect,
+    Inspected,
+    inspect_postgres,
+    inspect_sqlite,
+)
+from cuepost.adapters.system_clock import SystemClock
+from cuepost.adapters.system_resolver import SystemResolver
+from cuepost.application.rekey import KeysInUse
+from cuepost.bootstrap.extras import is_installed
+from cuepost.bootstrap.machine_checks import (
+    clock_checks,
+    disk_checks,
+    extras_checks,
+    folder_checks,
+    key_checks,
+    limit_checks,
+    proxy_variables,
+    settings_checks,
+)
+from cuepost.bootstrap.parts import Parts, running
+from cuepost.domain.egress_policy import Address, Verdict, judge_answers
+from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
+from cuepost.doors.cli.house import Finding, Level, failure, fine, warning
+from cuepost.ports.records import Page
+from cuepost.ports.transport import CannotResolve
+from cuepost.settings import Settings
+
+ACCOUNTS, ENDPOINTS, RECEIVERS = 50, 20, 5
+PATIENCE_SECONDS = 5.0
+ALIVE = b'{"status":"ok"}'
+NO_DRIVER = "Run: pip install 'cuepost[postgres]'"
+CHECK_SERVER = "Start the database, and check address, user and password in CUEPOST_DATABASE_URL."
+RESTORE = "Stop the service and restore the file from a backup: docs/operations.md says how."
+
+
+async def examined(
+    settings: Settings, environ: Mapping[str, str], *, offline: bool
+) -> AsyncIterator[Finding]:
+    """`offline` leaves out what needs the network: the service's own address and receivers."""
+    machine = (settings_checks, extras_checks, folder_checks, disk_checks, key_checks, limit_checks)
+    usable = True
+    for finding in chain.from_iterable(check(settings) for check in machine):
+        usable = usable and (finding.level is not Level.FAILURE or finding.check == "disk")
+        yield finding
+    for finding in proxy_variables(environ):
+        yield finding
+    inspected = await _inspected(settings)
+    ahead = inspected.clock_ahead if isinstance(inspected, Inspected) else timedelta(0)
+    for finding in clock_checks(ahead):
+        yield finding
+    if not offline:
+        yield await asyncio.to_thread(_own_address, settings.base_url)
+    if isinstance(inspected, Finding):
+        yield inspected
+        return
+    yield fine("store", f"{settings.database_url.shown} can be reached.")
+    schema = _schema_check(inspected, embedded=settings.database_url.path is not None)
+    yield schema
+    if schema.level is Level.OK and usable:
+        async with running(settings) as parts:
+            async for finding in _content_checks(parts, offline=offline):
+                yield finding
+
+
+async def _inspected(settings: Settings) -> Inspected | Finding:
+    """A finding where there is nothing to look at."""
+    path = settings.database_url.path
+    if path is None and not is_installed("postgres"):
+        return warning("store", "It cannot be looked at without the driver.", NO_DRIVER)
+    if path is not None and not path.exists():
+        return fine("store", f"{path} will be made at the first start.")
+    try:
+        if path is not None:
+            return inspect_sqlite(path)
+        return await inspect_postgres(settings.database_url.url, SystemClock().now())
+    except CannotInspect as error:
+        mend = CHECK_SERVER if path is None else RESTORE
+        return failure("store", f"{settings.database_url.shown}: {error}", mend)
+
+
+def _schema_check(inspected: Inspected, *, embedded: bool) -> Finding:
+    found, newest = inspected.revision, inspected.newest
+    if found == newest:
+        return fine("schema", f"The schema is the one of this version ({newest}).")
+    if found is not None and found > newest:
+        return failure(
+            "schema",
+            f"The schema ({found}) is of a newer version of cuepost; this one knows {newest}.",
+            "Start that version, or one newer still.",
+        )
+    said = "There is no schema yet." if found is None else f"The schema is older ({found})."
+    if embedded:
+        return warning("schema", said, "The next start brings it up to date; take a backup first.")
+    return failure("schema", said, "Run: cuepost migrate")
+
+
+async def _content_checks(parts: Parts, *, offline: bool) -> AsyncIterator[Finding]:
+    receivers: dict[str, ReceiverUrl] = {}
+    async with parts.store.snapshot() as look:
+        for account in (await look.accounts.all())[:ACCOUNTS]:
+            for endpoint in await look.endpoints.page(account.id, Page(limit=ENDPOINTS)):
+                if (url := _parsed(parts, endpoint.url)) is not None:
+                    receivers.setdefault(f"{url.host}:{url.port}", url)
+    yield _secrets_check(await parts.service.master_keys.keys_in_use())
+    if not offline:
+        for finding in await _receiver_checks(parts, list(receivers.values())[:RECEIVERS]):
+            yield finding
+
+
+def _parsed(parts: Parts, url: str) -> ReceiverUrl | None:
+    """None for a test inbox, and for what the settings of now would refuse."""
+    try:
+        parsed = parse_receiver_url(url, parts.rules.policy)
+    except ReceiverUrlRefused:
+        return None
+    return None if parsed.inbox is not None else parsed
+
+
+def _secrets_check(keys: KeysInUse) -> Finding:
+    total = sum(keys.counts.values())
+    if keys.lost:
+        return failure(
+            "secrets",
+            f"{keys.lost} of {total} stored values are under a master key that is not given.",
+            "Add that key to CUEPOST_MASTER_KEY again, after a comma, and run: cuepost rekey",
+        )
+    if keys.older:
+        return warning(
+            "secrets",
+            f"{keys.older} of {total} stored values are under an older master key.",
+            "Run: cuepost rekey",
+        )
+    return fine("secrets", f"All {total} stored values are under the newest master key.")
+
+
+async def _receiver_checks(parts: Parts, urls: Sequence[ReceiverUrl]) -> Sequence[Finding]:
+    if not urls:
+        return [fine("receivers", "There is no receiver to reach yet.")]
+    findings = await asyncio.gather(*(_reached(parts, url) for url in urls))
+    faults = [each for each in findings if each is not None]
+    return faults or [fine("receivers", f"Names and connections of {len(urls)} receivers work.")]
+
+
+async def _reached(parts: Parts, url: ReceiverUrl) -> Finding | None:
+    where = f"{url.host}:{url.port}"
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            addresses = await _addresses(url)
+    except (CannotResolve, TimeoutError):
+        mend = "If other names work, the receiver's DNS is wrong; otherwise see /etc/resolv.conf."
+        return warning("dns", f"{url.host} has no address.", mend)
+    if judge_answers(addresses, parts.rules.policy) is not Verdict.ALLOWED:
+        mend = "Its owner has to use a public address, or you open CUEPOST_RECEIVER_NETWORKS."
+        return warning("egress", f"{url.host} leads to an address that is not allowed.", mend)
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            _, writer = await asyncio.open_connection(str(addresses[0]), url.port)
+    except (OSError, TimeoutError):
+        mend = f"If no receiver can be reached, let this machine connect to port {url.port}."
+        return warning("egress", f"{where} takes no connection.", mend)
+    writer.close()
+    return None
+
+
+async def _addresses(url: ReceiverUrl) -> Sequence[Address]:
+    return [url.address] if url.address else await SystemResolver().addresses(url.host)
+
+
+def _own_address(base_url: str) -> Finding:
+    """What answers is cuepost if it says so in its words, and names the request."""
+    mend = (
+        "Start the service; if it runs, make the proxy pass CUEPOST_BASE_URL on to it "
+        "(deploy/nginx has an example)."
+    )
+    try:
+        status, is_ours = _asked(base_url)
+    except (OSError, http.client.HTTPException, ssl.SSLError) as error:
+        return warning("address", f"{base_url} does not answer: {error}.", mend)
+    if not is_ours:
+        return warning("address", f"What answers at {base_url} is not cuepost ({status}).", mend)
+    return fine("address", f"The service answers at {base_url}.")
+
+
+def _asked(base_url: str) -> tuple[int, bool]:
+    parts = urlsplit(base_url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE_SECONDS)
+    try:
+        connection.request("GET", f"{parts.path}/healthz")
+        answer = connection.getresponse()
+        is_ours = answer.read(100) == ALIVE and "X-Request-Id" in answer.headers
+        return answer.status, is_ours
+    finally:
+        connection.close()
