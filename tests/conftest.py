@@ -29,6 +29,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Whole processes, browsers and thousands of seeds: each takes seconds, the others milliseconds.
 _LONG = (
     "tests/browser/",
+    "tests/deploy/",
+    "tests/docs/",
     "tests/e2e/",
     "tests/faults/",
     "tests/migrations/test_old_stores",

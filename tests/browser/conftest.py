@@ -1,5 +1,6 @@
 """A browser for all of these tests, and services for them to look at."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,9 @@ from playwright.sync_api import Browser
 
 from tests.support.browser import opened_browser
 from tests.support.furnished_pages import Furnished, furnished
-from tests.support.service_process import ServiceProcess, free_port
+from tests.support.service_process import ServiceProcess, free_port, run
 
-LINK = re.compile(r"http://\S+/sign-in/[A-Za-z0-9_-]+")
+COMMAND = re.compile(r"Link   cuepost (accounts) (sign-in-link) (\S+)")
 
 
 @pytest.fixture
@@ -26,9 +27,9 @@ def printed_link(tmp_path: Path) -> Iterator[str]:
     """Of a service that has just been started for the first time."""
     settings = {"DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port())}
     with ServiceProcess(settings) as service:
-        found = LINK.search(service.greeting)
+        found = COMMAND.search(service.greeting)
         assert found is not None
-        yield found[0]
+        yield json.loads(run(settings, *found.groups(), "--json").stdout)["signInUrl"]
 
 
 @pytest.fixture(scope="session")
