@@ -16,15 +16,19 @@ from tests.faults.cutting_proxy import CuttingProxy
 from tests.faults.world import World, world
 from tests.support.load import Load
 from tests.support.postgres import PostgresServer, StopMode, fresh_database_sync
-from tests.support.service_process import ServiceProcess, free_port
+from tests.support.service_process import ServiceProcess, environment, free_port, start
 
 RECOVERY_SECONDS = 5.0
+NOTICED_SECONDS = 2.0
+READ_ONLY_SECONDS = 5.0
+TOLD_SECONDS = 20.0
 EVENTS_PER_ROUND = 20
 CUTS_PER_ROUND = 20
 OURS = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
 TERMINATED = f"SELECT count(pg_terminate_backend(pid)) {OURS}"
 LISTENING = f"SELECT count(*) {OURS} AND application_name = 'cuepost wake-up'"
 EVERYTHING = ("serve", "api", "worker")
+REFUSED = "refused on purpose"
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -61,14 +65,21 @@ class UnderLoad:
         took = time.monotonic() - began
         assert took < RECOVERY_SECONDS, took
 
-    def require_all_well(self) -> None:
+    def wait_until_told(self, fault: str) -> None:
+        deadline = time.monotonic() + TOLD_SECONDS
+        while not any(fault in service.said for service in self.services):
+            assert time.monotonic() < deadline, "no process has met the fault"
+
+    def require_all_well(self, told: str | None = None) -> None:
+        """Every process is there still; only of a fault that it is `told` it may show all."""
         self.load.wait_for(EVENTS_PER_ROUND)
         self.load.stop()
         self.it.wait_until_settled()
         for service in self.services:
             ended = service.stop()
-            assert ended.code == 0
-            assert "Traceback" not in ended.stderr, ended.stderr
+            assert ended.code == 0, ended.stderr
+            faults = ended.stderr.split("Traceback")[1:]
+            assert all(told is not None and told in fault for fault in faults), ended.stderr
         self.it.require_nothing_lost(self.load)
         # It was up all the time, and answered.
         assert self.load.answers[0] == 0
@@ -107,9 +118,102 @@ def test_a_restart(
         case.require_all_well()
 
 
-def require_503(it: World) -> None:
+def test_a_server_that_becomes_read_only(
+    server: PostgresServer, settings: dict[str, str], rounds: int
+) -> None:
+    """As after a failover to a standby: every connection is there, and nothing can be written."""
+    with under_load(settings, EVERYTHING) as case:
+        for _ in range(rounds):
+            began = time.time()
+            with read_only(server.url):
+                require_not_ready(case.it)
+                require_503(case.it, "POST", "/v1/projects", {"name": "Cut"})
+                until = time.monotonic() + READ_ONLY_SECONDS
+                while time.monotonic() < until:
+                    require_not_ready(case.it)
+            case.it.outages.append((began, time.time()))
+            case.require_recovery(time.monotonic())
+        assert case.load.answers[503] > 0
+        case.require_all_well()
+
+
+@pytest.mark.parametrize(
+    ("table", "sqlstate"),
+    [("queue", "58030"), ("deliveries", "XX000"), ("workers", "42P01")],
+)
+def test_statements_that_the_server_refuses(
+    settings: dict[str, str], table: str, sqlstate: str
+) -> None:
+    """An I/O error, a fault inside the server, and mistakes of ours: every process goes on."""
+    with under_load(settings, ("api", "worker")) as case:
+        began = time.time()
+        with refusing(settings["DATABASE_URL"], table, sqlstate):
+            case.wait_until_told(REFUSED)
+        case.it.outages.append((began, time.time()))
+        case.require_recovery(time.monotonic())
+        case.require_all_well(told=REFUSED)
+
+
+def test_a_start_waits_for_the_database(
+    server: PostgresServer, settings: dict[str, str], tmp_path: Path
+) -> None:
+    with under_load(settings, ("serve",)) as case:
+        case.require_all_well()
+        log = tmp_path / "log"
+        with log.open("wb") as file:
+            server.stop("fast")
+            try:
+                process = start(environment(case.it.settings), "worker", stderr=file)
+                deadline = time.monotonic() + TOLD_SECONDS
+                while b"event=waiting_for_database" not in log.read_bytes():
+                    assert time.monotonic() < deadline, "it waits in silence"
+            finally:
+                server.start()
+            with process:
+                assert process.stdout is not None
+                greeting = next(line for line in process.stdout if line.strip())
+                process.terminate()
+        assert (process.returncode, b"cuepost" in greeting) == (0, True), log.read_text()
+
+
+def require_not_ready(it: World) -> None:
+    deadline = time.monotonic() + NOTICED_SECONDS
+    while health(it.visitor.base_url)[1] != (503, "not_ready"):
+        assert time.monotonic() < deadline, "it claims to be ready"
+
+
+@contextmanager
+def read_only(url: str) -> Iterator[None]:
+    told = "ALTER SYSTEM {} default_transaction_read_only"
+    command(url, told.format("SET") + " = on", "SELECT pg_reload_conf()")
+    try:
+        yield
+    finally:
+        command(url, told.format("RESET"), "SELECT pg_reload_conf()")
+
+
+@contextmanager
+def refusing(url: str, table: str, sqlstate: str) -> Iterator[None]:
+    command(
+        url,
+        f"""
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE '{REFUSED}' USING ERRCODE = '{sqlstate}'; END $$
+        """,
+        f"CREATE TRIGGER refusing BEFORE INSERT OR UPDATE OR DELETE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION refuse()",
+    )
+    try:
+        yield
+    finally:
+        command(url, f"DROP TRIGGER refusing ON {table}", "DROP FUNCTION refuse()")
+
+
+def require_503(
+    it: World, method: str = "GET", path: str = "/v1/projects", body: object = None
+) -> None:
     visitor = it.visitor
-    refused = request(visitor.base_url, visitor.keys.api, "GET", "/v1/projects")
+    refused = request(visitor.base_url, visitor.keys.api, method, path, body)
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     assert refused.json()["code"] == "store_unavailable"
     assert health(visitor.base_url) == [(200, "ok"), (503, "not_ready")]
@@ -138,6 +242,21 @@ def test_commits_of_which_nobody_is_told(
         for _ in range(CUTS_PER_ROUND * rounds):
             wire.cut_next_commit()
         case.require_all_well()
+
+
+def command(url: str, *statements: str) -> None:
+    """Although the server may be read-only for everybody else."""
+
+    async def execute() -> None:
+        writable = {"default_transaction_read_only": "off"}
+        connection = await asyncpg.connect(url, timeout=10, server_settings=writable)
+        try:
+            for statement in statements:
+                await connection.execute(statement, timeout=10)
+        finally:
+            await connection.close()
+
+    asyncio.run(execute())
 
 
 def ask(url: str, question: str) -> int:

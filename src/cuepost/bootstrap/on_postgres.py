@@ -73,4 +73,4 @@ def listen(parts: Parts, dispatcher: Dispatcher, group: asyncio.TaskGroup) -> "a
 
 def _connected(parts: Parts) -> tuple[PostgresStore, PostgresWakeup]:
     assert isinstance(parts.store, PostgresStore)
-    return parts.store, PostgresWakeup(parts.store.driver_url, parts.ambient.clock)
+    return parts.store, PostgresWakeup(parts.store.url, parts.ambient.clock)

@@ -1,5 +1,6 @@
 """Puts the parts of a service together, as the settings say."""
 
+import logging
 import os
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -20,12 +21,15 @@ from cuepost.application.service import Ambient, Rules, Service, assemble, inbox
 from cuepost.bootstrap.extras import require
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.ports.media import Media
-from cuepost.ports.store import Store
+from cuepost.ports.store import Store, StoreUnavailable
 from cuepost.settings import Settings
 
 if TYPE_CHECKING:
     from cuepost.adapters.storage.postgres import PostgresStore
 
+log = logging.getLogger("cuepost.store")
+
+DATABASE_AGAIN_SECONDS = 1.0
 MASTER_KEY_FILE = "master.key"
 SQLITE_HEADER = b"SQLite format 3\0"
 
@@ -44,12 +48,15 @@ class Parts:
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, migrating: bool = False) -> AsyncIterator[Parts]:
+async def running(
+    settings: Settings, *, migrating: bool = False, patient: bool = False
+) -> AsyncIterator[Parts]:
+    """A `patient` start waits for a database that is not there yet."""
     clock = SystemClock()
     master_keys = _master_keys(settings)
     box = AesGcmBox(master_keys, system_entropy)
     ambient = Ambient(clock, SystemIds(), system_entropy, box, Argon2Passwords(), SystemResolver())
-    async with opened_store(settings, clock, migrating=migrating) as store:
+    async with opened_store(settings, clock, migrating=migrating, patient=patient) as store:
         rules = _rules(settings)
         with _media(settings, master_keys) as media:
             service = assemble(store, ambient, rules, media)
@@ -58,7 +65,7 @@ async def running(settings: Settings, *, migrating: bool = False) -> AsyncIterat
 
 @asynccontextmanager
 async def opened_store(
-    settings: Settings, clock: SystemClock, *, migrating: bool = False
+    settings: Settings, clock: SystemClock, *, migrating: bool = False, patient: bool = False
 ) -> AsyncIterator[Store]:
     """The embedded store always makes its schema current; PostgreSQL when it is told to."""
     store: SqliteStore | PostgresStore
@@ -68,7 +75,7 @@ async def opened_store(
         opening = store.open()
     else:
         store = _postgres_store(settings)
-        opening = store.migrate(clock.now()) if migrating else store.open(clock.now())
+        opening = store.migrate(clock.now()) if migrating else _open(store, clock, patient=patient)
     try:
         await opening
         yield store
@@ -76,13 +83,23 @@ async def opened_store(
         await store.close()
 
 
+async def _open(store: "PostgresStore", clock: SystemClock, *, patient: bool) -> None:
+    while True:
+        try:
+            return await store.open(clock.now())
+        except StoreUnavailable as error:
+            if not patient:
+                raise
+            log.warning('event=waiting_for_database error="%s"', error)
+        await clock.wait(DATABASE_AGAIN_SECONDS)
+
+
 def _postgres_store(settings: Settings) -> "PostgresStore":
     """Its driver takes a while to load, and an embedded store has no use for it."""
     require("postgres", "CUEPOST_DATABASE_URL names PostgreSQL")
     from cuepost.adapters.storage.postgres import PostgresStore  # noqa: PLC0415  # see above
 
-    # The driver has a name of its own for this option.
-    return PostgresStore(settings.database_url.url.replace("?sslmode=", "?ssl="))
+    return PostgresStore(settings.database_url.url)
 
 
 @contextmanager

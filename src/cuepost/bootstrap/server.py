@@ -119,7 +119,7 @@ def _plain_faults() -> Iterator[None]:
 
 @asynccontextmanager
 async def _ready(settings: Settings) -> AsyncIterator[tuple[Parts, Metrics]]:
-    async with running(settings) as parts:
+    async with running(settings, patient=True) as parts:
         _warn_of_lonely_key(settings)
         await _require_fitting_key(parts.service.master_keys)
         metrics = Metrics.of(parts)

@@ -19,7 +19,7 @@ from cuepost.engine.sending import Sending
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
 from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane, Result
 from cuepost.ports.runtime import Clock, IdSource
-from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.store import Contention, Store, StoreError
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
     BUSY_FROM,
@@ -216,7 +216,7 @@ class Dispatcher:
             async with self._store.transaction() as transaction:
                 returned = await self._lease.return_unwanted(transaction.queue, now)
                 await transaction.queue.leave(self._lease.worker, busy)
-        except (StoreUnavailable, Contention) as error:
+        except StoreError as error:
             log.warning("event=lanes_not_released error=%s", error)
         else:
             self._lease.returned(returned)
@@ -228,7 +228,7 @@ class Dispatcher:
             async with self._store.transaction() as transaction:
                 await self._lease.return_unwanted(transaction.queue, now)
                 await transaction.queue.dismiss(self._lease.worker, now)
-        except (StoreUnavailable, Contention) as error:
+        except StoreError as error:
             log.warning("event=left_without_word error=%s", error)
 
     async def _claim_until_stopped(self) -> None:
@@ -238,12 +238,12 @@ class Dispatcher:
                 asks_again = await self._intake.claim(self._start)
                 if not asks_again:
                     await self._sleep.sleep(self._intake.seconds_to_sleep(self._longest_sleep))
-            except StoreUnavailable as error:
-                log.warning("event=claim_failed error=%s", error)
-                await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
             except Contention as error:
                 log.info("event=claim_contended error=%s", error)
                 await self._clock.wait(PAUSE_AFTER_CONTENTION_SECONDS)
+            except StoreError as error:
+                log.warning("event=claim_failed error=%s", error)
+                await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
 
     def _may_take(self, endpoint: Lane) -> bool:
         """While lease, lane and memory allow it, and nothing older waits in the store."""

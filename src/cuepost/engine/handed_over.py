@@ -14,7 +14,7 @@ from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, DeliveryKey
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.store import Store, StoreError
 from cuepost.tuning import HANDED_OVER_AT_ONCE, PAUSE_AFTER_FAILURE_SECONDS
 
 log = logging.getLogger("cuepost.engine")
@@ -51,7 +51,7 @@ class HandedOver:
             keys = self._keys[:HANDED_OVER_AT_ONCE]
             try:
                 await self._take(keys)
-            except (StoreUnavailable, Contention) as error:
+            except StoreError as error:
                 log.warning("event=handed_over_not_read count=%d error=%s", len(keys), error)
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
                 continue

@@ -7,7 +7,7 @@ from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.store import Store, StoreError
 
 log = logging.getLogger("cuepost.engine")
 
@@ -33,7 +33,7 @@ class Heartbeat:
             self._now.clear()
             try:
                 changed = await self._beat()
-            except (StoreUnavailable, Contention) as error:
+            except StoreError as error:
                 log.warning("event=heartbeat_failed error=%s", error)
                 continue
             if changed or self._lease.has_unwanted or not self._lease.is_held:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Contention, Priority, Store, StoreUnavailable, Transaction
+from cuepost.ports.store import Priority, Store, StoreError, Transaction
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import LOOK_SECONDS, LOOKS_UNTIL_STALLED
 
@@ -64,7 +64,7 @@ class Watchdog:
             if state.lanes_ready and self._dispatcher.has_capacity_for():
                 return NOT_STARTED
             overdue = await self._overdue()
-        except (StoreUnavailable, Contention):
+        except StoreError:
             return None
         return NOT_CLAIMED if overdue else None
 

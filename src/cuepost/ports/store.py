@@ -25,7 +25,15 @@ from cuepost.ports.sealed import SealedValues
 from cuepost.ports.telemetry import Backlog
 
 
-class StoreUnavailable(Exception):
+class StoreError(Exception):
+    """The database did not do what it was asked; nothing of the transaction was kept."""
+
+
+class StoreRefused(StoreError):
+    """The database does not take the statement or its data, and would refuse them again."""
+
+
+class StoreUnavailable(StoreError):
     """The database cannot be reached now; nothing of the transaction was kept."""
 
 
@@ -33,7 +41,7 @@ class ConnectionDied(StoreUnavailable):
     """This connection to the database has ended; another may do, as after a restart."""
 
 
-class Contention(Exception):
+class Contention(StoreError):
     """Another transaction was in the way; nothing was kept, and the same work may be done again."""
 
 
