@@ -17,6 +17,7 @@ from cuepost.domain.project import ProjectStatus
 from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.ports.records import Page
 from tests.application.world import EVERYTHING, World
+from tests.support import core_statements
 
 
 def attempt(delivery: Delivery, number: int, outcome: Outcome) -> Attempt:
@@ -127,7 +128,7 @@ async def test_a_delivery_whose_event_has_left_is_not_found(world: World) -> Non
     """Retention takes events and deliveries away in steps, not in one."""
     webhook = (await world.endpoint()).view.endpoint
     delivery = await world.complete()
-    await world.sql(lambda t: t._session.run(sa.delete(tables.events)))
+    await world.sql(lambda t: core_statements.run(t._session, sa.delete(tables.events)))
     with pytest.raises(NotFound):
         await world.see(world.service.history.delivery, world.owner, webhook.id, delivery.id)
 

@@ -19,6 +19,7 @@ from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
 from cuepost.ports.records import ReportAnswer
 from cuepost.testing import START
 from tests.application.world import World
+from tests.support import core_statements
 
 VIDEO = Artifact("video", "trailer.mp4", "a/1.mp4", "video/mp4", 1_000)
 CAPTIONS = Artifact("captions", "trailer.vtt", "a/1.vtt", "text/vtt", 10)
@@ -76,7 +77,7 @@ async def test_a_report_from_before_digests_gets_its_first_answer(world: World) 
     first = await world.report(report)
 
     async def forget(transaction: RecordsTransaction) -> None:
-        await transaction._session.run(sa.update(reports).values(digest=None))
+        await core_statements.run(transaction._session, sa.update(reports).values(digest=None))
 
     await world.sql(forget)
     assert await world.report(report) == first

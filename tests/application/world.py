@@ -27,6 +27,7 @@ from cuepost.ports.media import NO_MEDIA, Media
 from cuepost.ports.records import Page, ReportAnswer
 from cuepost.ports.store import Store, Transaction
 from cuepost.testing import Factory, RepeatableEntropy, SequentialIds, VirtualClock
+from tests.support import core_statements
 from tests.support.store_rows import end
 
 P = ParamSpec("P")
@@ -169,8 +170,9 @@ class World:
         values = {"status": status, "worker": self.ids(self.clock.now()) if leased else None}
 
         async def write(transaction: RecordsTransaction) -> None:
-            await transaction._session.run(
-                sa.update(queue).where(queue.c.id == delivery.id).values(values)
+            await core_statements.run(
+                transaction._session,
+                sa.update(queue).where(queue.c.id == delivery.id).values(values),
             )
 
         await self.sql(write)
@@ -180,8 +182,9 @@ class World:
 
         async def write(transaction: RecordsTransaction) -> None:
             for rows in (tables.deliveries, tables.queue):
-                await transaction._session.run(
-                    sa.update(rows).where(rows.c.id == delivery.id).values(attempt_count=made)
+                await core_statements.run(
+                    transaction._session,
+                    sa.update(rows).where(rows.c.id == delivery.id).values(attempt_count=made),
                 )
 
         await self.sql(write)
@@ -194,8 +197,8 @@ class World:
 
         async def read(transaction: RecordsTransaction) -> dict[str, Sequence[sa.Row[Any]]]:
             return {
-                table.name: await transaction._session.all(
-                    sa.select(table).order_by(*table.primary_key.columns)
+                table.name: await core_statements.all_rows(
+                    transaction._session, sa.select(table).order_by(*table.primary_key.columns)
                 )
                 for table in tables.metadata.sorted_tables
             }

@@ -18,6 +18,7 @@ from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.ports.store import Transaction
+from tests.support import core_statements
 
 TURNS = "CREATE TABLE turns (writer TEXT, number INTEGER, begun INTEGER, ended INTEGER)"
 
@@ -46,11 +47,13 @@ async def take_turn(transaction: Transaction, writer: str, number: int) -> None:
     begun = time.monotonic_ns()
     turn = {"writer": writer, "number": number, "begun": begun}
     insert = sa.text("INSERT INTO turns VALUES (:writer, :number, :begun, NULL)")
-    await transaction._session.run(insert.bindparams(**turn))
+    await core_statements.run(transaction._session, insert.bindparams(**turn))
     last = "WHERE writer = :writer AND number = :number"
     update = sa.text(f"UPDATE turns SET ended = :ended {last}")
     ended = time.monotonic_ns()
-    await transaction._session.run(update.bindparams(ended=ended, writer=writer, number=number))
+    await core_statements.run(
+        transaction._session, update.bindparams(ended=ended, writer=writer, number=number)
+    )
 
 
 def say(words: str) -> None:

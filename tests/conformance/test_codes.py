@@ -163,7 +163,7 @@ async def test_every_value_comes_back_from_every_coded_column(
 ) -> None:
     await populate(store, records)
     for name, column, kind in coded():
-        for value in kind.listed:
+        for value in kind.of.listed:
             assert await run(store, sa.update(column.table).values({column.name: value})), name
             found = await rows(store, sa.select(column))
             assert {row[0] for row in found} == {value}, name
@@ -175,5 +175,5 @@ async def test_a_column_takes_no_value_that_is_not_in_its_list(
 ) -> None:
     await populate(store, records)
     for name, column, _ in coded():
-        with pytest.raises(sa.exc.StatementError, match="KeyError"):
+        with pytest.raises(KeyError):
             await run(store, sa.update(column.table).values({column.name: f"no {name}"}))

@@ -13,7 +13,8 @@ from cuepost.adapters.storage.postgres_session import Driver
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
 from cuepost.adapters.storage.records.outcomes import OPEN_AND_HEALTH
-from cuepost.adapters.storage.tables import endpoints, queue
+from cuepost.adapters.storage.sql import Sql
+from cuepost.adapters.storage.tables import endpoints
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Claim, Claimed, Lane
 from cuepost.ports.store import Priority, Transaction
@@ -26,7 +27,7 @@ HEALTHY = 30
 ROOM = 100
 # A few times what it gets: those that are due first, a share of each lane, and what it leases.
 MOST_ROWS_READ = 800
-READ = sa.text(
+READ = Sql(
     "SELECT seq_tup_read + idx_tup_fetch AS read "
     "FROM pg_stat_xact_user_tables WHERE relname = 'queue'"
 )
@@ -80,13 +81,8 @@ async def test_results_are_not_looked_for_among_all_leases(
     async with driver_in(postgres_store.snapshot()) as driver:
         await driver.execute("SET LOCAL enable_seqscan = off")
         await driver.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        held = OPEN_AND_HEALTH.on("postgresql")
-        await driver.execute(f"PREPARE held AS {held.sql}")
-        nothing = ", ".join("NULL" for _ in held.parameters)
-        plan = await driver.fetch(f"EXPLAIN EXECUTE held({nothing})")
-        await driver.execute("DEALLOCATE held")
+        steps = await planned(driver, OPEN_AND_HEALTH.on("postgresql").text)
 
-    steps = [step for (step,) in plan]
     assert any("queue_pkey" in step for step in steps)
     assert not any("queue_in_flight" in step for step in steps)
 
@@ -114,7 +110,7 @@ async def test_what_is_announced_is_claimed_without_being_planned_anew(
 
 async def plans_made_for_claims(store: PostgresStore) -> int:
     """For the values of one of them each."""
-    texts = [each.on("postgresql").sql for each in (HOLD_AND_FIND_DUE, LEASE_WITH_FACTS)]
+    texts = [each.on("postgresql").text for each in (HOLD_AND_FIND_DUE, LEASE_WITH_FACTS)]
     planned = await rows(store, PLANNED)
     return sum(each.custom_plans for each in planned if each.statement in texts)
 
@@ -125,10 +121,10 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
     """The plan is kept while the store fills up, until the server has looked at it again."""
     queue_key = ("account", "id")
     statements = [
-        LEASE_WITH_FACTS.on("postgresql").sql,
-        OPEN_AND_HEALTH.on("postgresql").sql,
-        written(Shape("delete", queue, queue_key, queue_key)),
-        written(Shape("update", queue, (*queue_key, "due_at"), queue_key)),
+        LEASE_WITH_FACTS.on("postgresql").text,
+        OPEN_AND_HEALTH.on("postgresql").text,
+        written(Shape("delete", "queue", queue_key, queue_key)),
+        written(Shape("update", "queue", (*queue_key, "due_at"), queue_key)),
     ]
     async with driver_in(postgres_store._transaction(_HOT_WRITE)) as driver:
         await driver.execute(MADE_EMPTY)
@@ -165,10 +161,10 @@ async def claim(store: PostgresStore, records: Records, hints: set[Lane]) -> tup
         assert isinstance(transaction, RecordsTransaction)
         # As in a table that is too long to be read from one end to the other.
         for way in ("seqscan", "hashjoin", "mergejoin"):
-            await transaction._session.run(sa.text(f"SET LOCAL enable_{way} = off"))
+            await transaction._session.fetch(Sql(f"SET LOCAL enable_{way} = off"))
         await transaction.queue.enlist(worker, now + timedelta(minutes=1))
         claimed = await transaction.queue.claim(
             Claim(worker, ROOM, lambda _: ROOM, hints=hints), now
         )
-        [row] = await transaction._session.all(READ)
-    return claimed, row.read
+        [(rows_read,)] = await transaction._session.fetch(READ)
+    return claimed, rows_read

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.partitions import PARTITIONED
 from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.tables import PARTITIONED
 from cuepost.domain.delivery import FINAL
 from cuepost.domain.ids import lowest_at
 from cuepost.testing import START, VirtualClock
@@ -79,7 +79,7 @@ async def test_preparing_again_changes_nothing_and_later_adds_the_days_that_came
 
 
 async def test_several_processes_may_prepare_at_once(empty_store: PostgresStore) -> None:
-    url = empty_store._url.render_as_string(hide_password=False)
+    url = empty_store.url
     others = [PostgresStore(url) for _ in range(4)]
     later = START + 30 * DAY
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:

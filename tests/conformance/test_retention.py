@@ -259,6 +259,31 @@ async def test_reports_idempotency_keys_and_the_audit_trail_leave_in_chunks(
     }
 
 
+async def test_whoever_forgets_is_told_whether_there_may_be_more(
+    store: AnyStore, records: Records
+) -> None:
+    account = records.account()
+    ended = {"state": BulkRetryState.FINISHED, "finished_at": START}
+    async with store.transaction() as transaction:
+        await transaction.accounts.add(account)
+        for _ in range(3):
+            await transaction.bulk_retries.add(
+                records.bulk_retry(account.id, records.id(), **ended)
+            )
+            await transaction.audit.add(records.audit_entry(account.id))
+
+    told = {
+        what: [await forget(store, what, MIDNIGHT, 2) for _ in range(3)]
+        for what in (Passing.AUDIT_TRAIL, Passing.BULK_RETRIES)
+    }
+
+    # Bulk retries leave account by account, and the next account may have some.
+    assert told == {
+        Passing.AUDIT_TRAIL: [True, False, False],
+        Passing.BULK_RETRIES: [True, True, False],
+    }
+
+
 async def partition_days(store: PostgresStore) -> set[str]:
     statement = "SELECT relname FROM pg_class WHERE relname ~ '^(events|deliveries)_[0-9]{8}$'"
     return {row.relname.rpartition("_")[2] for row in await rows(store, sa.text(statement))}

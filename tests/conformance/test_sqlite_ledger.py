@@ -10,7 +10,6 @@ import pytest
 
 from cuepost.adapters.storage import sqlite_ledger
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.domain.access import Account
 from cuepost.ports.store import Priority, StoreUnavailable, Transaction
 from tests.support.records import Records
@@ -142,7 +141,7 @@ async def test_a_rollback_of_the_engine_takes_nobody_along(
     """As after an interrupted statement: the engine rolls back more than the one write."""
 
     async def broken(_: Transaction) -> None:
-        driver_of(sqlite_store._require_open()).execute("ROLLBACK")
+        sqlite_store._require_open().execute("ROLLBACK")
         raise LookupError
 
     one, other = records.account(), records.account()
@@ -249,7 +248,7 @@ class Checkpoints:
 
     def __init__(self, store: SqliteStore) -> None:
         self.count = 0
-        driver_of(store._require_open()).set_trace_callback(self._note)
+        store._require_open().set_trace_callback(self._note)
 
     def _note(self, statement: str) -> None:
         self.count += "wal_checkpoint" in statement

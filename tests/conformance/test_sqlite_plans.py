@@ -7,10 +7,9 @@ from uuid import UUID
 import pytest
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.sql import Sql
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.adapters.storage.sqlite_statistics import BELIEVED
-from cuepost.adapters.storage.tables import queue
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Claim, Result, Verdict
@@ -116,15 +115,17 @@ def result(of: Populated) -> Result:
 async def put_back(transaction: Transaction, worker: UUID, delivery_id: UUID) -> None:
     """It may have been sent, so an interrupted attempt is kept."""
     assert isinstance(transaction, RecordsTransaction)
-    leased = {"status": DeliveryStatus.DELIVERING, "worker": worker}
-    await transaction._session.run(sa.update(queue).values(leased).where(queue.c.id == delivery_id))
+    lease = Sql("UPDATE queue SET status = :status, worker = :worker WHERE id = :delivery")
+    await transaction._session.execute(
+        lease, status=DeliveryStatus.DELIVERING, worker=worker, delivery=delivery_id
+    )
     await transaction.queue.put_back(worker, [delivery_id], NOW, None, may_be_sent=True)
 
 
 async def plans_of(store: SqliteStore, records: Records, name: str) -> dict[str, list[str]]:
     """The steps of each statement that the work makes."""
     owned = await populate(store, records)
-    driver = driver_of(store._require_open())
+    driver = store._require_open()
     heard: list[str] = []
     async with store.transaction() as transaction:
         driver.set_trace_callback(heard.append)
@@ -176,7 +177,7 @@ async def test_a_page_is_read_in_the_order_of_its_index(
 async def test_the_planner_is_told_of_every_index_of_the_large_tables(
     sqlite_store: SqliteStore,
 ) -> None:
-    driver = driver_of(sqlite_store._require_open())
+    driver = sqlite_store._require_open()
     without_rowid = {row[1] for row in driver.execute("PRAGMA table_list") if row[4]}
     existing = {
         (table, table if origin == "pk" and table in without_rowid else index)

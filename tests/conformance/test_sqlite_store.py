@@ -16,6 +16,7 @@ from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.domain.access import Account
 from cuepost.ports.store import StoreUnavailable
 from cuepost.testing import START
+from tests.support import core_statements
 from tests.support.records import Records
 
 LIMIT = 20
@@ -55,7 +56,7 @@ async def add(store: SqliteStore, account: Account) -> None:
 async def read_endlessly(store: SqliteStore) -> None:
     async with store.snapshot() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        await transaction._session.all(ENDLESS)
+        await core_statements.all_rows(transaction._session, ENDLESS)
 
 
 def fingerprint(path: Path) -> dict[str, str]:
@@ -81,8 +82,8 @@ async def test_the_file_is_for_its_owner_alone(tmp_path: Path, sqlite_store: Sql
 async def test_reading_connections_cannot_write_at_all(sqlite_store: SqliteStore) -> None:
     for reader in sqlite_store._readers:
         for statement in ("DELETE FROM accounts", "CREATE TABLE t (a)", "PRAGMA user_version = 3"):
-            with pytest.raises(sa.exc.OperationalError, match="readonly"):
-                reader.exec_driver_sql(statement)
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                reader.execute(statement)
 
 
 async def test_readers_leave_file_and_log_as_they_are_even_the_last_one_to_close(
@@ -99,11 +100,10 @@ async def test_readers_leave_file_and_log_as_they_are_even_the_last_one_to_close
     before = fingerprint(left)
 
     reader = SqliteStore(left, sqlite_store._clock)._connect("ro")
-    assert len(reader.exec_driver_sql("SELECT * FROM accounts").all()) == 20
-    with pytest.raises(sa.exc.OperationalError):
-        reader.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert len(reader.execute("SELECT * FROM accounts").fetchall()) == 20
+    with pytest.raises(sqlite3.OperationalError):
+        reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     reader.close()
-    reader.engine.dispose()
 
     assert fingerprint(left) == before
 
@@ -188,7 +188,7 @@ async def test_long_work_of_a_change_leaves_the_loop_free_and_can_be_cancelled(
         async with sqlite_store.transaction() as transaction:
             assert isinstance(transaction, RecordsTransaction)
             await transaction.accounts.add(Records().account())
-            await transaction._session.unhurried.all(ENDLESS)
+            await core_statements.all_rows(transaction._session.unhurried, ENDLESS)
 
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
         task = group.create_task(work_endlessly())
@@ -206,12 +206,12 @@ async def test_a_full_disk_refuses_the_change_and_keeps_the_store(
     kept, records = Records().account(), Records()
     await add(sqlite_store, kept)
     writer = sqlite_store._require_open()
-    writer.exec_driver_sql("PRAGMA max_page_count = 1")
+    writer.execute("PRAGMA max_page_count = 1")
     with pytest.raises(StoreUnavailable, match="full"):
         async with sqlite_store.transaction() as transaction:
             await transaction.events.add([records.event(kept.id) for _ in range(500)])
 
-    writer.exec_driver_sql("PRAGMA max_page_count = 1000000")
+    writer.execute("PRAGMA max_page_count = 1000000")
     async with sqlite_store.transaction() as transaction:
         await transaction.events.add([records.event(kept.id) for _ in range(500)])
         assert await transaction.accounts.all() == [kept]

@@ -11,7 +11,6 @@ from typing import Any
 
 import asyncpg
 import pytest
-from asyncpg.prepared_stmt import PreparedStatement
 
 from cuepost.application.milestone_book import Milestone
 from tests.support.jumping_loop import AtOnce
@@ -64,7 +63,6 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     # With values it goes on to `_execute`.
     overhear(asyncpg.Connection, "execute", lambda _, query, *values: None if values else query)
     overhear(asyncpg.Connection, "_execute", lambda _, query, *rest: query)
-    overhear(PreparedStatement, "fetch", lambda self, *rest: f"by SQLAlchemy: {self.get_query()}")
     return sent
 
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 import pytest
 
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.application.manage_webhooks import Unveiled
 from cuepost.application.milestone_book import Milestone
 from cuepost.domain.delivery import DeliveryStatus
@@ -30,7 +29,7 @@ def full(stage: Stage, pages: int) -> Iterator[None]:
     """There is room for so many further pages and no more, unless more had been given back."""
     assert isinstance(stage.store.inner, SqliteStore)
     assert stage.store.inner._writer is not None
-    driver = driver_of(stage.store.inner._writer)
+    driver = stage.store.inner._writer
     [[free]] = driver.execute("PRAGMA freelist_count").fetchall()
     [[count]] = driver.execute("PRAGMA page_count").fetchall()
     driver.execute(f"PRAGMA max_page_count={count + max(0, pages - free)}")

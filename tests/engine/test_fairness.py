@@ -32,7 +32,7 @@ async def backlog(stage: Stage, count: int) -> None:
     ids = [stage.world.ids(stage.clock.now()) for _ in range(count - 1)]
     for start in range(0, len(ids), 500):
         some = ids[start : start + 500]
-        copies = [dict(row._mapping) | {"id": each} for each in some]
+        copies = [dict(row._asdict()) | {"id": each} for each in some]
         await stage.sql(sa.insert(queue).values(copies))
 
 

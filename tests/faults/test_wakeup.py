@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_wakeup import (
     APPLICATION_NAME,
     DELIVERIES_AT_ONCE,
@@ -152,9 +151,3 @@ async def test_a_driver_that_has_lost_its_way_costs_a_connection_and_no_more(
         assert await ear.next() == frozenset()
         assert await ear.next() == {ONE}
     assert failures == []
-
-
-def test_the_driver_is_asked_for_tls_by_its_own_name_of_the_option() -> None:
-    store = PostgresStore("postgresql://user:word@db.example.com/cuepost?ssl=verify-full")
-
-    assert store.driver_url == ("postgresql://user:word@db.example.com/cuepost?sslmode=verify-full")

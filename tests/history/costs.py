@@ -1,5 +1,6 @@
 """What a page costs: the statements that really ran, their plans, and the work they did."""
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -9,12 +10,10 @@ from unittest.mock import patch
 from uuid import UUID
 
 import asyncpg
-import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_session import Driver, PostgresSession
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.store import Store, Transaction
 
@@ -45,24 +44,15 @@ class Costs(Protocol):
 
 
 @contextmanager
-def _overheard(engine: sa.Engine, heard: Statements) -> Iterator[None]:
-    """What goes through SQLAlchemy, and what goes straight to the driver."""
+def _overheard(heard: Statements) -> Iterator[None]:
     fetch = asyncpg.Connection.fetch
-
-    def hear(*call: Any) -> None:
-        _, _, statement, parameters, *_ = call
-        heard.append((statement, parameters))
 
     async def heard_fetch(self: Any, query: str, *values: Any, **options: Any) -> Any:
         heard.append((query, values))
         return await fetch(self, query, *values, **options)
 
-    sa.event.listen(engine, "before_cursor_execute", hear)
-    try:
-        with patch.object(asyncpg.Connection, "fetch", heard_fetch):
-            yield
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", hear)
+    with patch.object(asyncpg.Connection, "fetch", heard_fetch):
+        yield
 
 
 async def _ids(store: Store, read: Read) -> list[UUID]:
@@ -77,8 +67,7 @@ class SqliteCosts:
     store: SqliteStore
 
     async def of(self, read: Read) -> Cost:
-        [reader] = self.store._readers[-1:]
-        driver, calls, heard = driver_of(reader), count(), list[str]()
+        driver, calls, heard = self.store._readers[-1], count(), list[str]()
 
         def tick() -> int:
             next(calls)
@@ -97,7 +86,7 @@ class SqliteCosts:
         return Cost(ids, next(calls) * STEP, faults=faults)
 
     def _faults(self, statement: str) -> Iterator[str]:
-        driver = driver_of(self.store._readers[-1])
+        driver = self.store._readers[-1]
         plan = driver.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
         # What is in flight fits the memory of the processes that send it, and may be sorted.
         few = any("USING INDEX queue_in_flight" in step for *_, step in plan)
@@ -117,7 +106,7 @@ class PostgresCosts:
 
     async def of(self, read: Read) -> Cost:
         heard = Statements()
-        with _overheard(self.store._pool.engine.sync_engine, heard):
+        with _overheard(heard):
             ids = await _ids(self.store, read)
         plans = [await self._explained(*each) for each in heard]
         assert plans
@@ -141,7 +130,7 @@ class PostgresCosts:
                 )
             finally:
                 await driver.execute("DEALLOCATE page")
-        [plan] = found
+        [plan] = json.loads(found)
         assert isinstance(plan, dict)
         return plan
 

@@ -1,16 +1,19 @@
 """An engine for each of the two databases, with nothing in them yet."""
 
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
+import asyncpg
 import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from cuepost.adapters.storage import schema
+from cuepost.adapters.storage import schema, upgrading
 
 T = TypeVar("T")
 
@@ -52,10 +55,20 @@ class Database:
         async with create_async_engine(asyncpg, poolclass=sa.NullPool).begin() as connection:
             return await connection.run_sync(work)
 
+    async def found(self) -> schema.Found:
+        if not self.url.startswith("postgresql"):
+            with closing(sqlite3.connect(str(sa.make_url(self.url).database))) as file:
+                return schema.found_on_sqlite(file)
+        driver = await asyncpg.connect(self.url)
+        try:
+            return await schema.found_on_postgres(driver)
+        finally:
+            await driver.close()
+
     async def upgrade(self) -> bool:
         """To the newest schema, with everything that is to be moved; whether that took anything."""
-        changed = await self.do(schema.upgrade)
-        while await self.do(schema.move_some):
+        changed = await self.do(upgrading.upgrade)
+        while await self.do(upgrading.move_some):
             changed = True
         return changed
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage import schema
+from cuepost.adapters.storage import schema, upgrading
 from cuepost.adapters.storage.migrations import old_history
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
@@ -34,7 +34,7 @@ async def open_and_close(url: str) -> None:
 
 def die_in_step(number: int) -> None:
     """Before that step of moving old history is committed; steps are small."""
-    move_some, steps = schema.move_some, count(1)
+    move_some, steps = upgrading.move_some, count(1)
 
     def deadly(connection: sa.Connection) -> str | None:
         told = move_some(connection)
@@ -42,7 +42,7 @@ def die_in_step(number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return told
 
-    schema.move_some = deadly
+    upgrading.move_some = deadly
     old_history.ROWS_AT_ONCE = 5
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from cuepost.adapters.storage import schema
+from cuepost.adapters.storage import schema, upgrading
 from cuepost.adapters.storage.migrations import old_history
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
@@ -193,24 +193,24 @@ async def test_steps_that_are_rolled_back_are_taken_again(
 ) -> None:
     """In between nobody may open the store."""
     monkeypatch.setattr(old_history, "ROWS_AT_ONCE", 3)
-    await filled.do(schema.upgrade)
+    await filled.do(upgrading.upgrade)
     steps = 0
 
     def broken(connection: sa.Connection) -> None:
-        if schema.move_some(connection) is not None:
+        if upgrading.move_some(connection) is not None:
             raise LookupError
 
-    while await filled.do(old_history.is_left):
+    while (found := await filled.found()).is_interrupted:
         with pytest.raises(schema.WrongSchema, match="interrupted; run 'cuepost migrate'"):
-            await filled.do(schema.require_current)
+            found.require_current()
         with pytest.raises(LookupError):
             await filled.do(broken)
-        assert await filled.do(schema.move_some) is not None
+        assert await filled.do(upgrading.move_some) is not None
         steps += 1
 
-    await filled.do(schema.require_current)
+    found.require_current()
     assert steps > 10 if filled.url.startswith("sqlite") else steps >= 4
-    assert await filled.do(schema.move_some) is None
+    assert await filled.do(upgrading.move_some) is None
 
 
 @pytest.mark.parametrize("step", [1, 4])
@@ -219,7 +219,7 @@ async def test_a_process_that_is_killed_loses_nothing_and_the_next_one_goes_on(
 ) -> None:
     status, _ = await run_opener(filled, die_in_step=step)
     assert status == -signal.SIGKILL
-    assert await filled.do(old_history.is_left)
+    assert (await filled.found()).is_interrupted
 
     assert await run_opener(filled) == (0, "")
 
@@ -241,7 +241,7 @@ async def test_a_large_file_is_moved_in_steps(
     await sqlite_database.do(lambda connection: upgrade_to("0006", connection))
     await sqlite_database.do(before.fill)
     await sqlite_database.do(multiply)
-    were = {name: await counted(sqlite_database, name) for name in old_history.TABLES}
+    were = {name: await counted(sqlite_database, name) for name in schema.TO_BE_MOVED}
 
     began = time.perf_counter()
     with caplog.at_level("INFO", "cuepost.store"):

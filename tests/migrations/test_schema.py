@@ -86,4 +86,4 @@ def test_each_file_of_a_migration_is_named_after_it() -> None:
     """What a start compares with, without loading a single one of them."""
     scripts = ScriptDirectory(str(schema.MIGRATIONS))
     revisions = [script.revision for script in scripts.walk_revisions()]
-    assert list(schema._revisions()) == revisions[::-1]
+    assert list(schema.revisions()) == revisions[::-1]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from cuepost.adapters.storage import schema
+from cuepost.adapters.storage import upgrading
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.storage.sqlite import SqliteStore
@@ -39,7 +39,7 @@ async def postgres_store(postgres: Database) -> AsyncIterator[PostgresStore]:
 
 
 def upgrade_to(revision: str, connection: sa.Connection) -> None:
-    schema.migrate(connection, revision)
+    upgrading.migrate(connection, revision)
 
 
 async def run_opener(

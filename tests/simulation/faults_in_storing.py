@@ -11,23 +11,24 @@ import sqlalchemy as sa
 from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records import (
-    claim_statements,
     claims,
     late_results,
     retention,
 )
+from cuepost.adapters.storage.records.claim_statements import Due
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.deliveries import DeliveryRecords
 from cuepost.adapters.storage.records.endpoints import EndpointRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
+from cuepost.adapters.storage.sql import Sql
 from cuepost.application import milestone_book
 from cuepost.application.milestone_batches import MilestoneBatches
 from cuepost.domain.delivery import CancelReason, Delivery
 from cuepost.domain.fanout import deliveries_of
-from cuepost.domain.ids import lowest_at
 from cuepost.ports.dispatch import Claim, Claimed, Lane, Target
 from cuepost.ports.store import Priority, StoreUnavailable, Transaction
 from tests.simulation.deliberate_faults import Patch, breaks
+from tests.support import core_statements
 
 
 async def nothing(*_: object) -> None: ...
@@ -81,11 +82,14 @@ def one_endpoint_forgotten(patch: Patch) -> None:
 
 @breaks("I1", seed=3)
 def retention_takes_what_is_live(patch: Patch) -> None:
-    def old(account: Any, instant: datetime) -> sa.Select[Any]:
-        rows = tables.events
-        return sa.select(rows.c.id).where(rows.c.account == account, rows.c.id < lowest_at(instant))
-
-    patch.setattr(retention, "_unneeded", old)
+    old = "SELECT id FROM events WHERE account = {} AND id < :lowest"
+    forget = "DELETE FROM events WHERE account = :account AND id IN ({} ORDER BY id LIMIT :most)"
+    of_each = old.format("accounts.number")
+    find = f"SELECT number FROM accounts WHERE EXISTS ({of_each}) LIMIT 1"
+    patch.setattr(retention, "_FORGET_UNNEEDED", Sql(forget.format(old.format(":account"))))
+    patch.setattr(
+        retention, "_ACCOUNT_WITH_HISTORY", Sql(find.format(old.format("accounts.number")))
+    )
 
 
 @breaks("I3", seed=2)
@@ -102,16 +106,16 @@ def sent_before_the_commit(patch: Patch) -> None:
 
 @breaks("I4", "I10", seed=3)
 def claimed_again_while_in_flight(patch: Patch) -> None:
+    due = Sql(
+        f"SELECT {', '.join(Due._fields)} FROM queue "
+        "WHERE endpoint IN :lanes AND due_at <= :now LIMIT :most"
+    )
+
     async def whatever_is_due(
         self: Claims, held: Mapping[Lane, int], wanted: Claim, now: datetime
     ) -> claims._Found:
-        queue = tables.queue
-        rows = await self._session.all(
-            sa.select(*claim_statements.DUE)
-            .where(queue.c.endpoint.in_(held), queue.c.due_at <= now)
-            .limit(wanted.room)
-        )
-        return claims._Found(set(held), [claims.Due._make(row) for row in rows])
+        rows = await self._session.fetch(due, lanes=held, now=now, most=wanted.room)
+        return claims._Found(set(held), [Due._make(row) for row in rows])
 
     patch.setattr(Claims, "_due", whatever_is_due)
 
@@ -176,7 +180,7 @@ def rows_of_other_accounts_are_shown(patch: Patch) -> None:
     page = DeliveryRecords.page
 
     async def of_everybody(self: DeliveryRecords, _: UUID, *chosen: Any) -> list[Delivery]:
-        accounts = await self._session.all(sa.select(tables.accounts.c.id))
+        accounts = await core_statements.all_rows(self._session, sa.select(tables.accounts.c.id))
         return [each for row in accounts for each in await page(self, row.id, *chosen)]
 
     patch.setattr(DeliveryRecords, "page", of_everybody)

@@ -22,6 +22,7 @@ from cuepost.ports.records import Page
 from cuepost.ports.retention import Passing
 from cuepost.tuning import FORGOTTEN_AT_ONCE
 from tests.simulation.owners import Owners
+from tests.support import core_statements
 from tests.support.stored_history import STORED, Found
 
 LOOKED_AT = Page(limit=50)
@@ -141,5 +142,8 @@ class Onlookers(Owners):
         async with self.stage.store.transaction() as transaction:
             assert isinstance(transaction, RecordsTransaction)
             session = transaction._session
-            found = {table.name: await session.all(sa.select(table)) for table in STORED}
+            found = {
+                table.name: await core_statements.all_rows(session, sa.select(table))
+                for table in STORED
+            }
             yield transaction, found

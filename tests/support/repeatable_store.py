@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.ports.runtime import Clock
 from tests.support.jumping_loop import AtOnce
 
@@ -17,7 +16,7 @@ class RepeatableStore(SqliteStore):
 
     async def open(self) -> None:
         await super().open()
-        driver_of(self._require_open()).execute("PRAGMA synchronous=OFF")
+        self._require_open().execute("PRAGMA synchronous=OFF")
 
 
 def _not_at_all(_descriptor: int) -> None: ...

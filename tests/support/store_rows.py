@@ -15,7 +15,6 @@ from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.records import attempt_rows
 from cuepost.adapters.storage.records.numbers import account_numbers
-from cuepost.adapters.storage.session import upsert
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.tables import (
     accounts,
@@ -29,6 +28,7 @@ from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.domain.attempt import Attempt
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.ports.store import Transaction
+from tests.support import core_statements
 from tests.support.records import Records
 
 AnyStore: TypeAlias = SqliteStore | PostgresStore
@@ -48,20 +48,20 @@ _EMPTY_ALL = sa.text(
 async def rows(store: AnyStore, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        return await transaction._session.all(statement)
+        return await core_statements.all_rows(transaction._session, statement)
 
 
 async def snapshot_rows(store: AnyStore, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
     """Beside a service at work, which would wait for a transaction to end."""
     async with store.snapshot() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        return await transaction._session.all(statement)
+        return await core_statements.all_rows(transaction._session, statement)
 
 
 async def run(store: AnyStore, statement: sa.Executable) -> int:
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        return await transaction._session.run(statement)
+        return await core_statements.run(transaction._session, statement)
 
 
 async def introduce(transaction: Transaction, *ids: UUID | tuple[UUID, UUID]) -> None:
@@ -74,11 +74,19 @@ async def introduce(transaction: Transaction, *ids: UUID | tuple[UUID, UUID]) ->
     keys = [each if isinstance(each, tuple) else (each, None) for each in dict.fromkeys(ids)]
     for account_id in dict.fromkeys(account_id for account_id, _ in keys):
         account = asdict(records.account(id=account_id))
-        await session.run(upsert(session, accounts).values(account).on_conflict_do_nothing())
+        await core_statements.run(
+            session,
+            core_statements.upsert(session, accounts).values(account).on_conflict_do_nothing(),
+        )
     for account_id, webhook_id in keys:
         if webhook_id is not None:
             endpoint = asdict(records.endpoint(account_id, id=webhook_id)) | {"events": ""}
-            await session.run(upsert(session, endpoints).values(endpoint).on_conflict_do_nothing())
+            await core_statements.run(
+                session,
+                core_statements.upsert(session, endpoints)
+                .values(endpoint)
+                .on_conflict_do_nothing(),
+            )
 
 
 async def add_deliveries(transaction: Transaction, *made: Delivery) -> None:
@@ -99,8 +107,8 @@ async def add_deliveries(transaction: Transaction, *made: Delivery) -> None:
         for each in made
     }
     if of_each:
-        adding = upsert(session, events).values(list(of_each.values()))
-        await session.run(adding.on_conflict_do_nothing())
+        adding = core_statements.upsert(session, events).values(list(of_each.values()))
+        await core_statements.run(session, adding.on_conflict_do_nothing())
     await transaction.deliveries.add(made)
 
 
@@ -129,15 +137,16 @@ async def end(
     ended = {"status": status, "reason": reason, "finished_at": now} | more
     kept = [name for name in both if name not in ended]
     literals = [sa.literal(value, deliveries.c[name].type) for name, value in ended.items()]
-    await session.run(
+    await core_statements.run(
+        session,
         sa.insert(deliveries).from_select(
             [*kept, *ended],
             sa.select(*(queue.c[name] for name in kept), *literals).where(
                 queue.c.id == delivery_id
             ),
-        )
+        ),
     )
-    await session.run(sa.delete(queue).where(queue.c.id == delivery_id))
+    await core_statements.run(session, sa.delete(queue).where(queue.c.id == delivery_id))
 
 
 def compact(path: Path) -> None:
@@ -151,10 +160,10 @@ async def empty(store: AnyStore) -> None:
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
         if isinstance(store, PostgresStore):
-            await transaction._session.run(_EMPTY_ALL)
+            await core_statements.run(transaction._session, _EMPTY_ALL)
             return
         for table in metadata.sorted_tables:
-            await transaction._session.run(sa.delete(table))
+            await core_statements.run(transaction._session, sa.delete(table))
 
 
 async def row_counts(store: AnyStore) -> dict[str, int]:

@@ -18,8 +18,7 @@ LATE = (
     "obstore",
     "opentelemetry",
     "pydantic",
-    "sqlalchemy.ext.asyncio",
-    "sqlalchemy.orm",
+    "sqlalchemy",
 )
 PROGRAM = f"import sys, cuepost.bootstrap.house; print([n for n in {LATE} if n in sys.modules])"
 

@@ -1,8 +1,8 @@
 """Work on a connection or a descriptor that must have ended before anybody else may use it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -32,14 +32,3 @@ async def to_the_end(work: Awaitable[T], on_cancel: Callable[[], None] = _nothin
     if not running.cancelled():
         running.exception()
     raise cancelled
-
-
-async def cancelled_once(work: Coroutine[Any, Any, T]) -> T:
-    """A cancellation of the caller reaches the work too, but does not disturb its tidying up."""
-    running = asyncio.ensure_future(work)  # noqa: TID251  # it never outlives this call
-
-    def cancel() -> None:
-        if not running.cancelling():
-            running.cancel()
-
-    return await to_the_end(running, cancel)

@@ -75,7 +75,7 @@ async def rivals_on_sqlite(migrated: Path, path: Path) -> AsyncIterator[Rivals]:
 @asynccontextmanager
 async def rivals_on_postgres(world: World) -> AsyncIterator[Rivals]:
     assert isinstance(world.store, PostgresStore)
-    url = world.store._url.render_as_string(hide_password=False)
+    url = world.store.url
     async with AsyncExitStack() as stack:
         others = [PostgresStore(url) for _ in range(2)]
         for store in others:

@@ -10,7 +10,6 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.sqlite_session import driver_of
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.event import SilenceReason
@@ -18,6 +17,7 @@ from cuepost.domain.project import Project, ProjectStatus
 from cuepost.ports.records import ReportAnswer
 from tests.application.racing.rivals import LIMIT, Rivals
 from tests.application.world import World
+from tests.support import core_statements
 
 WRITTEN = {
     table.name: table for table in (tables.projects, tables.events, tables.queue, tables.reports)
@@ -142,7 +142,7 @@ async def writers(transaction: RecordsTransaction) -> Sequence[sa.Row[Any]]:
         .group_by(sa.literal_column("2"), sa.literal_column("3"))
         for name, table in WRITTEN.items()
     ]
-    return await transaction._session.all(sa.union_all(*counts))
+    return await core_statements.all_rows(transaction._session, sa.union_all(*counts))
 
 
 def _owner(table: sa.Table) -> sa.ColumnElement[int]:
@@ -161,7 +161,7 @@ async def test_a_batch_of_five_hundred_is_one_change_of_both_accounts_on_sqlite(
     mine, theirs = await two_hundred_and_fifty_each(sqlite_rivals)
     assert isinstance(world.store, SqliteStore)
     assert world.store._writer is not None
-    driver = driver_of(world.store._writer)
+    driver = world.store._writer
     heard: list[str] = []
     driver.set_trace_callback(heard.append)
     answers = await world.report(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
-from cuepost.adapters.storage.schema import MIGRATIONS
+from cuepost.adapters.storage import schema
 
 CONNECT_SECONDS = 5.0
 
@@ -29,14 +29,12 @@ def inspect_sqlite(path: Path) -> Inspected:
     try:
         connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
         try:
-            query = "SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'"
-            known = connection.execute(query).fetchone()
-            row = known and connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            found = schema.found_on_sqlite(connection)
         finally:
             connection.close()
     except sqlite3.Error as error:
         raise CannotInspect(str(error)) from error
-    return Inspected(row[0] if row else None, _newest())
+    return Inspected(found.revision, schema.revisions()[-1])
 
 
 async def inspect_postgres(url: str, now: datetime) -> Inspected:
@@ -47,17 +45,10 @@ async def inspect_postgres(url: str, now: datetime) -> Inspected:
         async with asyncio.timeout(CONNECT_SECONDS):
             connection = await asyncpg.connect(url)
         try:
-            known = await connection.fetchval("SELECT to_regclass('alembic_version') IS NOT NULL")
-            query = "SELECT version_num FROM alembic_version"
-            revision = await connection.fetchval(query) if known else None
+            found = await schema.found_on_postgres(connection)
             theirs = await connection.fetchval("SELECT clock_timestamp()")
         finally:
             await connection.close()
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise CannotInspect(str(error) or "no answer within 5 seconds") from error
-    return Inspected(revision, _newest(), theirs - now)
-
-
-def _newest() -> str:
-    files = (MIGRATIONS / "versions").glob("[0-9]*.py")
-    return max(file.name.partition("_")[0] for file in files)
+    return Inspected(found.revision, schema.revisions()[-1], theirs - now)

@@ -3,14 +3,11 @@
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
-import sqlalchemy as sa
-
-from cuepost.adapters.storage.tables import PARTITIONED
-from cuepost.adapters.storage.types import Texts
+from cuepost.adapters.storage.columns import PARTITION_KEYS
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.ids import lowest_at
 
-__all__ = ["AHEAD", "DAY", "EXISTING", "LOCK", "PARTITIONED", "STANDING", "dropping", "missing"]
-
+PARTITIONED = tuple(PARTITION_KEYS)
 AHEAD = timedelta(days=14)
 DAY = timedelta(days=1)
 # Any constant will do, as long as every process takes the same one.
@@ -20,9 +17,7 @@ EXISTING = (
     "JOIN pg_class p ON p.oid = i.inhparent "
     "WHERE p.relname = ANY($1) AND p.relnamespace = current_schema()::regnamespace"
 )
-STANDING = sa.text(EXISTING.replace("$1", ":names")).bindparams(
-    sa.bindparam("names", [table.name for table in PARTITIONED], type_=Texts())
-)
+STANDING = Sql(postgresql=EXISTING.replace("$1", ":names"))
 # Everybody who writes history stands in line behind a drop that waits; better to try again later.
 PATIENCE = "200ms"
 _NAMED_BY_DAY = "%Y%m%d"
@@ -33,9 +28,9 @@ def missing(existing: frozenset[str], now: datetime) -> Iterator[str]:
     day = now.replace(hour=0, minute=0, second=0, microsecond=0) - DAY
     while day <= now + AHEAD:
         for table in PARTITIONED:
-            name = f"{table.name}_{day:{_NAMED_BY_DAY}}"
+            name = f"{table}_{day:{_NAMED_BY_DAY}}"
             if name not in existing:
-                yield from _new(name, table.name, day)
+                yield from _new(name, table, day)
         day += DAY
 
 
@@ -53,12 +48,12 @@ def ended_before(existing: Iterable[str], instant: datetime) -> list[datetime]:
 def locking() -> Iterator[str]:
     """The tables come before their partitions, as in every other statement: nobody deadlocks."""
     yield f"SET LOCAL lock_timeout = '{PATIENCE}'"
-    names = ", ".join(f"ONLY {table.name}" for table in PARTITIONED)
+    names = ", ".join(f"ONLY {table}" for table in PARTITIONED)
     yield f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE"
 
 
 def dropping(day: datetime) -> str:
-    names = ", ".join(f"{table.name}_{day:{_NAMED_BY_DAY}}" for table in PARTITIONED)
+    names = ", ".join(f"{table}_{day:{_NAMED_BY_DAY}}" for table in PARTITIONED)
     return f"DROP TABLE IF EXISTS {names}"
 
 

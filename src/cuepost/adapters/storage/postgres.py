@@ -1,28 +1,23 @@
-"""The store for many processes and machines: PostgreSQL through asyncpg.
+"""The store for many processes and machines: PostgreSQL through asyncpg."""
 
-SQLAlchemy runs in autocommit and this module opens the transactions itself, so that the hot path
-can speak to the driver directly, with whole columns as arrays, inside the same transaction.
-"""
-
-import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import TypeVar
 
-import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage import partitions, schema
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
-from cuepost.adapters.storage.postgres_pool import Link, PostgresPool
-from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, PostgresSession, translated
+from cuepost.adapters.storage.postgres_pool import PostgresPool
+from cuepost.adapters.storage.postgres_session import (
+    DRIVER_ERRORS,
+    Driver,
+    PostgresSession,
+    translated,
+)
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.store import Action, ConnectionDied, Priority, StoreUnavailable, Transaction
-
-log = logging.getLogger("cuepost.store")
 
 T = TypeVar("T")
 
@@ -41,20 +36,18 @@ _READ = (
     f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{_ANY_PLAN}"
     "; SET LOCAL plan_cache_mode = force_custom_plan"
 )
-
-
-async def _step(engine: AsyncEngine) -> str | None:
-    async with engine.begin() as connection:
-        return await connection.run_sync(schema.move_some)
+# In a server that is in recovery the second half is refused.
+_IS_READ_ONLY = (
+    "SELECT current_setting('transaction_read_only')::boolean OR pg_current_xact_id() IS NULL"
+)
 
 
 class PostgresStore:
     def __init__(self, url: str) -> None:
         self.handover: Handover = NoHandover()
-        self._url = sa.make_url(url).set(drivername="postgresql+asyncpg")
-        self.driver_url = _driver_url(self._url)
+        self.url = url
         self._pool = PostgresPool(
-            self._url,
+            url,
             kept=POOL_SIZE,
             most=POOL_SIZE + POOL_OVERFLOW,
             patience_seconds=POOL_PATIENCE_SECONDS,
@@ -67,13 +60,12 @@ class PostgresStore:
 
     async def migrate(self, now: datetime) -> bool:
         """True when something had to be done. It may take as long as it takes."""
-        engine = create_async_engine(self._url, hide_parameters=True, poolclass=sa.NullPool)
-        with translated():
-            async with engine.begin() as connection:
-                changed = await connection.run_sync(schema.upgrade)
-            while told := await _step(engine):
-                log.info("event=history_moved %s", told)
-                changed = True
+        # Loaded here, because a start hardly ever needs it.
+        from cuepost.adapters.storage.postgres_upgrading import (  # noqa: PLC0415  # see above
+            upgrade_postgres,
+        )
+
+        changed = await upgrade_postgres(self.url)
         await self.prepare_days(now)
         return changed
 
@@ -110,24 +102,31 @@ class PostgresStore:
                 raise
 
     async def check(self) -> None:
+        """A commit that has an id of its own shows that the server takes changes."""
+        async with self._begin(_HOT_WRITE) as session:
+            with translated():
+                found = await schema.found_on_postgres(session.driver)
+                is_read_only = await session.driver.fetchval(_IS_READ_ONLY)
         try:
-            await self._require_current()
+            found.require_current()
         except schema.WrongSchema as error:
             raise StoreUnavailable(str(error)) from error
+        if is_read_only:
+            raise StoreUnavailable("the database is read-only")
 
     async def prepare_days(self, now: datetime) -> None:
-        names = [table.name for table in partitions.PARTITIONED]
         async with self._begin(_WRITE) as session:
             with translated():
                 await session.driver.execute("SELECT pg_advisory_xact_lock($1)", partitions.LOCK)
-                rows = await session.driver.fetch(partitions.EXISTING, names)
+                rows = await session.driver.fetch(partitions.EXISTING, partitions.PARTITIONED)
                 for statement in partitions.missing(frozenset(row[0] for row in rows), now):
                     await session.driver.execute(statement)
 
     async def _require_current(self) -> None:
         async with self._begin(_READ) as session:
             with translated():
-                await session.connection.run_sync(schema.require_current)
+                found = await schema.found_on_postgres(session.driver)
+        found.require_current()
 
     @asynccontextmanager
     async def _begin(
@@ -138,49 +137,43 @@ class PostgresStore:
             await to_the_end(_commit(session, outbox))
 
     @asynccontextmanager
-    async def _using(self, link: Link) -> AsyncIterator[PostgresSession]:
+    async def _using(self, driver: Driver) -> AsyncIterator[PostgresSession]:
         try:
-            yield PostgresSession(link.connection, link.driver)
+            yield PostgresSession(driver)
         except StoreUnavailable:
             # In whatever state the connection is, nobody else should get it.
-            link.driver.terminate()
+            driver.terminate()
             raise
         finally:
-            await self._tidied(link)
+            await self._tidied(driver)
 
-    async def _begun(self, how: str) -> Link:
+    async def _begun(self, how: str) -> Driver:
         """The pool may hold connections that died while nobody used them; those are passed over."""
         for _ in range(POOL_SIZE + POOL_OVERFLOW):
-            link = await self._pool.take()
+            driver = await self._pool.take()
             try:
                 with translated():
-                    await link.driver.execute(how)
+                    await driver.execute(how)
             except BaseException as error:
                 # Whether it has begun there nobody knows.
-                link.driver.terminate()
-                await self._pool.give_back(link)
+                driver.terminate()
+                await self._pool.give_back(driver)
                 if not isinstance(error, StoreUnavailable):
                     raise
             else:
-                return link
+                return driver
         raise StoreUnavailable("no database connection could be used")
 
-    async def _tidied(self, link: Link) -> None:
+    async def _tidied(self, driver: Driver) -> None:
         """Leave no transaction open, even when the caller is cancelled."""
         try:
-            if not link.driver.is_closed() and link.driver.is_in_transaction():
-                rollback = link.driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS)
+            if not driver.is_closed() and driver.is_in_transaction():
+                rollback = driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS)
                 await to_the_end(rollback)
         except DRIVER_ERRORS:
-            link.driver.terminate()
+            driver.terminate()
         finally:
-            await self._pool.give_back(link)
-
-
-def _driver_url(url: sa.URL) -> str:
-    """For the driver itself, which calls the option for TLS as everybody else does."""
-    options = {"sslmode" if name == "ssl" else name: value for name, value in url.query.items()}
-    return url.set(drivername="postgresql", query=options).render_as_string(False)
+            await self._pool.give_back(driver)
 
 
 async def _commit(session: PostgresSession, outbox: Outbox | None) -> None:

@@ -1,26 +1,24 @@
 """Connections to PostgreSQL that stay open between transactions.
 
-SQLAlchemy's pool needs several times as long to lend a connection as a small transaction takes.
-Here a connection stays with SQLAlchemy and with its driver for as long as it lives.
+The driver's own pool resets a connection each time that it is given back, which takes a trip to the
+server: as long as a small transaction.
 """
 
 import asyncio
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from contextlib import suppress
 
 import asyncpg
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from cuepost.adapters.completion import to_the_end
-from cuepost.adapters.storage.postgres_session import Driver, translated
-from cuepost.adapters.storage.tables import metadata
+from cuepost.adapters.storage.columns import KINDS
+from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, Driver, translated
 from cuepost.ports.store import StoreUnavailable
 
 CONNECT_PATIENCE_SECONDS = 5
 COMMAND_PATIENCE_SECONDS = 60
+CLOSE_PATIENCE_SECONDS = 5
+# More than there are different statements.
+STATEMENTS_KEPT = 512
 # None waits for ever for a lock. A process that hangs must not keep its own for much longer than a
 # worker's lease lasts, or nobody could take over from it.
 _SERVER_SETTINGS = {
@@ -34,69 +32,50 @@ _SERVER_SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"), "off"),
 }
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Link:
-    connection: AsyncConnection
-    driver: Driver
-
-    @property
-    def is_usable(self) -> bool:
-        return not (
-            self.driver.is_closed()
-            or self.driver.is_in_transaction()
-            or self.connection.invalidated
-        )
+# The driver asks the server about each kind of array when it meets it first, which takes
+# milliseconds. So it meets all of them before anybody waits for an answer on the connection.
+_EVERY_KIND_OF_ARRAY = "SELECT " + ", ".join(
+    f"${place}::{kind}[]"
+    for place, kind in enumerate(sorted({kind.postgres_type for kind in KINDS.values()}), start=1)
+)
 
 
 class PostgresPool:
     """At most `most` connections at a time, of which `kept` stay open while nobody uses them."""
 
-    def __init__(self, url: sa.URL, *, kept: int, most: int, patience_seconds: float) -> None:
-        self.engine = create_async_engine(
-            url,
-            hide_parameters=True,
-            isolation_level="AUTOCOMMIT",
-            poolclass=sa.NullPool,
-            connect_args={
-                "timeout": CONNECT_PATIENCE_SECONDS,
-                "command_timeout": COMMAND_PATIENCE_SECONDS,
-                "server_settings": _SERVER_SETTINGS,
-            },
-        )
+    def __init__(self, url: str, *, kept: int, most: int, patience_seconds: float) -> None:
+        self._url = url
         self._kept = kept
         self._patience_seconds = patience_seconds
         self._places = asyncio.Semaphore(most)
-        self._resting: list[Link] = []
+        self._resting: list[Driver] = []
 
-    async def take(self) -> Link:
+    async def take(self) -> Driver:
         """To be given back. It may be dead nevertheless, if nobody has told us so."""
         await self._take_place()
         try:
             while self._resting:
-                link = self._resting.pop()
-                if link.is_usable:
-                    return link
-                await to_the_end(_closed(link))
+                driver = self._resting.pop()
+                if _is_usable(driver):
+                    return driver
+                await to_the_end(_closed(driver))
             return await self._opened()
         except BaseException:
             self._places.release()
             raise
 
-    async def give_back(self, link: Link) -> None:
+    async def give_back(self, driver: Driver) -> None:
         try:
-            if link.is_usable and len(self._resting) < self._kept:
-                self._resting.append(link)
+            if _is_usable(driver) and len(self._resting) < self._kept:
+                self._resting.append(driver)
             else:
-                await to_the_end(_closed(link))
+                await to_the_end(_closed(driver))
         finally:
             self._places.release()
 
     async def close(self) -> None:
         while self._resting:
             await _closed(self._resting.pop())
-        await self.engine.dispose()
 
     async def _take_place(self) -> None:
         if not self._places.locked():
@@ -108,41 +87,31 @@ class PostgresPool:
         except TimeoutError as error:
             raise StoreUnavailable("no database connection became free in time") from error
 
-    async def _opened(self) -> Link:
+    async def _opened(self) -> Driver:
         with translated():
-            connection = await self.engine.connect()
+            driver = await asyncpg.connect(
+                self._url,
+                timeout=CONNECT_PATIENCE_SECONDS,
+                command_timeout=COMMAND_PATIENCE_SECONDS,
+                statement_cache_size=STATEMENTS_KEPT,
+                max_cached_statement_lifetime=0,
+                server_settings=_SERVER_SETTINGS,
+            )
             try:
-                raw = await connection.get_raw_connection()
+                await driver.prepare(_EVERY_KIND_OF_ARRAY)
             except BaseException:
-                await to_the_end(connection.close())
+                driver.terminate()
                 raise
-        driver: Any = raw.driver_connection
-        assert isinstance(driver, asyncpg.Connection)
-        link = Link(connection, driver)
-        try:
-            with translated():
-                await driver.prepare(_every_kind_of_array())
-        except BaseException:
-            driver.terminate()
-            await to_the_end(_closed(link))
-            raise
-        return link
+        return driver
 
 
-@cache
-def _every_kind_of_array() -> str:
-    """The driver asks the server about each when it meets it first, which takes milliseconds.
-
-    So it meets all of them at once, before anybody waits for an answer on this connection.
-    """
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
-    columns = (column for table in metadata.tables.values() for column in table.columns)
-    kinds = sorted({column.type.compile(dialect) for column in columns})
-    return "SELECT " + ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(kinds, start=1))
+def _is_usable(driver: Driver) -> bool:
+    return not (driver.is_closed() or driver.is_in_transaction())
 
 
-async def _closed(link: Link) -> None:
-    if not link.is_usable:
-        link.driver.terminate()
-        await link.connection.invalidate()
-    await link.connection.close()
+async def _closed(driver: Driver) -> None:
+    if _is_usable(driver):
+        with suppress(*DRIVER_ERRORS):
+            await driver.close(timeout=CLOSE_PATIENCE_SECONDS)
+    else:
+        driver.terminate()

@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
-
+from cuepost.adapters.storage.columns import PARTITION_KEYS, kind_of
 from cuepost.adapters.storage.session import Rows
-from cuepost.adapters.storage.types import Code
 
 Columns = Sequence[Sequence[Any]]
 
@@ -19,15 +16,15 @@ class Shape:
     """What a write does, whatever its values are."""
 
     verb: Literal["insert", "update", "delete"]
-    table: sa.Table
+    table: str
     columns: tuple[str, ...]
     key: tuple[str, ...] = ()
 
     @property
     def bounded(self) -> str | None:
         """The column of the key whose bounds are told too: else every partition is looked at."""
-        by: str | None = self.table.dialect_options["postgresql"]["partition_by"]
-        return next((name for name in self.key if by == f"RANGE ({name})"), None)
+        by = PARTITION_KEYS.get(self.table)
+        return by if by in self.key else None
 
     def values(self, columns: Columns) -> list[Any]:
         if self.bounded is None:
@@ -39,10 +36,10 @@ class Shape:
         return [self._column(name, rows) for name in self.columns]
 
     def _column(self, name: str, rows: Rows) -> list[Any]:
-        kind = self.table.c[name].type
-        if isinstance(kind, Code):
-            return [kind.codes[row[name]] for row in rows]
-        return [row[name] for row in rows]
+        convert = kind_of(self.table, name).to_postgres
+        if convert is None:
+            return [row[name] for row in rows]
+        return [convert(row[name]) for row in rows]
 
 
 @dataclass(slots=True)
@@ -58,7 +55,7 @@ class Writes:
         return bool(self._held)
 
     def would_mix(self, shape: Shape) -> bool:
-        return any(held.table is shape.table for held in self._held)
+        return any(held.table == shape.table for held in self._held)
 
     def add(self, shape: Shape, columns: Columns) -> None:
         self._held[shape] = columns
@@ -86,19 +83,19 @@ def _together(shapes: tuple[Shape, ...]) -> str:
 
 def _insert(shape: Shape, first: int) -> str:
     given = _given(shape, first)
-    return f"INSERT INTO {shape.table.name} ({_names(shape)}) SELECT * FROM {given}"
+    return f"INSERT INTO {shape.table} ({_names(shape)}) SELECT * FROM {given}"
 
 
 def _update(shape: Shape, first: int) -> str:
     changed = (name for name in shape.columns if name not in shape.key)
     changes = ", ".join(f'"{name}" = given."{name}"' for name in changed)
     source = f"{_given(shape, first)} AS given({_names(shape)})"
-    return f"UPDATE {shape.table.name} SET {changes} FROM {source} WHERE {_match(shape, first)}"
+    return f"UPDATE {shape.table} SET {changes} FROM {source} WHERE {_match(shape, first)}"
 
 
 def _delete(shape: Shape, first: int) -> str:
     source = f"{_given(shape, first)} AS given({_names(shape)})"
-    return f"DELETE FROM {shape.table.name} USING {source} WHERE {_match(shape, first)}"
+    return f"DELETE FROM {shape.table} USING {source} WHERE {_match(shape, first)}"
 
 
 _WRITTEN: Mapping[str, Callable[[Shape, int], str]] = {
@@ -110,8 +107,7 @@ _WRITTEN: Mapping[str, Callable[[Shape, int], str]] = {
 
 def _given(shape: Shape, first: int) -> str:
     """The rows, as one parameter for each column."""
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
-    kinds = (shape.table.c[name].type.compile(dialect) for name in shape.columns)
+    kinds = (kind_of(shape.table, name).postgres_type for name in shape.columns)
     arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(kinds, start=first))
     return f"unnest({arrays})"
 
@@ -126,7 +122,7 @@ def _match(shape: Shape, first: int) -> str:
     To it a list of one is no equality that it could join by, and the bounds are nothing to look for
     in an index: they leave out partitions.
     """
-    table = shape.table.name
+    table = shape.table
     conditions = [f'{table}."{name}" = ANY (ARRAY[given."{name}"])' for name in shape.key]
     if shape.bounded:
         place, column = first + len(shape.columns), f'{table}."{shape.bounded}"'

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
-
-from cuepost.adapters.storage.statements import Prepared
+from cuepost.adapters.storage.sql import Dialect, Sql
 
 Rows = Sequence[Mapping[str, Any]]
+EncodedRows = Sequence[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,7 @@ class Numbers:
 
 class Session(Protocol):
     @property
-    def dialect(self) -> str: ...
+    def dialect(self) -> Dialect: ...
 
     @property
     def numbers(self) -> Numbers: ...
@@ -35,56 +33,36 @@ class Session(Protocol):
         """The same connection, for work on very many rows: nobody else is held up meanwhile."""
         ...
 
-    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]: ...
+    async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
+        """Rows have their columns by position."""
+        ...
 
-    async def run(self, statement: sa.Executable) -> int:
+    async def execute(self, statement: Sql, **values: Any) -> int:
         """How many rows it touched."""
         ...
 
-    async def fetch(self, statement: Prepared, **values: Any) -> Sequence[Any]:
-        """The way of the busiest calls; rows have their columns by position."""
-        ...
-
-    async def insert(self, table: sa.Table, rows: Rows) -> None:
+    async def insert(self, table: str, rows: Rows) -> None:
         """Many rows in few statements; all have the same keys."""
         ...
 
-    async def insert_encoded(
-        self, table: sa.Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
-    ) -> None:
+    async def update(self, table: str, key: Sequence[str], rows: Rows) -> None:
+        """Many rows in one go: each names its key and the columns that change."""
+        ...
+
+    async def delete(self, table: str, key: Sequence[str], rows: Rows) -> None:
+        """Many rows in one go, each by its key."""
+        ...
+
+    async def insert_encoded(self, table: str, columns: tuple[str, ...], rows: EncodedRows) -> None:
         """As `insert`, with values as the driver takes them; for what is written all the time."""
         ...
 
     async def update_encoded(
-        self,
-        table: sa.Table,
-        key: tuple[str, ...],
-        changed: tuple[str, ...],
-        rows: Sequence[tuple[Any, ...]],
+        self, table: str, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
     ) -> None:
         """As `update`, with encoded values: those that change and then the key."""
         ...
 
-    async def delete_encoded(
-        self, table: sa.Table, key: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
-    ) -> None:
+    async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
         """As `delete`, with encoded keys."""
         ...
-
-    async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
-        """Many rows in one go: each names its key and the columns that change."""
-        ...
-
-    async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
-        """Many rows in one go, each by its key."""
-        ...
-
-
-async def first(session: Session, statement: sa.Executable) -> sa.Row[Any] | None:
-    rows = await session.all(statement)
-    return rows[0] if rows else None
-
-
-def upsert(session: Session, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
-    """An insert that knows `on_conflict_…`; both engines spell it alike."""
-    return postgresql.insert(table) if session.dialect == "postgresql" else sqlite.insert(table)

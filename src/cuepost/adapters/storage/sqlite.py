@@ -16,18 +16,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-import sqlalchemy as sa
-
 from cuepost.adapters.storage import schema, sqlite_statistics
 from cuepost.adapters.storage.machine_lock import MachineLock
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
 from cuepost.adapters.storage.sqlite_ledger import SqliteLedger
-from cuepost.adapters.storage.sqlite_session import (
-    ReaderSession,
-    SqliteSession,
-    driver_of,
-    translated,
-)
+from cuepost.adapters.storage.sqlite_session import ReaderSession, SqliteSession, translated
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.runtime import Clock
@@ -64,17 +57,17 @@ class SqliteStore:
         self._ledger = SqliteLedger(
             path, self._machine_lock, self._threads, clock, lambda: Outbox(self.handover)
         )
-        self._writer: sa.Connection | None = None
-        self._readers: list[sa.Connection] = []
+        self._writer: sqlite3.Connection | None = None
+        self._readers: list[sqlite3.Connection] = []
         # None tells whoever waits for a connection that the store was closed.
-        self._idle_readers: asyncio.LifoQueue[sa.Connection | None] = asyncio.LifoQueue()
+        self._idle_readers: asyncio.LifoQueue[sqlite3.Connection | None] = asyncio.LifoQueue()
 
     async def open(self) -> None:
         """Create or migrate the file as needed; refuse one that a newer cuepost has made."""
         async with self._ledger.pause():
             with translated():
                 self._writer = self._connect_writer()
-                self._ledger.open(driver_of(self._writer))
+                self._ledger.open(self._writer)
                 self._readers = [self._connect("ro", *_READER) for _ in range(READERS)]
             for reader in self._readers:
                 self._idle_readers.put_nowait(reader)
@@ -87,7 +80,7 @@ class SqliteStore:
             await self._ledger.close()
             for connection in (*self._readers, self._writer):
                 if connection is not None:
-                    _disconnect(connection)
+                    connection.close()
             self._readers, self._writer = [], None
             self._idle_readers.put_nowait(None)
         self._machine_lock.close()
@@ -118,10 +111,11 @@ class SqliteStore:
     async def check(self) -> None:
         self._ledger.require_intact()
         async with self._reading() as session:
-            try:
-                await session.in_thread(lambda: schema.require_current(session.connection))
-            except schema.WrongSchema as error:
-                raise StoreUnavailable(str(error)) from error
+            found = await session.in_thread(lambda: schema.found_on_sqlite(session.driver))
+        try:
+            found.require_current()
+        except schema.WrongSchema as error:
+            raise StoreUnavailable(str(error)) from error
 
     async def prepare_days(self, now: datetime) -> None:
         """Nothing to do: the tables of this engine are not partitioned."""
@@ -133,59 +127,55 @@ class SqliteStore:
         if connection is None:
             self._idle_readers.put_nowait(None)
             raise StoreUnavailable("the embedded store was closed")
-        driver = driver_of(connection)
         try:
             with translated():
-                driver.execute("BEGIN")
+                connection.execute("BEGIN")
             yield ReaderSession(connection, self._threads)
         finally:
-            if driver.in_transaction:
-                driver.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             self._idle_readers.put_nowait(connection)
 
-    def _connect_writer(self) -> sa.Connection:
+    def _connect_writer(self) -> sqlite3.Connection:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         connection = self._connect("rw", *_WRITER, *_WRITER_LOG)
         try:
-            schema.bring_up_to_date(connection)
-            sqlite_statistics.tell(driver_of(connection))
+            _bring_up_to_date(connection)
+            sqlite_statistics.tell(connection)
             _set(connection, *_WRITER_READY)
         except BaseException:
-            _disconnect(connection)
+            connection.close()
             raise
         return connection
 
-    def _connect(self, mode: str, *pragmas: str) -> sa.Connection:
-        uri = f"{self._path.absolute().as_uri()}?mode={mode}"
-
-        def connect() -> sqlite3.Connection:
-            return sqlite3.connect(
-                uri,
-                uri=True,
-                timeout=BUSY_SECONDS,
-                check_same_thread=False,
-                isolation_level=None,
-                cached_statements=STATEMENTS_KEPT,
-            )
-
-        engine = sa.create_engine(
-            "sqlite://", creator=connect, hide_parameters=True, poolclass=sa.StaticPool
+    def _connect(self, mode: str, *pragmas: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self._path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            check_same_thread=False,
+            isolation_level=None,
+            cached_statements=STATEMENTS_KEPT,
         )
-        connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         _set(connection, *pragmas)
         return connection
 
-    def _require_open(self) -> sa.Connection:
+    def _require_open(self) -> sqlite3.Connection:
         if self._writer is None:
             raise StoreUnavailable("the embedded store is closed")
         return self._writer
 
 
-def _set(connection: sa.Connection, *pragmas: str) -> None:
+def _set(connection: sqlite3.Connection, *pragmas: str) -> None:
     for pragma in pragmas:
-        driver_of(connection).execute(f"PRAGMA {pragma}")
+        connection.execute(f"PRAGMA {pragma}")
 
 
-def _disconnect(connection: sa.Connection) -> None:
-    connection.close()
-    connection.engine.dispose()
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    found = schema.found_on_sqlite(connection)
+    found.require_known()
+    if not found.is_current:
+        # Loaded here, because a start hardly ever needs it.
+        from cuepost.adapters.storage.upgrading import upgrade_sqlite  # noqa: PLC0415  # see above
+
+        upgrade_sqlite(connection)

@@ -7,20 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import chain
-from typing import Any, TypeVar
-
-import sqlalchemy as sa
+from typing import Any, Literal, TypeVar
 
 from cuepost.adapters.completion import to_the_end
-from cuepost.adapters.quick_ids import id_from
-from cuepost.adapters.storage.session import Numbers, Rows
-from cuepost.adapters.storage.statements import Prepared
-from cuepost.adapters.storage.types import Code, Id, Instant
-from cuepost.domain.instants import from_millis, to_millis
-from cuepost.ports.store import KeyTaken, StoreUnavailable
+from cuepost.adapters.storage.columns import Kind, kind_of
+from cuepost.adapters.storage.session import EncodedRows, Numbers, Rows
+from cuepost.adapters.storage.sql import Sql
+from cuepost.ports.store import KeyTaken, StoreError, StoreRefused, StoreUnavailable
 
 T = TypeVar("T")
-EncodedRows = Sequence[tuple[Any, ...]]
 
 # Few different lengths, so that the driver finds its prepared statements again.
 _MANY_AT_ONCE = (100, 30)
@@ -45,67 +40,66 @@ _UNAVAILABLE = frozenset(
 class SqliteSession:
     """Runs each statement at once, on the thread that asks."""
 
-    dialect = "sqlite"
+    dialect: Literal["sqlite"] = "sqlite"
 
     def __init__(
         self,
-        connection: sa.Connection,
+        driver: sqlite3.Connection,
         threads: ThreadPoolExecutor,
         numbers: Numbers | None = None,
     ) -> None:
-        self.connection = connection
-        self._driver = driver_of(connection)
+        self.driver = driver
         self._threads = threads
         self.numbers = Numbers() if numbers is None else numbers
 
     @property
     def unhurried(self) -> "ThreadedSession":
-        return ThreadedSession(self.connection, self._threads, self.numbers)
+        return ThreadedSession(self.driver, self._threads, self.numbers)
 
-    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
-        return await self._do(lambda: self.connection.execute(statement).all())
+    async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
+        written = statement.on(self.dialect)
+        parameters = written.values(values)
 
-    async def run(self, statement: sa.Executable) -> int:
-        return await self._do(lambda: self.connection.execute(statement).rowcount)
+        def work() -> tuple[sqlite3.Cursor, list[Any]]:
+            cursor = self.driver.execute(written.text, parameters)
+            return cursor, cursor.fetchall()
 
-    async def fetch(self, statement: Prepared, **values: Any) -> Sequence[Any]:
-        ready = statement.on(self.dialect)
-        parameters = ready.encoded(values)
-        rows = await self._do(lambda: self._driver.execute(ready.sql, parameters).fetchall())
-        return _decoded(ready.answer, rows) if rows else rows
+        cursor, rows = await self._do(work)
+        return written.read(lambda: [name for name, *_ in cursor.description], rows) if rows else ()
 
-    async def insert(self, table: sa.Table, rows: Rows) -> None:
+    async def execute(self, statement: Sql, **values: Any) -> int:
+        written = statement.on(self.dialect)
+        parameters = written.values(values)
+        return await self._do(lambda: self.driver.execute(written.text, parameters).rowcount)
+
+    async def insert(self, table: str, rows: Rows) -> None:
         if rows:
             columns = tuple(rows[0])
             await self.insert_encoded(table, columns, _encoded(table, columns, rows))
 
-    async def update(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
+    async def update(self, table: str, key: Sequence[str], rows: Rows) -> None:
         if rows:
             changed = tuple(column for column in rows[0] if column not in key)
             encoded = _encoded(table, (*changed, *key), rows)
             await self.update_encoded(table, tuple(key), changed, encoded)
 
-    async def delete(self, table: sa.Table, key: Sequence[str], rows: Rows) -> None:
+    async def delete(self, table: str, key: Sequence[str], rows: Rows) -> None:
         if rows:
             await self.delete_encoded(table, tuple(key), _encoded(table, tuple(key), rows))
 
-    async def insert_encoded(
-        self, table: sa.Table, columns: tuple[str, ...], rows: EncodedRows
-    ) -> None:
+    async def insert_encoded(self, table: str, columns: tuple[str, ...], rows: EncodedRows) -> None:
         await self._write(partial(_insert_sql, table, columns), rows)
 
     async def update_encoded(
-        self, table: sa.Table, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
+        self, table: str, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
     ) -> None:
         await self._write(partial(_update_sql, table, changed, key), rows)
 
-    async def delete_encoded(
-        self, table: sa.Table, key: tuple[str, ...], rows: EncodedRows
-    ) -> None:
+    async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
         await self._write(partial(_delete_sql, table, key, None), rows)
 
     async def remove_encoded(
-        self, table: sa.Table, match: tuple[str, ...], rows: EncodedRows
+        self, table: str, match: tuple[str, ...], rows: EncodedRows
     ) -> Sequence[Any]:
         """As `delete_encoded`, but returns the first column of each row that was there."""
         removed: list[tuple[Any]] = []
@@ -116,7 +110,7 @@ class SqliteSession:
         loop = asyncio.get_running_loop()
         with translated():
             return await to_the_end(
-                loop.run_in_executor(self._threads, work), self._driver.interrupt
+                loop.run_in_executor(self._threads, work), self.driver.interrupt
             )
 
     async def _write(
@@ -134,9 +128,8 @@ class SqliteSession:
         # As `translated` does, without what a context manager costs.
         try:
             return work()
-        except (sa.exc.DBAPIError, sqlite3.Error) as error:
-            _raise_as_port_error(error)
-            raise
+        except sqlite3.Error as error:
+            raise _port_error(error) from error
 
     def _in_chunks(
         self, sql_for: Callable[[int], str], rows: EncodedRows, returned: list[Any] | None
@@ -145,7 +138,7 @@ class SqliteSession:
         while left := len(rows) - done:
             size = next((each for each in _MANY_AT_ONCE if each <= left), min(left, _FEW_AT_ONCE))
             chunk = rows[done : done + size]
-            cursor = self._driver.execute(sql_for(size), list(chain.from_iterable(chunk)))
+            cursor = self.driver.execute(sql_for(size), list(chain.from_iterable(chunk)))
             if returned is not None:
                 returned += cursor
             done += size
@@ -161,8 +154,8 @@ class ThreadedSession(SqliteSession):
 class ReaderSession(ThreadedSession):
     """Of a reading connection: what is prepared is a few steps in an index, and runs at once."""
 
-    async def fetch(self, statement: Prepared, **values: Any) -> Sequence[Any]:
-        session = SqliteSession(self.connection, self._threads, self.numbers)
+    async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
+        session = SqliteSession(self.driver, self._threads, self.numbers)
         return await session.fetch(statement, **values)
 
 
@@ -171,52 +164,43 @@ def translated() -> Iterator[None]:
     """Driver errors become the port's own; everything else passes."""
     try:
         yield
-    except (sa.exc.DBAPIError, sqlite3.Error) as error:
-        _raise_as_port_error(error)
-        raise
+    except sqlite3.Error as error:
+        raise _port_error(error) from error
 
 
-def _raise_as_port_error(error: Exception) -> None:
-    cause = getattr(error, "orig", error)
-    if getattr(cause, "sqlite_errorname", None) in _TAKEN:
-        raise KeyTaken(str(cause)) from error
+def _port_error(error: sqlite3.Error) -> StoreError:
+    if getattr(error, "sqlite_errorname", None) in _TAKEN:
+        return KeyTaken(str(error))
     # The lower byte is the kind of the error, the rest says more.
-    if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _UNAVAILABLE:
-        raise StoreUnavailable(f"the embedded store is not available: {cause}") from error
-
-
-def driver_of(connection: sa.Connection) -> sqlite3.Connection:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNAVAILABLE:
+        return StoreUnavailable(f"the embedded store is not available: {error}")
+    return StoreRefused(str(error))
 
 
 @cache
-def _insert_sql(table: sa.Table, columns: tuple[str, ...], rows: int) -> str:
+def _insert_sql(table: str, columns: tuple[str, ...], rows: int) -> str:
     names = ", ".join(f'"{column}"' for column in columns)
     marks = ", ".join("?" for _ in columns)
     # Should a row be refused, the whole change is undone: no need to prepare for undoing this one.
-    return f"INSERT OR FAIL INTO {table.name} ({names}) VALUES " + ", ".join([f"({marks})"] * rows)
+    return f"INSERT OR FAIL INTO {table} ({names}) VALUES " + ", ".join([f"({marks})"] * rows)
 
 
 @cache
-def _update_sql(table: sa.Table, changed: tuple[str, ...], key: tuple[str, ...], rows: int) -> str:
+def _update_sql(table: str, changed: tuple[str, ...], key: tuple[str, ...], rows: int) -> str:
     places = range(1, len(changed) + len(key) + 1)
     named = dict(zip((*changed, *key), (f"new.column{place}" for place in places), strict=True))
     changes = ", ".join(f'"{column}" = {named[column]}' for column in changed)
-    match = " AND ".join(f'{table.name}."{column}" = {named[column]}' for column in key)
+    match = " AND ".join(f'{table}."{column}" = {named[column]}' for column in key)
     marks = ", ".join("?" for _ in places)
     values = ", ".join([f"({marks})"] * rows)
-    return f"UPDATE {table.name} SET {changes} FROM (VALUES {values}) AS new WHERE {match}"
+    return f"UPDATE {table} SET {changes} FROM (VALUES {values}) AS new WHERE {match}"
 
 
 @cache
-def _delete_sql(table: sa.Table, key: tuple[str, ...], returned: str | None, rows: int) -> str:
+def _delete_sql(table: str, key: tuple[str, ...], returned: str | None, rows: int) -> str:
     # SQLite compares all columns as it compares the first one, and would use no index for ids that
     # are compared as numbers.
-    in_order = sorted(
-        enumerate(key, 1), key=lambda each: isinstance(table.c[each[1]].type, sa.Integer)
-    )
+    in_order = sorted(enumerate(key, 1), key=lambda each: kind_of(table, each[1]).is_number)
     names = ", ".join(f'"{column}"' for _, column in in_order)
     columns = ", ".join(f"column{place}" for place, _ in in_order)
     marks = ", ".join("?" for _ in key)
@@ -224,61 +208,28 @@ def _delete_sql(table: sa.Table, key: tuple[str, ...], returned: str | None, row
     # Without the SELECT the whole table would be read.
     listed = f"SELECT {columns} FROM (VALUES {values})"
     returning = "" if returned is None else f' RETURNING "{returned}"'
-    return f"DELETE FROM {table.name} WHERE ({names}) IN ({listed}){returning}"
+    return f"DELETE FROM {table} WHERE ({names}) IN ({listed}){returning}"
 
 
 Column = Callable[[Sequence[Any]], Sequence[Any]]
-"""Whole columns are written and read at a time: the driver knows neither UUIDs nor instants."""
+"""Whole columns are written at a time: the driver knows neither UUIDs nor instants."""
 
 
-def _encoded(table: sa.Table, columns: tuple[str, ...], rows: Rows) -> list[tuple[Any, ...]]:
+def _encoded(table: str, columns: tuple[str, ...], rows: Rows) -> list[tuple[Any, ...]]:
     writers = _writers(table, columns)
     return list(zip(*(write([row[name] for row in rows]) for name, write in writers), strict=True))
 
 
 @cache
-def _writers(table: sa.Table, columns: tuple[str, ...]) -> Sequence[tuple[str, Column]]:
-    return [(name, _writer(table.c[name].type)) for name in columns]
+def _writers(table: str, columns: tuple[str, ...]) -> Sequence[tuple[str, Column]]:
+    return [(name, _writer(kind_of(table, name))) for name in columns]
 
 
-def _writer(kind: sa.types.TypeEngine[Any]) -> Column:
-    if isinstance(kind, Id):
-        return lambda values: [None if value is None else value.bytes for value in values]
-    if isinstance(kind, Instant):
-        return lambda values: [None if value is None else to_millis(value) for value in values]
-    if isinstance(kind, Code):
-        return lambda values: [kind.codes[value] for value in values]
-    if isinstance(kind, sa.Text):
-        # Members of enumerations are strings too, but the driver is slow with them.
-        return lambda values: [None if value is None else str(value) for value in values]
-    return _as_it_is
-
-
-def _decoded(
-    answer: tuple[sa.types.TypeEngine[Any], ...], rows: list[tuple[Any, ...]]
-) -> Sequence[Sequence[Any]]:
-    columns = zip(*rows, strict=True)
-    readers = _readers(answer)
-    return list(
-        zip(*(read(some) for read, some in zip(readers, columns, strict=True)), strict=True)
-    )
-
-
-@cache
-def _readers(answer: tuple[sa.types.TypeEngine[Any], ...]) -> Sequence[Column]:
-    return [_reader(kind) for kind in answer]
-
-
-def _reader(kind: sa.types.TypeEngine[Any]) -> Column:
-    if isinstance(kind, Id):
-        return lambda values: [None if value is None else id_from(value) for value in values]
-    if isinstance(kind, Instant):
-        return lambda values: [None if value is None else from_millis(value) for value in values]
-    if isinstance(kind, Code):
-        return lambda values: [kind.meanings[value] for value in values]
-    if isinstance(kind, sa.Boolean):
-        return lambda values: [None if value is None else bool(value) for value in values]
-    return _as_it_is
+def _writer(kind: Kind) -> Column:
+    convert = kind.to_sqlite
+    if convert is None:
+        return _as_it_is
+    return lambda values: [None if value is None else convert(value) for value in values]
 
 
 def _as_it_is(values: Sequence[Any]) -> Sequence[Any]:

@@ -1,9 +1,8 @@
 """How ids and instants lie in each database: native types on PostgreSQL, compact ones on SQLite."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from itertools import count
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from cuepost.adapters.quick_ids import ID_BYTES, id_from
+from cuepost.adapters.storage.codes import Codes
 from cuepost.domain.instants import from_millis, to_millis
 
 
@@ -104,33 +104,29 @@ class Ints(Texts):
 
 
 class Code(sa.types.TypeDecorator[str]):
-    """A value of a closed list as its place in that list: 1, 2, 3 and so on.
-
-    The domain has the only list. Its order is part of the schema: new values come last. A code
-    that is `retired` is not written any more, and read as the value that has taken its place.
-    """
+    """A value of a closed list, as a small number."""
 
     impl = sa.SmallInteger
     cache_ok = True
 
-    def __init__(self, listed: Iterable[str], retired: tuple[tuple[int, str], ...] = ()) -> None:
+    def __init__(self, of: Codes) -> None:
         super().__init__()
-        self.listed = tuple(listed)
-        self.retired = retired
-        unused = (code for code in count(1) if code not in dict(retired))
-        self.codes: dict[str | None, int | None] = {None: None}
-        self.codes |= dict(zip(self.listed, unused, strict=False))
-        self.meanings: dict[int | None, str | None] = {
-            code: value for value, code in self.codes.items()
-        }
-        self.meanings |= dict(retired)
+        self.of = of
+
+    @property
+    def codes(self) -> dict[str | None, int | None]:
+        return self.of.codes
+
+    @property
+    def meanings(self) -> dict[int | None, str | None]:
+        return self.of.meanings
 
     def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> int | None:
-        return self.codes[value]
+        return self.of.codes[value]
 
     def process_result_value(self, value: int | None, dialect: sa.Dialect) -> str | None:
-        return self.meanings[value]
+        return self.of.meanings[value]
 
     def literal(self, value: str) -> sa.ColumnElement[str]:
         """Spelled out in a statement, so that the planner sees which partial index fits."""
-        return sa.literal_column(str(self.codes[value]), self)
+        return sa.literal_column(str(self.of.codes[value]), self)

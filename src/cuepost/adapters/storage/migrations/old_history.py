@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.migrations import old_columns as old
 from cuepost.adapters.storage.partitions import of_day
+from cuepost.adapters.storage.schema import TO_BE_MOVED
 
 ROWS_AT_ONCE = 10_000
-TABLES = ("events", "deliveries", "attempts", "reports")
 # In this order: for each old row SQLite looks up its account and its endpoint.
 _OWNER = " CROSS JOIN accounts"
 _RECEIVER = " CROSS JOIN endpoints"
@@ -42,7 +42,7 @@ _MOVED = {
 def put_aside(connection: sa.Connection) -> None:
     """Under other names; a live delivery keeps its row in the old history until it is moved."""
     inspector = sa.inspect(connection)
-    for table in (*TABLES, "queue"):
+    for table in (*TO_BE_MOVED, "queue"):
         for index in inspector.get_indexes(table):
             connection.exec_driver_sql(f'DROP INDEX "{index["name"]}"')
         if connection.dialect.name == "postgresql":
@@ -83,20 +83,15 @@ def move_queue(connection: sa.Connection) -> None:
 
 def drop_empty(connection: sa.Connection) -> None:
     """A new store has nothing to move."""
-    for table in TABLES:
+    for table in TO_BE_MOVED:
         if connection.exec_driver_sql(f"SELECT 1 FROM old_{table} LIMIT 1").first() is None:
             connection.exec_driver_sql(f"DROP TABLE old_{table}")
-
-
-def is_left(connection: sa.Connection) -> bool:
-    inspector = sa.inspect(connection)
-    return any(inspector.has_table(f"old_{table}") for table in TABLES)
 
 
 def move_some(connection: sa.Connection) -> str | None:
     """To be committed each time, until there is nothing left; it tells how far it has come."""
     inspector = sa.inspect(connection)
-    for table in TABLES:
+    for table in TO_BE_MOVED:
         if inspector.has_table(f"old_{table}"):
             move = _on_postgres if connection.dialect.name == "postgresql" else _on_sqlite
             return move(connection, table)
@@ -128,7 +123,7 @@ def _on_sqlite(connection: sa.Connection, table: str) -> str:
     if bound is None:
         connection.exec_driver_sql(f"DROP TABLE old_{table}")
         connection.exec_driver_sql("DELETE FROM old_position WHERE name = ?", (table,))
-        if not is_left(connection):
+        if not any(sa.inspect(connection).has_table(f"old_{each}") for each in TO_BE_MOVED):
             connection.exec_driver_sql("DROP TABLE old_position")
         return f"table={table} state=done"
     moved += ROWS_AT_ONCE

@@ -5,25 +5,43 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
+from cuepost.adapters.storage.records.keys import OWNED, owner_in, quoted
 from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Prepared
-from cuepost.adapters.storage.tables import accounts, api_keys, metadata
-from cuepost.adapters.storage.types import Instant
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import Account, ApiKey, Scope
 
-_COLUMNS = tuple(column for column in accounts.c if column is not accounts.c.number)
-_ONE = sa.select(*_COLUMNS).where(accounts.c.id == sa.bindparam("account_id"))
-_ACCOUNT = Prepared(_ONE)
-_HELD_ACCOUNT = Prepared(_ONE.with_for_update(read=True))
-_LOCKED_ACCOUNT = Prepared(_ONE.with_for_update())
-_IS_KEY = api_keys.c.id == sa.bindparam("key_id")
-_KEY = Prepared(sa.select(api_keys).where(_IS_KEY))
-_TOUCH_KEY = Prepared(
-    sa.update(api_keys).where(_IS_KEY).values(last_used_at=sa.bindparam("now", type_=Instant))
+_FROM_ACCOUNTS = "SELECT id, name, webhooks_enabled, created_at FROM accounts"
+_ONE = f"{_FROM_ACCOUNTS} WHERE id = :account_id"
+_ACCOUNT = Sql(_ONE)
+_HELD_ACCOUNT = Sql(f"{_ONE} FOR SHARE")
+_LOCKED_ACCOUNT = Sql(f"{_ONE} FOR UPDATE")
+_ALL_ACCOUNTS = Sql(f"{_FROM_ACCOUNTS} ORDER BY id")
+_SET_ACCESS = Sql("UPDATE accounts SET webhooks_enabled = :enabled WHERE id = :account_id")
+_DELETE_ACCOUNT = Sql("DELETE FROM accounts WHERE id = :account_id")
+
+
+def _deletion(table: str) -> Sql:
+    """Of some rows of an account."""
+    key, owner = quoted(OWNED[table]), owner_in(table)
+    chosen = f"SELECT {key} FROM {table} WHERE {owner} = :{owner} LIMIT :most"
+    return Sql(f"DELETE FROM {table} WHERE {owner} = :{owner} AND ({key}) IN ({chosen})")
+
+
+_DELETIONS = tuple(map(_deletion, OWNED))
+
+_FROM_KEYS = """
+    SELECT id, account_id, name, digest, scopes, created_at, expires_at, revoked_at, last_used_at
+    FROM api_keys
+    """
+_KEY = Sql(f"{_FROM_KEYS} WHERE id = :key_id")
+# Keys of the service have no account.
+_ALL_KEYS = Sql(
+    sqlite=f"{_FROM_KEYS} WHERE account_id IS :account_id ORDER BY id",
+    postgresql=f"{_FROM_KEYS} WHERE account_id IS NOT DISTINCT FROM :account_id ORDER BY id",
 )
+_REVOKE_KEY = Sql("UPDATE api_keys SET revoked_at = :now WHERE id = :key_id AND revoked_at IS NULL")
+_TOUCH_KEY = Sql("UPDATE api_keys SET last_used_at = :now WHERE id = :key_id")
 
 
 class AccountRecords:
@@ -32,7 +50,7 @@ class AccountRecords:
 
     async def add(self, account: Account) -> None:
         await self._session.insert(
-            accounts,
+            "accounts",
             [
                 {
                     "id": account.id,
@@ -52,31 +70,27 @@ class AccountRecords:
     async def lock(self, account_id: UUID) -> Account | None:
         return await self._fetched(_LOCKED_ACCOUNT, account_id)
 
-    async def _fetched(self, statement: Prepared, account_id: UUID) -> Account | None:
+    async def _fetched(self, statement: Sql, account_id: UUID) -> Account | None:
         rows = await self._session.fetch(statement, account_id=account_id)
         return Account(*rows[0]) if rows else None
 
     async def all(self) -> list[Account]:
-        rows = await self._session.all(sa.select(accounts).order_by(accounts.c.id))
-        return [Account(row.id, row.name, row.webhooks_enabled, row.created_at) for row in rows]
+        rows = await self._session.unhurried.fetch(_ALL_ACCOUNTS)
+        return [Account(*row) for row in rows]
 
     async def set_access(self, account_id: UUID, enabled: bool) -> None:
-        await self._session.run(
-            sa.update(accounts).where(accounts.c.id == account_id).values(webhooks_enabled=enabled)
-        )
+        await self._session.execute(_SET_ACCESS, account_id=account_id, enabled=enabled)
 
     async def erase_some(self, account_id: UUID, rows: int) -> bool:
         removed = 0
         number = await account_number(self._session, account_id)
-        for table in metadata.sorted_tables:
-            owner = {"account_id": account_id, "account": number}
-            for column, value in owner.items():
-                if column in table.c:
-                    deleting = _delete_some(table, table.c[column] == value, rows)
-                    removed += await self._session.unhurried.run(deleting)
+        for deletion in _DELETIONS:
+            removed += await self._session.unhurried.execute(
+                deletion, account_id=account_id, account=number, most=rows
+            )
         if removed:
             return False
-        await self._session.run(sa.delete(accounts).where(accounts.c.id == account_id))
+        await self._session.execute(_DELETE_ACCOUNT, account_id=account_id)
         return True
 
 
@@ -86,7 +100,7 @@ class KeyRecords:
 
     async def add(self, key: ApiKey) -> None:
         await self._session.insert(
-            api_keys,
+            "api_keys",
             [
                 {
                     "id": key.id,
@@ -107,28 +121,14 @@ class KeyRecords:
         return _key(rows[0]) if rows else None
 
     async def all(self, account_id: UUID | None) -> list[ApiKey]:
-        rows = await self._session.all(
-            sa.select(api_keys)
-            .where(api_keys.c.account_id.is_not_distinct_from(account_id))
-            .order_by(api_keys.c.id)
-        )
+        rows = await self._session.unhurried.fetch(_ALL_KEYS, account_id=account_id)
         return [_key(row) for row in rows]
 
     async def revoke(self, key_id: UUID, now: datetime) -> None:
-        await self._session.run(
-            sa.update(api_keys)
-            .where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
-            .values(revoked_at=now)
-        )
+        await self._session.execute(_REVOKE_KEY, key_id=key_id, now=now)
 
     async def touch(self, key_id: UUID, now: datetime) -> None:
-        await self._session.fetch(_TOUCH_KEY, key_id=key_id, now=now)
-
-
-def _delete_some(table: sa.Table, is_owned: sa.ColumnElement[bool], rows: int) -> sa.Delete:
-    key = tuple(table.primary_key.columns)
-    chosen = sa.select(*key).where(is_owned).limit(rows)
-    return sa.delete(table).where(is_owned, sa.tuple_(*key).in_(chosen.correlate(None)))
+        await self._session.execute(_TOUCH_KEY, key_id=key_id, now=now)
 
 
 def _key(row: Sequence[Any]) -> ApiKey:

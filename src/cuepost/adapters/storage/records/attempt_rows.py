@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
-import sqlalchemy as sa
 
+from cuepost.adapters.storage.codes import OUTCOME, TLS_FAULT, TRIGGER
 from cuepost.adapters.storage.encoding import Encoding
-from cuepost.adapters.storage.tables import attempts, deliveries
-from cuepost.adapters.storage.tables.history import OUTCOME, TLS_FAULT, TRIGGER
+from cuepost.adapters.storage.records.delivery_rows import Ended
 from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault, trigger_of
 from cuepost.domain.delivery import Trigger
 
@@ -61,15 +60,13 @@ class Row(NamedTuple):
         )
 
 
-OWN = tuple(attempts.c[name] for name in Row._fields)
-OF_ENDED = tuple(deliveries.c["id" if name == "delivery_id" else name] for name in Row._fields)
 COLUMNS = Row._fields[3:]
 OWN_COLUMNS = ("account", "delivery_id", "budget", "trigger", "held_by", *COLUMNS)
 _ENCODE = msgspec.json.Encoder().encode
 
 
 def beside(row: Sequence[Any]) -> Row:
-    """From the columns of `OF_ENDED`."""
+    """From the columns of an ended delivery."""
     found = Row._make(row)
     return found._replace(trigger=trigger_of(found.trigger, found.number))
 
@@ -118,13 +115,14 @@ def own_row(
     )
 
 
-def from_ended(ended: sa.Row[Any]) -> dict[str, Any]:
-    """The attempt of a delivery that is going to be live again."""
-    return {name: getattr(ended, name) for name in COLUMNS} | {
-        "account": ended.account,
+def from_ended(account: int, ended: Ended, values: Sequence[Any]) -> dict[str, Any]:
+    """The attempt of a delivery that is going to be live again; `values` are of `COLUMNS`."""
+    attempt = dict(zip(COLUMNS, values, strict=True))
+    return attempt | {
+        "account": account,
         "delivery_id": ended.id,
         "budget": ended.budget,
-        "trigger": trigger_of(ended.trigger, ended.number),
+        "trigger": trigger_of(ended.trigger, attempt["number"]),
         "held_by": None,
     }
 

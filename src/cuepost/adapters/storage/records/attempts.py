@@ -1,65 +1,69 @@
 """Attempts: each lies in the partition of its delivery, and leaves with it."""
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
+from cuepost.adapters.quick_ids import ID_BYTES
 from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import attempt_rows as rows
 from cuepost.adapters.storage.records.numbers import account_number, account_numbers
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import attempts, deliveries
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import UNCOUNTED, Attempt
 from cuepost.ports.history import AttemptFigures
 
-_ACCOUNT = sa.bindparam("account", type_=sa.Integer)
-_HAS_ATTEMPT = deliveries.c.number.is_not(None)
 
-
-def _own(*columns: Any) -> sa.Select[Any]:
-    return sa.select(*columns).where(
-        attempts.c.account == _ACCOUNT, Among(attempts.c.delivery_id, "ids")
+def _own(*columns: str) -> str:
+    return (
+        f"SELECT attempts.delivery_id, {', '.join(columns)} FROM attempts "
+        "WHERE attempts.account = :account AND attempts.delivery_id IN :ids"
     )
 
 
-def _of_ended(*columns: Any) -> sa.Select[Any]:
-    return sa.select(*columns).where(
-        deliveries.c.account == _ACCOUNT, Among(deliveries.c.id, "ids"), _HAS_ATTEMPT
+def _of_ended(*columns: str) -> str:
+    return (
+        f"SELECT id, {', '.join(columns)} FROM deliveries "
+        "WHERE account = :account AND id IN :ids AND number IS NOT NULL"
     )
 
 
-_OWN = Prepared(_own(*rows.OWN))
-_OF_ENDED = Prepared(_of_ended(*rows.OF_ENDED))
+_FACTS = rows.Row._fields[1:]
+_OWN = Sql(_own(*_FACTS))
+_OF_ENDED = Sql(_of_ended(*_FACTS))
 _FIGURES = ("budget", "number", "outcome", "response_status", "duration_ms")
-_OWN_FIGURES = Prepared(_own(attempts.c.delivery_id, *(attempts.c[name] for name in _FIGURES)))
-_ENDED_FIGURES = Prepared(_of_ended(deliveries.c.id, *(deliveries.c[name] for name in _FIGURES)))
-_LATER = attempts.alias("later")
+_OWN_FIGURES = Sql(_own(*_FIGURES))
+_ENDED_FIGURES = Sql(_of_ended(*_FIGURES))
 # Found by keys alone, because what receivers answered can be large. The list is named twice, so
 # that PostgreSQL looks for later ones in the same few partitions. Attempts that do not count have
 # budget 0, so they come before all others.
-_LAST = Prepared(
-    _own(*rows.OWN).where(
-        ~sa.exists().where(
-            Among(_LATER.c.delivery_id, "ids"),
-            _LATER.c.account == attempts.c.account,
-            _LATER.c.delivery_id == attempts.c.delivery_id,
-            sa.tuple_(_LATER.c.budget, _LATER.c.number)
-            > sa.tuple_(attempts.c.budget, attempts.c.number),
-        ),
+_LAST = Sql(
+    f"""
+    {_own(*_FACTS)} AND NOT EXISTS (
+        SELECT * FROM attempts AS later
+        WHERE later.delivery_id IN :ids
+            AND later.account = attempts.account AND later.delivery_id = attempts.delivery_id
+            AND (later.budget, later.number) > (attempts.budget, attempts.number)
     )
+    """
 )
-_LAST_UNCOUNTED = Prepared(
-    lambda among: (
-        sa.select(attempts.c.delivery_id, sa.func.max(attempts.c.number))
-        .where(
-            among((attempts.c.account, attempts.c.delivery_id), "accounts", "deliveries"),
-            attempts.c.budget == sa.literal_column(str(UNCOUNTED)),
-        )
-        .group_by(attempts.c.delivery_id)
-    )
+_UNCOUNTED = f"budget = {UNCOUNTED} GROUP BY delivery_id"
+# SQLite compares both columns as it compares the first one, and uses no index for numbers that are
+# compared as text: the account comes second. To PostgreSQL's planner a list of one is no equality
+# that it could join by, so it can do nothing but look up each of them.
+_LAST_UNCOUNTED = Sql(
+    sqlite=f"""
+    SELECT delivery_id, max(number) AS number FROM attempts
+    WHERE (delivery_id, account) IN (
+        SELECT substr(:deliveries, {ID_BYTES} * listed.key + 1, {ID_BYTES}), listed.value
+        FROM json_each(:accounts) AS listed
+    ) AND {_UNCOUNTED}
+    """,
+    postgresql=f"""
+    SELECT delivery_id, max(number) AS number
+    FROM attempts, unnest(:accounts::integer[], :deliveries::uuid[]) AS given (account, delivery)
+    WHERE attempts.account = ANY (ARRAY[given.account])
+        AND delivery_id = ANY (ARRAY[given.delivery]) AND {_UNCOUNTED}
+    """,
 )
 
 
@@ -71,7 +75,7 @@ class AttemptRecords:
         numbers = await account_numbers(self._session, [each.account_id for each in made])
         encoding = ENCODINGS[self._session.dialect]
         added = [rows.own_row(each, numbers[each.account_id], encoding) for each in made]
-        await self._session.insert_encoded(attempts, rows.OWN_COLUMNS, added)
+        await self._session.insert_encoded("attempts", rows.OWN_COLUMNS, added)
 
     async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
         account = await account_number(self._session, account_id)
@@ -121,4 +125,4 @@ async def add_uncounted(session: Session, made: Sequence[tuple[int, UUID | None,
     for account, held_by, attempt in made:
         last[attempt.delivery_id] = number = last.get(attempt.delivery_id, 0) + 1
         numbered.append(rows.own_row(attempt, account, encoding, number=number, held_by=held_by))
-    await session.insert_encoded(attempts, rows.OWN_COLUMNS, numbered)
+    await session.insert_encoded("attempts", rows.OWN_COLUMNS, numbered)

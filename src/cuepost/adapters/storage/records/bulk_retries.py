@@ -1,21 +1,31 @@
 """Bulk retries and the deliveries that they have still to look at."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from cuepost.adapters.storage.records import delivery_rows as rows
-from cuepost.adapters.storage.records.delivery_pages import ended_as
+from cuepost.adapters.storage.records.keys import quoted
 from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
-from cuepost.adapters.storage.records.paging import between
-from cuepost.adapters.storage.session import Session, first
-from cuepost.adapters.storage.tables import bulk_retries, deliveries
+from cuepost.adapters.storage.records.paging import Chosen
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.ids import lowest_at
 
-_RUNNING = sa.select(bulk_retries).where(bulk_retries.c.state == sa.literal_column("'running'"))
+_FROM_JOBS = """
+    SELECT account_id, id, webhook_id, since, until, statuses, state, total, retried, skipped,
+        "position" AS bulk_position, created_at, finished_at, include_delivered
+    FROM bulk_retries
+    """
+_ONE = Sql(
+    f"{_FROM_JOBS} WHERE account_id = :account_id AND id = :job_id AND webhook_id = :webhook_id"
+)
+_LOCKED = Sql(f"{_FROM_JOBS} WHERE account_id = :account_id AND id = :job_id FOR UPDATE")
+# Spelled out, because the planner has to see that the partial index fits.
+_RUNNING = Sql(f"{_FROM_JOBS} WHERE state = 'running' LIMIT :most")
+_ENDED = f"SELECT {quoted(rows.Ended._fields)} FROM deliveries"
 
 
 class BulkRetryRecords:
@@ -23,69 +33,60 @@ class BulkRetryRecords:
         self._session = session
 
     async def add(self, job: BulkRetry) -> None:
-        await self._session.insert(bulk_retries, [_row_of(job)])
+        await self._session.insert("bulk_retries", [_row_of(job)])
 
     async def get(self, account_id: UUID, webhook_id: UUID, job_id: UUID) -> BulkRetry | None:
-        return await self._one(
-            sa.select(bulk_retries).where(
-                bulk_retries.c.account_id == account_id,
-                bulk_retries.c.id == job_id,
-                bulk_retries.c.webhook_id == webhook_id,
-            )
-        )
+        return await self._one(_ONE, account_id=account_id, job_id=job_id, webhook_id=webhook_id)
 
     async def lock(self, account_id: UUID, job_id: UUID) -> BulkRetry | None:
-        return await self._one(
-            sa.select(bulk_retries)
-            .where(bulk_retries.c.account_id == account_id, bulk_retries.c.id == job_id)
-            .with_for_update()
-        )
+        return await self._one(_LOCKED, account_id=account_id, job_id=job_id)
 
     async def running(self, limit: int) -> list[BulkRetry]:
-        rows = await self._session.all(_RUNNING.limit(limit))
-        return [_job(row) for row in rows]
+        return [_job(row) for row in await self._session.fetch(_RUNNING, most=limit)]
 
     async def save(self, job: BulkRetry) -> None:
-        await self._session.update(bulk_retries, ("account_id", "id"), [_row_of(job)])
+        await self._session.update("bulk_retries", ("account_id", "id"), [_row_of(job)])
 
     async def count_candidates(self, job: BulkRetry) -> int:
         numbers = await numbers_of(self._session, job.account_id)
-        counts = [_candidates(job, numbers, status, sa.func.count()) for status in job.statuses]
-        found = [await self._session.unhurried.all(count) for count in counts]
-        return sum(int(row[0][0]) for row in found)
+        total = 0
+        for status in job.statuses:
+            chosen = _candidates(job, numbers, status)
+            counting = chosen.of("SELECT count(*) AS count FROM deliveries")
+            [(count,)] = await self._session.unhurried.fetch(counting, **chosen.values)
+            total += count
+        return total
 
     async def next_candidates(self, job: BulkRetry, limit: int) -> list[Delivery]:
         # Each status has its rows in the right order already, so only the first ones are read.
         numbers = await numbers_of(self._session, job.account_id)
-        found = [
-            rows.Ended._make(row)
-            for status in job.statuses
-            for row in await self._session.all(
-                _candidates(job, numbers, status, *rows.ENDED)
-                .order_by(deliveries.c.id)
-                .limit(limit)
-            )
-        ]
+        found: list[rows.Ended] = []
+        for status in job.statuses:
+            chosen = _candidates(job, numbers, status)
+            oldest_first = chosen.of(_ENDED, "ORDER BY id LIMIT :most")
+            ended = await self._session.fetch(oldest_first, most=limit, **chosen.values)
+            found += map(rows.Ended._make, ended)
         oldest = sorted(found, key=lambda row: row.id)[:limit]
         return [row.delivery(job.account_id, numbers.webhook_of) for row in oldest]
 
-    async def _one(self, statement: sa.Select[Any]) -> BulkRetry | None:
-        row = await first(self._session, statement)
-        return _job(row) if row else None
+    async def _one(self, statement: Sql, **values: Any) -> BulkRetry | None:
+        rows = await self._session.fetch(statement, **values)
+        return _job(rows[0]) if rows else None
 
 
-def _candidates(
-    job: BulkRetry, numbers: AccountNumbers, status: DeliveryStatus, *columns: Any
-) -> sa.Select[Any]:
-    statement = sa.select(*columns).where(
-        deliveries.c.account == numbers.account,
-        deliveries.c.endpoint == numbers.endpoint(job.webhook_id),
-        ended_as(status, include_delivered=job.include_delivered),
+def _candidates(job: BulkRetry, numbers: AccountNumbers, status: DeliveryStatus) -> Chosen:
+    chosen = Chosen(
+        "account = :account",
+        "endpoint = :endpoint",
+        rows.ended_condition(status, include_delivered=job.include_delivered),
+        account=numbers.account,
+        endpoint=numbers.endpoint(job.webhook_id),
     )
     begin = lowest_at(job.since)
     if job.position is not None:
         begin = max(begin, UUID(int=job.position.int + 1))
-    return between(statement, deliveries.c.id, begin, lowest_at(job.until))
+    chosen.between("id", begin, lowest_at(job.until))
+    return chosen
 
 
 def _row_of(job: BulkRetry) -> dict[str, Any]:
@@ -107,20 +108,22 @@ def _row_of(job: BulkRetry) -> dict[str, Any]:
     }
 
 
-def _job(row: sa.Row[Any]) -> BulkRetry:
+def _job(row: Sequence[Any]) -> BulkRetry:
+    account_id, identifier, webhook_id, since, until, statuses, state, *rest = row
+    total, retried, skipped, position, created_at, finished_at, include_delivered = rest
     return BulkRetry(
-        account_id=row.account_id,
-        id=row.id,
-        webhook_id=row.webhook_id,
-        since=row.since,
-        until=row.until,
-        statuses=tuple(DeliveryStatus(name) for name in row.statuses.split()),
-        state=BulkRetryState(row.state),
-        count=row.total,
-        retried=row.retried,
-        skipped=row.skipped,
-        position=row.position,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
-        include_delivered=row.include_delivered,
+        account_id=account_id,
+        id=identifier,
+        webhook_id=webhook_id,
+        since=since,
+        until=until,
+        statuses=tuple(DeliveryStatus(name) for name in statuses.split()),
+        state=BulkRetryState(state),
+        count=total,
+        retried=retried,
+        skipped=skipped,
+        position=position,
+        created_at=created_at,
+        finished_at=finished_at,
+        include_delivered=include_delivered,
     )

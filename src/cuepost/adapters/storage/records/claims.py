@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from cuepost.adapters.storage.records import claim_statements as sql
+from cuepost.adapters.storage.records.claim_statements import Due
 from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.tables import deliveries, queue
-from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
+from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import BEGINNING, Around, Assignment, Claim, Claimed, Lane, Target
 
 log = logging.getLogger("cuepost.store")
@@ -22,24 +22,6 @@ log = logging.getLogger("cuepost.store")
 _QUEUE_KEY = ("account", "id")
 # Of a lane and of a state; a few more than one, because looking into a lane costs more than a row.
 _FEWEST = 4
-
-
-class Due(NamedTuple):
-    """A row of the queue, as `claim_statements.DUE` lists its columns."""
-
-    account: int
-    id: UUID
-    endpoint: Lane
-    event_id: UUID
-    status: DeliveryStatus
-    due_at: datetime
-    trigger: Trigger
-    budget: int
-    attempts_made: int
-    attempt_count: int
-    event_type: str
-    project_id: UUID | None
-    delivered_at: datetime | None
 
 
 class Fact(NamedTuple):
@@ -144,8 +126,8 @@ class Claims:
                 now=now,
                 most=most,
             )
-            found.held |= {lane for lane, *_ in rows}
-            found.put([Due(*due) for _, *due in rows if due[0] is not None], most)
+            found.held |= {row[0] for row in rows}
+            found.put([Due._make(row[1:]) for row in rows if row[1] is not None], most)
             return
         await self._let_go(wanted.worker, wanted.idle)
         held = chosen if wanted.alone else await self._hold(wanted.worker, chosen)
@@ -153,7 +135,7 @@ class Claims:
         for lane in held:
             if len(found.rows) < wanted.room:
                 rows = await self._session.fetch(sql.DUE_IN_ONE, lane=lane, now=now, most=most)
-                found.put([Due(*row) for row in rows], most)
+                found.put([Due._make(row) for row in rows], most)
             else:
                 found.cut.add(lane)
 
@@ -166,12 +148,12 @@ class Claims:
 
     async def _let_go(self, worker: UUID, idle: Collection[Lane]) -> None:
         if idle:
-            await self._session.fetch(sql.LET_GO, worker=worker, idle=list(idle))
+            await self._session.execute(sql.LET_GO, worker=worker, idle=idle)
 
     async def _end(self, ended: Sequence[dict[str, Any]], now: datetime) -> None:
-        await self._session.insert(deliveries, [row | {"finished_at": now} for row in ended])
+        await self._session.insert("deliveries", [row | {"finished_at": now} for row in ended])
         keys = [{name: row[name] for name in _QUEUE_KEY} for row in ended]
-        await self._session.delete(queue, _QUEUE_KEY, keys)
+        await self._session.delete("queue", _QUEUE_KEY, keys)
 
     async def _assigned(
         self, worker: UUID, picked: Sequence[Due], now: datetime
@@ -214,7 +196,7 @@ class Claims:
             leased = {"status": DeliveryStatus.DELIVERING, "worker": worker}
             keys = zip(accounts, deliveries, strict=True)
             changed = [dict(zip(_QUEUE_KEY, key, strict=True)) | leased for key in keys]
-            await self._session.update(queue, _QUEUE_KEY, changed)
+            await self._session.update("queue", _QUEUE_KEY, changed)
             rows = await self._session.fetch(sql.FACTS, accounts=accounts, events=events)
         return {event_id: Fact(*facts) for event_id, *facts in rows}
 

@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records import attempt_rows, stops
@@ -21,12 +19,18 @@ from cuepost.adapters.storage.records.numbers import (
 )
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Prepared
-from cuepost.adapters.storage.tables import attempts, deliveries, queue
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of, lowest_at
 from cuepost.ports.history import DeliveryFilter, Outline
 from cuepost.ports.records import Page
+
+_REOPEN = Sql(
+    f"""
+    DELETE FROM deliveries WHERE account = :account AND id IN :ids
+    RETURNING {", ".join((*rows.Ended._fields, *attempt_rows.COLUMNS))}
+    """
+)
 
 
 class DeliveryRecords:
@@ -48,8 +52,8 @@ class DeliveryRecords:
                 live.append(rows.live_row(each, account, endpoint, worker, encoding))
             else:
                 ended.append(rows.ended_row(each, account, endpoint))
-        await self._session.insert(deliveries, ended)
-        await self._session.insert_encoded(queue, rows.LIVE_COLUMNS, live)
+        await self._session.insert("deliveries", ended)
+        await self._session.insert_encoded("queue", rows.LIVE_COLUMNS, live)
         reserved = self._outbox.reserved
         if reserved:
             lanes = {each.lane for each in reserved}
@@ -66,12 +70,12 @@ class DeliveryRecords:
         numbers = await numbers_of(self._session, account_id)
         if chosen.project_id is not None and chosen.event_id is None:
             return await self._page_of_project(account_id, numbers, chosen, page)
-        live, ended = [], []
+        session, live, ended = self._session.unhurried, list[rows.Live](), list[rows.Ended]()
         # Live ones first: what ends in between is seen twice, rather than not at all.
-        for statement in sql.live_pages(numbers, chosen, page):
-            live += [rows.Live._make(row) for row in await self._session.all(statement)]
-        for statement in sql.ended_pages(numbers, chosen, page):
-            ended += [rows.Ended._make(row) for row in await self._session.all(statement)]
+        for statement, values in sql.live_pages(numbers, chosen, page):
+            live += map(rows.Live._make, await session.fetch(statement, **values))
+        for statement, values in sql.ended_pages(numbers, chosen, page):
+            ended += map(rows.Ended._make, await session.fetch(statement, **values))
         found = rows.newest_first(live, ended, page.limit)
         return [row.delivery(account_id, numbers.webhook_of) for row in found]
 
@@ -135,23 +139,21 @@ class DeliveryRecords:
         self, account_id: UUID, delivery_ids: Sequence[UUID], now: datetime
     ) -> int:
         numbers = await numbers_of(self._session, account_id)
-        gone = await self._session.all(
-            sa.delete(deliveries)
-            .where(deliveries.c.account == numbers.account, deliveries.c.id.in_(delivery_ids))
-            .returning(*deliveries.c)
-        )
-        made = [attempt_rows.from_ended(row) for row in gone if row.number is not None]
-        await self._session.insert(attempts, made)
-        live = []
-        for row in gone:
-            ended = rows.Ended(*(getattr(row, name) for name in rows.Ended._fields))
-            live.append(_reopened(ended, numbers.account, now))
-            self._outbox.wait(row.endpoint)
-        await self._session.insert(queue, live)
-        return len(gone)
+        account, made, live = numbers.account, [], []
+        for row in await self._session.fetch(_REOPEN, account=account, ids=delivery_ids):
+            own = len(rows.Ended._fields)
+            ended, attempt = rows.Ended._make(row[:own]), row[own:]
+            number, *_ = attempt
+            if number is not None:
+                made.append(attempt_rows.from_ended(account, ended, attempt))
+            live.append(_reopened(ended, account, now))
+            self._outbox.wait(ended.endpoint)
+        await self._session.insert("attempts", made)
+        await self._session.insert("queue", live)
+        return len(live)
 
     async def _one(
-        self, statements: tuple[Prepared, Prepared], account_id: UUID, delivery_id: UUID
+        self, statements: tuple[Sql, Sql], account_id: UUID, delivery_id: UUID
     ) -> Delivery | None:
         numbers = await numbers_of(self._session, account_id)
         key = {"account": numbers.account, "delivery": delivery_id}
@@ -206,7 +208,7 @@ class DeliveryRecords:
             return []
         session, account = self._session.unhurried, numbers.account
         live = await session.fetch(
-            sql.LIVE_OF_EVENTS[session.dialect], account=account, **sql.bounds_of_events(event_ids)
+            sql.LIVE_OF_EVENTS, account=account, **sql.bounds_of_events(event_ids)
         )
         ended = await session.fetch(
             sql.ENDED_OF_EVENTS,
@@ -216,7 +218,7 @@ class DeliveryRecords:
             end=sql.end_of(max(event_ids)),
         )
         found = rows.newest_first(
-            [rows.Live._make(row) for row in live], [rows.Ended._make(row) for row in ended]
+            list(map(rows.Live._make, live)), list(map(rows.Ended._make, ended))
         )
         return [row for row in found if row.endpoint not in numbers.deleted]
 

@@ -5,191 +5,137 @@ index, and what is found is put in order afterwards.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from cuepost.adapters.quick_ids import ID_BYTES
+from cuepost.adapters.storage.codes import EVENT_TYPE, STATUS
+from cuepost.adapters.storage.columns import IN_FLIGHT, NOT_DELIVERED, WAITING
 from cuepost.adapters.storage.records import delivery_rows as rows
 from cuepost.adapters.storage.records.numbers import AccountNumbers
-from cuepost.adapters.storage.records.paging import HIGHEST, between
-from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import (
-    IN_FLIGHT,
-    NOT_DELIVERED,
-    WAITING,
-    deliveries,
-    events,
-    queue,
-)
-from cuepost.adapters.storage.tables.history import STATUS
-from cuepost.adapters.storage.types import Id, Ids
+from cuepost.adapters.storage.records.paging import HIGHEST, Chosen
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import FINAL, LIVE, DeliveryStatus
 from cuepost.domain.ids import lowest_at
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 
+Statement: TypeAlias = tuple[Sql, dict[str, Any]]
+"""With its values."""
+
 # More than all workers together ever send at a time.
 MOST_IN_FLIGHT = 1_000_000
 LOWEST = UUID(int=0)
 _BITS_IN_A_MILLISECOND = 80
-_ACCOUNT = sa.bindparam("account", type_=sa.Integer)
-_DELIVERY = sa.bindparam("delivery", type_=Id)
-_ENDED = sa.select(*rows.ENDED).where(deliveries.c.account == _ACCOUNT)
-_LIVE = sa.select(*rows.LIVE).where(queue.c.account == _ACCOUNT)
-_ONE_ENDED = _ENDED.where(deliveries.c.id == _DELIVERY)
-_ONE_LIVE = _LIVE.where(queue.c.id == _DELIVERY)
-ONE_ENDED = Prepared(_ONE_ENDED)
-ONE_LIVE = Prepared(_ONE_LIVE)
-LOCKED_ENDED = Prepared(_ONE_ENDED.with_for_update())
-LOCKED_LIVE = Prepared(_ONE_LIVE.with_for_update())
-_LOWEST = sa.bindparam("lowest", type_=Id)
-ENDED_OF_EVENTS = Prepared(
-    _ENDED.where(
-        Among(deliveries.c.event_id, "events"),
-        deliveries.c.id >= _LOWEST,
-        deliveries.c.id < sa.bindparam("end", type_=Id),
-    )
+_ENDED = f"SELECT {', '.join(rows.Ended._fields)} FROM deliveries"
+_LIVE_COLUMNS = ", ".join(rows.Live._fields)
+_LIVE = f"SELECT {_LIVE_COLUMNS} FROM queue"
+# Found by their own index alone: on a deep page SQLite would go through all that is live.
+_ALL_IN_FLIGHT = f"""
+    SELECT {_LIVE_COLUMNS} FROM (
+        SELECT * FROM queue WHERE account = :account AND {IN_FLIGHT} LIMIT {MOST_IN_FLIGHT}
+    ) AS in_flight
+"""
+_ONE = "WHERE account = :account AND id = :delivery"
+ONE_ENDED = Sql(f"{_ENDED} {_ONE}")
+ONE_LIVE = Sql(f"{_LIVE} {_ONE}")
+LOCKED_ENDED = Sql(f"{_ENDED} {_ONE} FOR UPDATE")
+LOCKED_LIVE = Sql(f"{_LIVE} {_ONE} FOR UPDATE")
+ENDED_OF_EVENTS = Sql(
+    f"{_ENDED} WHERE account = :account AND event_id IN :events AND id >= :lowest AND id < :end"
 )
-
-
-def _live_of_events(sql: str) -> Prepared:
-    """By their events, each of which comes with the bounds of its millisecond."""
-    given = [sa.bindparam(name, type_=Ids()) for name in ("events", "lowest", "ends")]
-    columns = [sa.column(each.name, each.type) for each in rows.LIVE]
-    return Prepared(sa.text(sql).bindparams(_ACCOUNT, *given).columns(*columns))
-
-
-_LIVE_COLUMNS = ", ".join(f"queue.{column.name}" for column in rows.LIVE)
 # Deliveries have the millisecond of their event, so those of each event are in one short range of
-# the key, however long the queue is. Rows are compared as a whole and the range has an offset,
-# because the planners would otherwise read all live deliveries of the account.
-LIVE_OF_EVENTS = {
-    "sqlite": _live_of_events(
-        f"""
-        WITH RECURSIVE place(n) AS (
-            VALUES (0) UNION ALL
-            SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length(:events)
-        )
-        SELECT {_LIVE_COLUMNS} FROM place CROSS JOIN queue
-        WHERE (account, id) >= (:account, substr(:lowest, n + 1, {ID_BYTES}))
-            AND (account, id) < (:account, substr(:ends, n + 1, {ID_BYTES}))
-            AND queue.event_id = substr(:events, n + 1, {ID_BYTES})
-        """
-    ),
-    "postgresql": _live_of_events(
-        f"""
-        SELECT {_LIVE_COLUMNS}
-        FROM unnest(:events, :lowest, :ends) AS given (event_id, lowest, following)
-        CROSS JOIN LATERAL (
-            SELECT * FROM queue
-            WHERE account = :account AND id >= given.lowest AND id < given.following
-            OFFSET 0
-        ) AS queue
-        WHERE queue.event_id = given.event_id
-        """
-    ),
-}
-EVENTS_OF_PROJECT = Prepared(
-    sa.select(events.c.id)
-    .where(
-        events.c.account == _ACCOUNT,
-        events.c.project_id == sa.bindparam("project", type_=Id),
-        events.c.id >= _LOWEST,
-        events.c.id < sa.bindparam("end", type_=Id),
+# the key, however long the queue is. Each event comes with the bounds of its millisecond. Rows are
+# compared as a whole and the range has an offset, because the planners would otherwise read all
+# live deliveries of the account.
+LIVE_OF_EVENTS = Sql(
+    sqlite=f"""
+    WITH RECURSIVE place(n) AS (
+        VALUES (0) UNION ALL
+        SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length(:events)
     )
-    .order_by(events.c.id.desc())
-    .limit(sa.bindparam("most", type_=sa.Integer))
-    # Spelled out, because for SQLite it would become one more parameter.
-    .offset(sa.literal_column("0"))
+    SELECT {_LIVE_COLUMNS} FROM place CROSS JOIN queue
+    WHERE (account, id) >= (:account, substr(:lowest, n + 1, {ID_BYTES}))
+        AND (account, id) < (:account, substr(:ends, n + 1, {ID_BYTES}))
+        AND event_id = substr(:events, n + 1, {ID_BYTES})
+    """,
+    postgresql=f"""
+    SELECT {_LIVE_COLUMNS}
+    FROM unnest(:events::uuid[], :lowest::uuid[], :ends::uuid[]) AS given (event, lowest, following)
+    CROSS JOIN LATERAL (
+        SELECT * FROM queue
+        WHERE account = :account AND id >= given.lowest AND id < given.following
+        OFFSET 0
+    ) AS queue
+    WHERE event_id = given.event
+    """,
 )
-RETRYING = Prepared(
-    sa.select(queue.c.endpoint, sa.func.count())
-    .where(
-        WAITING,
-        queue.c.account == _ACCOUNT,
-        Among(queue.c.endpoint, "endpoints"),
-        queue.c.status == STATUS.literal(DeliveryStatus.RETRYING),
-    )
-    .group_by(queue.c.endpoint)
+EVENTS_OF_PROJECT = Sql(
+    """
+    SELECT id FROM events
+    WHERE account = :account AND project_id = :project AND id >= :lowest AND id < :end
+    ORDER BY id DESC LIMIT :most
+    """
+)
+RETRYING = Sql(
+    f"""
+    SELECT endpoint, count(*) AS count FROM queue
+    WHERE {WAITING} AND account = :account AND endpoint IN :endpoints
+        AND status = {STATUS[DeliveryStatus.RETRYING]}
+    GROUP BY endpoint
+    """
 )
 
 
-def _outlines(table: sa.Table, *chosen: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return (
-        sa.select(table.c.id, table.c.status)
-        .where(
-            table.c.account == _ACCOUNT,
-            table.c.endpoint == sa.bindparam("endpoint", type_=sa.Integer),
-            table.c.id >= _LOWEST,
-            *chosen,
-        )
-        .order_by(table.c.id.desc())
-        .limit(sa.bindparam("most", type_=sa.Integer))
-        # Spelled out, because for SQLite it would become one more parameter.
-        .offset(sa.literal_column("0"))
+def _waiting_as(status: DeliveryStatus) -> str:
+    return f"{WAITING} AND status = {STATUS[status]}"
+
+
+def _outlines(table: str, condition: str) -> Sql:
+    return Sql(
+        f"""
+        SELECT id, status FROM {table}
+        WHERE account = :account AND endpoint = :endpoint AND id >= :lowest AND {condition}
+        ORDER BY id DESC LIMIT :most
+        """
     )
 
 
 # Each status has an index range of its own, which is in the order of ids.
 OUTLINES = (
+    *(_outlines("deliveries", f"status = {STATUS[status]}") for status in FINAL),
     *(
-        Prepared(_outlines(deliveries, deliveries.c.status == STATUS.literal(status)))
-        for status in FINAL
-    ),
-    *(
-        Prepared(_outlines(queue, WAITING, queue.c.status == STATUS.literal(status)))
+        _outlines("queue", _waiting_as(status))
         for status in LIVE
         if status is not DeliveryStatus.DELIVERING
     ),
-    Prepared(_outlines(queue, IN_FLIGHT)),
+    _outlines("queue", IN_FLIGHT),
 )
 
 
-def ended_pages(
-    numbers: AccountNumbers, chosen: DeliveryFilter, page: Page
-) -> Iterator[sa.Select[Any]]:
+def ended_pages(numbers: AccountNumbers, chosen: DeliveryFilter, page: Page) -> Iterator[Statement]:
     """The newest of each status that was asked for, or of all where one index has them in order."""
-    statement = sa.select(*rows.ENDED).where(deliveries.c.account == numbers.account)
-    statement = _filtered(statement, deliveries, numbers, chosen)
     if chosen.status in LIVE:
         return
-    statuses: Sequence[DeliveryStatus | None] = [chosen.status]
-    if chosen.status is None and chosen.webhook_id is not None:
-        statuses = FINAL
     include_delivered = chosen.include_delivered or chosen.status is None
-    for status in statuses:
-        some = statement
+    for status in _statuses(chosen, FINAL):
+        some = _filtered(numbers, chosen, page)
         if status is not None:
-            some = some.where(ended_as(status, include_delivered=include_delivered))
+            some.where(rows.ended_condition(status, include_delivered=include_delivered))
         if status not in (None, DeliveryStatus.DELIVERED) and chosen.webhook_id is None:
-            some = some.where(NOT_DELIVERED)
-        yield _newest_first(some, deliveries.c.id, chosen, page)
+            some.where(NOT_DELIVERED)
+        yield some.newest_first(_ENDED, page.limit), some.values
 
 
-def live_pages(
-    numbers: AccountNumbers, chosen: DeliveryFilter, page: Page
-) -> Iterator[sa.Select[Any]]:
+def live_pages(numbers: AccountNumbers, chosen: DeliveryFilter, page: Page) -> Iterator[Statement]:
     if chosen.status in FINAL:
         return
-    statuses: Sequence[DeliveryStatus | None] = [chosen.status]
-    if chosen.status is None and chosen.webhook_id is not None:
-        statuses = LIVE
-    for status in statuses:
-        live = _live_as(status, numbers.account)
-        some = _filtered(
-            sa.select(*(live.c[name] for name in rows.Live._fields)), live, numbers, chosen
-        )
-        yield _newest_first(some, live.c.id, chosen, page)
-
-
-def ended_as(status: DeliveryStatus, *, include_delivered: bool) -> sa.ColumnElement[bool]:
-    """Failed ones without those that were delivered before, unless these are asked for."""
-    is_it = deliveries.c.status == STATUS.literal(status)
-    if status is DeliveryStatus.FAILED and not include_delivered:
-        return sa.and_(is_it, deliveries.c.delivered_at.is_(None))
-    return is_it
+    for status in _statuses(chosen, LIVE):
+        some = _filtered(numbers, chosen, page)
+        is_in_flight = status is DeliveryStatus.DELIVERING
+        if status is not None and not is_in_flight:
+            some.where(_waiting_as(status))
+        yield some.newest_first(_ALL_IN_FLIGHT if is_in_flight else _LIVE, page.limit), some.values
 
 
 def bounds_of(chosen: DeliveryFilter, page: Page) -> tuple[UUID, UUID]:
@@ -216,46 +162,32 @@ def end_of(event_id: UUID) -> UUID:
 def bounds_of_events(event_ids: Sequence[UUID]) -> dict[str, Sequence[UUID]]:
     """Parameters of `LIVE_OF_EVENTS`."""
     return {
-        "events": event_ids,
+        "events": list(event_ids),
         "lowest": [lowest_of(each) for each in event_ids],
         "ends": [end_of(each) for each in event_ids],
     }
 
 
-def _newest_first(
-    statement: sa.Select[Any],
-    identifier: sa.ColumnElement[Any],
-    chosen: DeliveryFilter,
-    page: Page,
-) -> sa.Select[Any]:
-    """Bounds that leave out nothing are left out, so that all pages have few plans."""
-    lowest, end = bounds_of(chosen, page)
-    bounds = lowest if lowest != LOWEST else None, end if end != HIGHEST else None
-    chosen_rows = between(statement, identifier, *bounds)
-    return chosen_rows.order_by(identifier.desc()).limit(page.limit)
+def _statuses(
+    chosen: DeliveryFilter, those: Sequence[DeliveryStatus]
+) -> Sequence[DeliveryStatus | None]:
+    """None stands for all at once."""
+    return those if chosen.status is None and chosen.webhook_id is not None else [chosen.status]
 
 
-def _filtered(
-    statement: sa.Select[Any], table: sa.FromClause, numbers: AccountNumbers, chosen: DeliveryFilter
-) -> sa.Select[Any]:
+def _filtered(numbers: AccountNumbers, chosen: DeliveryFilter, page: Page) -> Chosen:
+    query = Chosen("account = :account", account=numbers.account)
     if chosen.event_type is not None:
-        statement = statement.where(table.c.event_type == chosen.event_type)
+        query.where("event_type = :type", type=EVENT_TYPE[chosen.event_type])
     if chosen.project_id is not None:
-        statement = statement.where(table.c.project_id == chosen.project_id)
+        query.where("project_id = :project", project=chosen.project_id)
     if chosen.event_id is not None:
-        statement = statement.where(table.c.event_id == chosen.event_id)
+        query.where("event_id = :event", event=chosen.event_id)
     if chosen.webhook_id is not None:
-        return statement.where(table.c.endpoint == numbers.endpoint(chosen.webhook_id))
-    if numbers.deleted:
-        return statement.where(table.c.endpoint.not_in(numbers.deleted))
-    return statement
-
-
-def _live_as(status: DeliveryStatus | None, account: int) -> sa.FromClause:
-    its = sa.select(queue).where(queue.c.account == account)
-    if status is DeliveryStatus.DELIVERING:
-        # Found by their own index alone: on a deep page SQLite would go through all that is live.
-        return its.where(IN_FLIGHT).limit(sa.literal_column(str(MOST_IN_FLIGHT))).subquery()
-    if status is not None:
-        its = its.where(WAITING, queue.c.status == STATUS.literal(status))
-    return its.subquery()
+        query.where("endpoint = :endpoint", endpoint=numbers.endpoint(chosen.webhook_id))
+    elif numbers.deleted:
+        query.where("endpoint NOT IN :deleted", deleted=numbers.deleted)
+    # Bounds that leave out nothing are left out, so that all pages have few plans.
+    lowest, end = bounds_of(chosen, page)
+    query.between("id", lowest if lowest != LOWEST else None, end if end != HIGHEST else None)
+    return query

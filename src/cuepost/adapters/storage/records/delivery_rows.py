@@ -5,9 +5,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from cuepost.adapters.storage.codes import EVENT_TYPE, STATUS, TRIGGER
 from cuepost.adapters.storage.encoding import Encoding
-from cuepost.adapters.storage.tables import deliveries, queue
-from cuepost.adapters.storage.tables.history import EVENT_TYPE, STATUS, TRIGGER
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of
 
@@ -97,8 +96,15 @@ KEPT = (
     "budget",
     "delivered_at",
 )
-ENDED = tuple(deliveries.c[name] for name in Ended._fields)
-LIVE = tuple(queue.c[name] for name in Live._fields)
+LIVE_COLUMNS = (*KEPT, "status", "due_at", "attempts_made", "worker")
+
+
+def ended_condition(status: DeliveryStatus, *, include_delivered: bool) -> str:
+    """Failed ones without those that were delivered before, unless these are asked for."""
+    condition = f"deliveries.status = {STATUS[status]}"
+    if status is DeliveryStatus.FAILED and not include_delivered:
+        condition += " AND deliveries.delivered_at IS NULL"
+    return condition
 
 
 def newest_first(
@@ -106,9 +112,6 @@ def newest_first(
 ) -> list[Live | Ended]:
     rows: list[Live | Ended] = [*live, *ended]
     return sorted(rows, key=lambda row: row.id, reverse=True)[:limit]
-
-
-LIVE_COLUMNS = (*KEPT, "status", "due_at", "attempts_made", "worker")
 
 
 def live_row(

@@ -2,88 +2,91 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import asdict, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
+from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.numbers import numbers_of
-from cuepost.adapters.storage.session import Session, first, upsert
-from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import (
-    HALVES,
-    accounts,
-    attempts,
-    bulk_retries,
-    deliveries,
-    endpoints,
-    lanes,
-    queue,
-    signing_secrets,
-)
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.fanout import Subscriber
 from cuepost.ports.records import Page
 
 HISTORY_CLEARED_AT_ONCE = 1_000
-_COLUMNS = tuple(column for column in endpoints.c if column.name not in {"number", "deleted_at"})
-_PRESENT = sa.select(*_COLUMNS).where(
-    endpoints.c.account_id == sa.bindparam("account"), endpoints.c.deleted_at.is_(None)
+_SELECT = f"SELECT {', '.join(field.name for field in fields(Endpoint))} FROM endpoints"
+_PRESENT = "account_id = :account AND deleted_at IS NULL"
+_ONE = f"{_SELECT} WHERE {_PRESENT} AND id = :webhook"
+_FOUND = Sql(_ONE)
+_LOCKED = Sql(f"{_ONE} FOR UPDATE")
+_PAGE = paging.pages(f"{_SELECT} WHERE {_PRESENT}")
+_COUNT = Sql(f"SELECT count(*) AS count FROM endpoints WHERE {_PRESENT}")
+_SECRETS = Sql(
+    """
+    SELECT webhook_id, version, sealed, hint, created_at, expires_at FROM signing_secrets
+    WHERE account_id = :account AND webhook_id IN :webhooks
+    """
 )
-_ONE = _PRESENT.where(endpoints.c.id == sa.bindparam("webhook"))
-_FOUND = Prepared(_ONE)
-_LOCKED = Prepared(_ONE.with_for_update())
-_PAGE = paging.prepared(_PRESENT, endpoints.c.id)
-_COUNT = Prepared(_PRESENT.with_only_columns(sa.func.count(), maintain_column_froms=True))
-_SECRETS = Prepared(
-    sa.select(
-        signing_secrets.c.webhook_id,
-        signing_secrets.c.version,
-        signing_secrets.c.sealed,
-        signing_secrets.c.hint,
-        signing_secrets.c.created_at,
-        signing_secrets.c.expires_at,
-    ).where(
-        signing_secrets.c.account_id == sa.bindparam("account"),
-        Among(signing_secrets.c.webhook_id, "webhooks"),
-    )
+_PUT_SECRET = Sql(
+    """
+    INSERT INTO signing_secrets
+        (account_id, webhook_id, version, sealed, hint, created_at, expires_at)
+    VALUES (:account, :webhook, :version, :sealed, :hint, :created_at, :expires_at)
+    ON CONFLICT (account_id, webhook_id, version) DO UPDATE SET expires_at = excluded.expires_at
+    """
 )
 # The account is part of it, so that access cannot be closed in between either. Whoever changes an
 # endpoint or an account locks the row for update and waits for this lock; a recorder that moves an
 # endpoint's health does not.
-_SUBSCRIBERS = Prepared(
-    sa.select(
-        endpoints.c.account_id,
-        endpoints.c.id,
-        endpoints.c.events,
-        endpoints.c.enabled,
-        accounts.c.webhooks_enabled,
-        endpoints.c.number,
-        accounts.c.number,
-        lanes.c.worker_id,
-    )
-    .select_from(
-        endpoints.join(accounts, accounts.c.id == endpoints.c.account_id).outerjoin(
-            lanes, sa.and_(lanes.c.endpoint == endpoints.c.number, lanes.c.accepts)
-        )
-    )
-    .where(Among(endpoints.c.account_id, "account_ids"), endpoints.c.deleted_at.is_(None))
-    .order_by(endpoints.c.id)
-    .with_for_update(read=True, key_share=True, of=(endpoints, accounts))
+_SUBSCRIBERS = Sql(
+    """
+    SELECT endpoints.account_id, endpoints.id, endpoints.events, endpoints.enabled,
+        accounts.webhooks_enabled, endpoints.number, accounts.number AS account, lanes.worker_id
+    FROM endpoints
+    JOIN accounts ON accounts.id = endpoints.account_id
+    LEFT JOIN lanes ON lanes.endpoint = endpoints.number AND lanes.accepts
+    WHERE endpoints.account_id IN :account_ids AND endpoints.deleted_at IS NULL
+    ORDER BY endpoints.id
+    FOR KEY SHARE OF endpoints, accounts
+    """
 )
-_CLEAR_ATTEMPTS = Prepared(
-    sa.delete(attempts).where(
-        attempts.c.account == sa.bindparam("account"), Among(attempts.c.delivery_id, "ids")
-    )
+_ITS = "WHERE account_id = :account AND webhook_id = :webhook"
+_DROP_SECRET = Sql(f"DELETE FROM signing_secrets {_ITS} AND version = :version")
+_DELETE = (
+    Sql(
+        """
+        UPDATE endpoints SET deleted_at = :now, enabled = false, url = ''
+        WHERE account_id = :account AND id = :webhook
+        """
+    ),
+    Sql(f"DELETE FROM signing_secrets {_ITS}"),
+    Sql(f"DELETE FROM bulk_retries {_ITS}"),
 )
-_CLEAR_DELIVERIES = Prepared(
-    sa.delete(deliveries).where(
-        deliveries.c.account == sa.bindparam("account"), Among(deliveries.c.id, "ids")
-    )
+_OF_ENDPOINT = "account = :account AND endpoint = :endpoint"
+# One statement: between two of them a delivery could go from one half to the other.
+_UNQUEUE = Sql(
+    f"""
+    DELETE FROM queue
+    WHERE ({WAITING} AND {_OF_ENDPOINT}) OR ({IN_FLIGHT} AND {_OF_ENDPOINT})
+    RETURNING id
+    """
 )
+_DELETED = Sql(
+    """
+    SELECT accounts.number AS account, endpoints.number
+    FROM endpoints JOIN accounts ON accounts.id = endpoints.account_id
+    WHERE endpoints.deleted_at IS NOT NULL
+    LIMIT 1 FOR UPDATE OF endpoints SKIP LOCKED
+    """
+)
+_SOME_ENDED = Sql(f"SELECT id FROM deliveries WHERE {_OF_ENDPOINT} LIMIT :most")
+_CLEAR_ATTEMPTS = Sql("DELETE FROM attempts WHERE account = :account AND delivery_id IN :ids")
+_CLEAR_DELIVERIES = Sql("DELETE FROM deliveries WHERE account = :account AND id IN :ids")
+_FORGET = Sql("DELETE FROM endpoints WHERE number = :endpoint")
 
 
 class EndpointRecords:
@@ -92,7 +95,7 @@ class EndpointRecords:
 
     async def add(self, endpoint: Endpoint, secret: StoredSecret) -> None:
         await self._session.insert(
-            endpoints,
+            "endpoints",
             [
                 {
                     "account_id": endpoint.account_id,
@@ -120,41 +123,24 @@ class EndpointRecords:
 
     async def save(self, endpoint: Endpoint) -> None:
         key = {"account_id": endpoint.account_id, "id": endpoint.id}
-        await self._session.update(endpoints, tuple(key), [key | _mutable(endpoint)])
+        await self._session.update("endpoints", tuple(key), [key | _mutable(endpoint)])
 
     async def delete(self, account_id: UUID, webhook_id: UUID, now: datetime) -> None:
-        await self._session.run(
-            sa.update(endpoints)
-            .where(endpoints.c.account_id == account_id, endpoints.c.id == webhook_id)
-            .values(deleted_at=now, enabled=False, url="")
-        )
-        for table in (signing_secrets, bulk_retries):
-            await self._session.run(sa.delete(table).where(_of(table, account_id, webhook_id)))
+        for statement in _DELETE:
+            await self._session.execute(statement, account=account_id, webhook=webhook_id, now=now)
         numbers = await numbers_of(self._session, account_id)
-        account, endpoint = numbers.account, numbers.endpoint(webhook_id)
-        # One statement: between two of them a delivery could go from one half to the other.
-        is_its = sa.and_(queue.c.account == account, queue.c.endpoint == endpoint)
-        halves = (sa.and_(half, is_its) for half in HALVES)
-        gone = sa.delete(queue).where(sa.or_(*halves)).returning(queue.c.id)
-        ids = [row.id for row in await self._session.unhurried.all(gone)]
-        for first_id in range(0, len(ids), HISTORY_CLEARED_AT_ONCE):
-            some = ids[first_id : first_id + HISTORY_CLEARED_AT_ONCE]
-            await self._session.unhurried.fetch(_CLEAR_ATTEMPTS, account=account, ids=some)
-        await self._purge(account, endpoint, HISTORY_CLEARED_AT_ONCE)
+        key = {"account": numbers.account, "endpoint": numbers.endpoint(webhook_id)}
+        ids = [each for (each,) in await self._session.unhurried.fetch(_UNQUEUE, **key)]
+        for place in range(0, len(ids), HISTORY_CLEARED_AT_ONCE):
+            some = ids[place : place + HISTORY_CLEARED_AT_ONCE]
+            await self._session.unhurried.execute(_CLEAR_ATTEMPTS, **key, ids=some)
+        await self._purge(**key, rows=HISTORY_CLEARED_AT_ONCE)
 
     async def purge_deleted(self, rows: int) -> bool:
-        row = await first(
-            self._session,
-            sa.select(accounts.c.number.label("account"), endpoints.c.number)
-            .join(accounts, accounts.c.id == endpoints.c.account_id)
-            .where(endpoints.c.deleted_at.is_not(None))
-            .limit(1)
-            .with_for_update(skip_locked=True, of=endpoints),
-        )
-        if row is None:
-            return False
-        await self._purge(row.account, row.number, rows)
-        return True
+        deleted = await self._session.fetch(_DELETED)
+        for account, endpoint in deleted:
+            await self._purge(account, endpoint, rows)
+        return bool(deleted)
 
     async def subscribers(self, account_ids: Collection[UUID]) -> dict[UUID, list[Subscriber]]:
         found: dict[UUID, list[Subscriber]] = {}
@@ -181,60 +167,33 @@ class EndpointRecords:
         return found
 
     async def put_secret(self, account_id: UUID, webhook_id: UUID, secret: StoredSecret) -> None:
-        await self._session.run(
-            upsert(self._session, signing_secrets)
-            .values(
-                account_id=account_id,
-                webhook_id=webhook_id,
-                version=secret.version,
-                sealed=secret.sealed,
-                hint=secret.hint,
-                created_at=secret.created_at,
-                expires_at=secret.expires_at,
-            )
-            .on_conflict_do_update(
-                index_elements=["account_id", "webhook_id", "version"],
-                set_={"expires_at": secret.expires_at},
-            )
+        await self._session.execute(
+            _PUT_SECRET, account=account_id, webhook=webhook_id, **asdict(secret)
         )
 
     async def drop_secret(self, account_id: UUID, webhook_id: UUID, version: int) -> None:
-        await self._session.run(
-            sa.delete(signing_secrets).where(
-                signing_secrets.c.account_id == account_id,
-                signing_secrets.c.webhook_id == webhook_id,
-                signing_secrets.c.version == version,
-            )
+        await self._session.execute(
+            _DROP_SECRET, account=account_id, webhook=webhook_id, version=version
         )
 
-    async def _one(
-        self, statement: Prepared, account_id: UUID, webhook_id: UUID
-    ) -> Endpoint | None:
+    async def _one(self, statement: Sql, account_id: UUID, webhook_id: UUID) -> Endpoint | None:
         rows = await self._session.fetch(statement, account=account_id, webhook=webhook_id)
         return _endpoint(rows[0]) if rows else None
 
     async def _purge(self, account: int, endpoint: int, rows: int) -> None:
         """Some of its history, and once that is gone the endpoint's own row."""
-        chosen = (
-            sa.select(deliveries.c.id)
-            .where(deliveries.c.account == account, deliveries.c.endpoint == endpoint)
-            .limit(rows)
-        )
-        ids = [row.id for row in await self._session.unhurried.all(chosen)]
+        session, key = self._session.unhurried, {"account": account, "endpoint": endpoint}
+        ids = [each for (each,) in await session.fetch(_SOME_ENDED, **key, most=rows)]
         for clear in (_CLEAR_ATTEMPTS, _CLEAR_DELIVERIES):
             if ids:
-                await self._session.unhurried.fetch(clear, account=account, ids=ids)
+                await session.execute(clear, account=account, ids=ids)
         if len(ids) < rows:
-            await self._session.run(sa.delete(endpoints).where(endpoints.c.number == endpoint))
+            await self._session.execute(_FORGET, endpoint=endpoint)
 
 
 def _why_stopped(is_open: bool) -> CancelReason:
     """While access is closed that is the reason, whether or not the endpoint is disabled too."""
     return CancelReason.ENDPOINT_DISABLED if is_open else CancelReason.ACCESS_CLOSED
-
-
-def _of(table: sa.Table, account_id: UUID, webhook_id: UUID) -> sa.ColumnElement[bool]:
-    return sa.and_(table.c.account_id == account_id, table.c.webhook_id == webhook_id)
 
 
 def _mutable(endpoint: Endpoint) -> dict[str, Any]:

@@ -4,23 +4,28 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
+from cuepost.adapters.storage.codes import EVENT_TYPE, SILENCE_REASON
 from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.numbers import account_number, account_numbers
-from cuepost.adapters.storage.records.paging import newest_first
-from cuepost.adapters.storage.session import Session, first
-from cuepost.adapters.storage.tables import events
-from cuepost.adapters.storage.tables.history import EVENT_TYPE, SILENCE_REASON
+from cuepost.adapters.storage.records.paging import Chosen
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import Event
 from cuepost.domain.ids import instant_of
 from cuepost.ports.history import EventFilter
 from cuepost.ports.records import Page
 
-_COLUMNS = ("account", "id", "type", "project_id", "occurred_at", "body", "reason")
+_STORED = ("account", "id", "type", "project_id", "occurred_at", "body", "reason")
 TYPES = EVENT_TYPE.codes
 REASONS = SILENCE_REASON.codes
+# What `event_from` reads.
+COLUMNS = (
+    "events.id, events.type, events.project_id, events.occurred_at, events.body, "
+    "events.reason AS silence_reason"
+)
+_ALL = f"SELECT {COLUMNS} FROM events"
+_ONE = Sql(f"{_ALL} WHERE account = :account AND id = :event")
 
 
 class EventRecords:
@@ -45,37 +50,27 @@ class EventRecords:
             )
             for each in happened
         ]
-        await self._session.insert_encoded(events, _COLUMNS, rows)
+        await self._session.insert_encoded("events", _STORED, rows)
 
     async def get(self, account_id: UUID, event_id: UUID) -> Event | None:
         account = await account_number(self._session, account_id)
-        row = await first(
-            self._session,
-            sa.select(events).where(events.c.account == account, events.c.id == event_id),
-        )
-        return event_from(account_id, row) if row else None
+        rows = await self._session.fetch(_ONE, account=account, event=event_id)
+        return event_from(account_id, rows[0]) if rows else None
 
     async def page(self, account_id: UUID, chosen: EventFilter, page: Page) -> list[Event]:
         account = await account_number(self._session, account_id)
-        statement = sa.select(events).where(events.c.account == account)
+        query = Chosen("account = :account", account=account)
         if chosen.event_type is not None:
-            statement = statement.where(events.c.type == chosen.event_type)
+            query.where("type = :type", type=TYPES[chosen.event_type])
         if chosen.project_id is not None:
-            statement = statement.where(events.c.project_id == chosen.project_id)
-        rows = await self._session.all(
-            newest_first(statement, events.c.id, page, chosen.since, chosen.until)
-        )
+            query.where("project_id = :project", project=chosen.project_id)
+        query.made_in("id", page, chosen.since, chosen.until)
+        statement = query.newest_first(_ALL, page.limit)
+        rows = await self._session.unhurried.fetch(statement, **query.values)
         return [event_from(account_id, row) for row in rows]
 
 
-def event_from(account_id: UUID, row: sa.Row[Any]) -> Event:
-    return Event(
-        account_id=account_id,
-        id=row.id,
-        type=row.type,
-        created_at=instant_of(row.id),
-        project_id=row.project_id,
-        occurred_at=row.occurred_at,
-        body=row.body,
-        reason=row.reason,
-    )
+def event_from(account_id: UUID, row: Sequence[Any]) -> Event:
+    """From the values of `COLUMNS`."""
+    event_id, event_type, *others = row
+    return Event(account_id, event_id, event_type, instant_of(event_id), *others)

@@ -2,18 +2,15 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
+from cuepost.adapters.storage.codes import SILENCE_REASON
 from cuepost.adapters.storage.encoding import ENCODINGS
+from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.numbers import account_numbers
-from cuepost.adapters.storage.records.paging import newest_first
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Prepared
-from cuepost.adapters.storage.tables import audit_entries, idempotency_keys, reports
-from cuepost.adapters.storage.tables.guards import SILENCE_REASON
-from cuepost.adapters.storage.types import Id, Instant
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.ids import instant_of
@@ -22,65 +19,63 @@ from cuepost.ports.records import KeptReport, Page, RememberedAnswer, ReportAnsw
 IDEMPOTENCY_LIFE = timedelta(hours=24)
 # Answers that were kept before revision 0006 are given to every API key of their account.
 EVERY_KEY = UUID(int=0)
-_FOUND = Prepared(
-    lambda among: sa.select(
-        reports.c.account,
-        reports.c.report_id,
-        reports.c.event_id,
-        reports.c.reason,
-        reports.c.digest,
-    ).where(among((reports.c.account, reports.c.report_id), "accounts", "report_ids"))
-)
-_SAME_KEY = sa.and_(
-    idempotency_keys.c.account_id == sa.bindparam("account"),
-    idempotency_keys.c.key == sa.bindparam("its_key"),
-)
-_OF_CALLER = idempotency_keys.c.key_id == sa.bindparam("key_id")
-_OF_EVERYBODY = sa.and_(
-    idempotency_keys.c.key_id == EVERY_KEY, idempotency_keys.c.sealed_answer.is_not(None)
-)
-# Both engines spell it alike.
-_CLAIM = Prepared(
-    sa.text(
-        """
-        INSERT INTO idempotency_keys
-            (account_id, key_id, "key", fingerprint, sealed_answer, created_at)
-        SELECT :account, :key_id, :its_key, :its_fingerprint, NULL, :now
-        WHERE NOT EXISTS (
-            SELECT 1 FROM idempotency_keys
-            WHERE account_id = :account AND key_id = :every_key AND "key" = :its_key
-                AND sealed_answer IS NOT NULL AND created_at > :expired
+_COLUMNS = "reports.account, report_id, event_id, reason AS silence_reason, digest"
+_FOUND = Sql(
+    # SQLite compares both columns as it compares the first one, and uses no index for numbers that
+    # are compared as text: numbers come second, and text is cast, which leaves it as it is.
+    sqlite=f"""
+        SELECT {_COLUMNS} FROM reports WHERE (report_id, account) IN (
+            SELECT CAST(listed.value AS TEXT), json_extract(:accounts, '$[' || listed.key || ']')
+            FROM json_each(:report_ids) AS listed
         )
-        ON CONFLICT (account_id, key_id, "key") DO UPDATE
-        SET fingerprint = excluded.fingerprint, sealed_answer = NULL,
-            created_at = excluded.created_at
-        WHERE idempotency_keys.created_at <= :expired
-        RETURNING account_id
-        """
+        """,
+    # The planner can do nothing but look up each of them: to it a list of one is no equality that
+    # it could join by, so that it never begins with the whole table, however few rows it expects.
+    postgresql=f"""
+        SELECT {_COLUMNS}
+        FROM reports, unnest(:accounts::integer[], :report_ids::text[]) AS given (account, report)
+        WHERE reports.account = ANY (ARRAY[given.account])
+            AND report_id = ANY (ARRAY[given.report])
+        """,
+)
+_CLAIM = Sql(
+    """
+    INSERT INTO idempotency_keys
+        (account_id, key_id, "key", fingerprint, sealed_answer, created_at)
+    SELECT :account::uuid, :key_id::uuid, :its_key::text, :its_fingerprint::bytea, NULL,
+        :now::timestamptz
+    WHERE NOT EXISTS (
+        SELECT 1 FROM idempotency_keys
+        WHERE account_id = :account AND key_id = :every_key AND "key" = :its_key
+            AND sealed_answer IS NOT NULL AND created_at > :expired
     )
-    .bindparams(
-        sa.bindparam("account", type_=Id()),
-        sa.bindparam("key_id", type_=Id()),
-        sa.bindparam("every_key", EVERY_KEY, type_=Id()),
-        sa.bindparam("its_key", type_=sa.Text()),
-        sa.bindparam("its_fingerprint", type_=sa.LargeBinary()),
-        sa.bindparam("now", type_=Instant()),
-        sa.bindparam("expired", type_=Instant()),
-    )
-    .columns(account_id=Id())
+    ON CONFLICT (account_id, key_id, "key") DO UPDATE
+    SET fingerprint = excluded.fingerprint, sealed_answer = NULL,
+        created_at = excluded.created_at
+    WHERE idempotency_keys.created_at <= :expired
+    """
 )
-_REMEMBERED = Prepared(
-    sa.select(idempotency_keys.c.fingerprint, idempotency_keys.c.sealed_answer)
-    .where(_SAME_KEY, sa.or_(_OF_CALLER, _OF_EVERYBODY))
-    .order_by(idempotency_keys.c.created_at.desc())
+_REMEMBERED = Sql(
+    """
+    SELECT fingerprint, sealed_answer FROM idempotency_keys
+    WHERE account_id = :account AND "key" = :its_key
+        AND (key_id = :key_id OR key_id = :every_key AND sealed_answer IS NOT NULL)
+    ORDER BY created_at DESC
+    """
 )
-_REMEMBER = Prepared(
-    sa.update(idempotency_keys)
-    .where(_SAME_KEY, _OF_CALLER)
-    .values(sealed_answer=sa.bindparam("answer", type_=sa.LargeBinary))
+_REMEMBER = Sql(
+    """
+    UPDATE idempotency_keys SET sealed_answer = :answer
+    WHERE account_id = :account AND "key" = :its_key AND key_id = :key_id
+    """
 )
-_NOTE_DOWN = Prepared(sa.insert(audit_entries))
-
+# As text, which is the same whether or not a connection has been told how to read JSON.
+_AUDIT_TRAIL = paging.pages(
+    """
+    SELECT id, action, actor, door, address, subject, details
+    FROM audit_entries WHERE account_id = :account_id
+    """
+)
 
 _REPORT = ("account", "report_id", "event_id", "reason", "created_at", "digest")
 
@@ -122,7 +117,7 @@ class ReportRecords:
             )
             for (account_id, report_id), kept in accepted.items()
         ]
-        await self._session.insert_encoded(reports, _REPORT, rows)
+        await self._session.insert_encoded("reports", _REPORT, rows)
 
 
 def _was_notified(event_id: UUID | None, reason: SilenceReason | None) -> bool:
@@ -136,9 +131,14 @@ class IdempotencyRecords:
     async def claim(
         self, account_id: UUID, key_id: UUID, key: str, fingerprint: bytes, now: datetime
     ) -> RememberedAnswer | None:
-        same = {"account": account_id, "key_id": key_id, "its_key": key}
+        same: Mapping[str, Any] = {
+            "account": account_id,
+            "key_id": key_id,
+            "every_key": EVERY_KEY,
+            "its_key": key,
+        }
         expired = now - IDEMPOTENCY_LIFE
-        if await self._session.fetch(
+        if await self._session.execute(
             _CLAIM, **same, its_fingerprint=fingerprint, now=now, expired=expired
         ):
             return None
@@ -148,7 +148,7 @@ class IdempotencyRecords:
     async def remember(
         self, account_id: UUID, key_id: UUID, key: str, sealed_answer: bytes
     ) -> None:
-        await self._session.fetch(
+        await self._session.execute(
             _REMEMBER, account=account_id, key_id=key_id, its_key=key, answer=sealed_answer
         )
 
@@ -158,32 +158,37 @@ class AuditRecords:
         self._session = session
 
     async def add(self, entry: AuditEntry) -> None:
-        await self._session.fetch(
-            _NOTE_DOWN,
-            account_id=entry.account_id,
-            id=entry.id,
-            action=entry.action,
-            actor=entry.actor,
-            door=entry.door,
-            address=entry.address,
-            subject=entry.subject,
-            details=dict(entry.details),
+        await self._session.insert(
+            "audit_entries",
+            [
+                {
+                    "account_id": entry.account_id,
+                    "id": entry.id,
+                    "action": entry.action,
+                    "actor": entry.actor,
+                    "door": entry.door,
+                    "address": entry.address,
+                    "subject": entry.subject,
+                    "details": dict(entry.details),
+                }
+            ],
         )
 
     async def page(self, account_id: UUID, page: Page) -> list[AuditEntry]:
-        statement = sa.select(audit_entries).where(audit_entries.c.account_id == account_id)
-        rows = await self._session.all(newest_first(statement, audit_entries.c.id, page))
+        rows = await self._session.unhurried.fetch(
+            _AUDIT_TRAIL, account_id=account_id, **paging.bounds(page)
+        )
         return [
             AuditEntry(
-                account_id=row.account_id,
-                id=row.id,
-                action=Action(row.action),
-                actor=row.actor,
-                door=row.door,
-                address=row.address,
-                subject=row.subject,
-                details=row.details,
-                at=instant_of(row.id),
+                account_id=account_id,
+                id=entry_id,
+                action=Action(action),
+                actor=actor,
+                door=door,
+                address=address,
+                subject=subject,
+                details=details,
+                at=instant_of(entry_id),
             )
-            for row in rows
+            for entry_id, action, actor, door, address, subject, details in rows
         ]

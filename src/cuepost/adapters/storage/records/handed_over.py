@@ -4,48 +4,31 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-import sqlalchemy as sa
-
-from cuepost.adapters.storage.records.claim_statements import DUE
-from cuepost.adapters.storage.records.claims import Due, Fact, assignment_of, stopped_by
+from cuepost.adapters.storage.records.claim_statements import Due
+from cuepost.adapters.storage.records.claims import Fact, assignment_of, stopped_by
 from cuepost.adapters.storage.records.delivery_pages import lowest_of
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import AmongPairs, Prepared
-from cuepost.adapters.storage.tables import accounts, events, projects, queue
-from cuepost.adapters.storage.types import Id
+from cuepost.adapters.storage.sql import by_keys
 from cuepost.ports.dispatch import Assignment, DeliveryKey
 
-
-def _leased(among: AmongPairs) -> sa.Select[tuple[object, ...]]:
-    """The bounds tell PostgreSQL in which partitions the events are."""
-    found = queue.join(accounts, accounts.c.number == queue.c.account)
-    found = found.join(
-        events,
-        sa.and_(
-            events.c.account == queue.c.account,
-            events.c.id == queue.c.event_id,
-            events.c.id.between(
-                sa.bindparam("lowest", type_=Id), sa.bindparam("highest", type_=Id)
-            ),
-        ),
-    )
-    found = found.outerjoin(
-        projects,
-        sa.and_(projects.c.account_id == accounts.c.id, projects.c.id == queue.c.project_id),
-    )
-    facts = (events.c.body, projects.c.access_expires_at, projects.c.deleted_at)
-    return (
-        sa.select(*DUE, *facts, queue.c.stop_reason)
-        .select_from(found)
-        .where(
-            among((queue.c.account, queue.c.id), "accounts", "deliveries"),
-            queue.c.worker == sa.bindparam("worker", type_=Id),
-        )
-    )
-
-
-_LEASED = Prepared(_leased)
+# The bounds tell PostgreSQL in which partitions the events are.
+_LEASED = by_keys(
+    f"""
+    SELECT {", ".join(f"queue.{name}" for name in Due._fields)},
+        events.body, projects.access_expires_at, projects.deleted_at, queue.stop_reason
+    FROM queue
+    JOIN accounts ON accounts.number = queue.account
+    JOIN events
+        ON events.account = queue.account AND events.id = queue.event_id
+        AND events.id BETWEEN :lowest AND :highest
+    LEFT JOIN projects ON projects.account_id = accounts.id AND projects.id = queue.project_id
+    """,
+    "queue.account",
+    "queue.id",
+    "AND queue.worker = :worker",
+)
+_FACTS = len(Due._fields)
 
 
 async def handed_over(
@@ -62,11 +45,11 @@ async def handed_over(
         lowest=lowest_of(min(ids)),
         highest=max(ids),
     )
-    due = [Due._make(row[: len(DUE)]) for row in rows]
+    due = [Due._make(row[:_FACTS]) for row in rows]
     targets = await load_targets(session, {each.endpoint for each in due}, now)
     found: list[tuple[Assignment, bool]] = []
     for each, row in zip(due, rows, strict=True):
-        *facts, stop_reason = row[len(DUE) :]
+        *facts, stop_reason = row[_FACTS:]
         fact, target = Fact._make(facts), targets.get(each.endpoint)
         if target is not None:
             is_stopped = stop_reason is not None or stopped_by(fact, now) is not None

@@ -4,12 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-import sqlalchemy as sa
-
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among
-from cuepost.adapters.storage.tables import endpoints
-from cuepost.adapters.storage.types import Instant
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.ports.dispatch import Lane, Result
 
@@ -17,36 +12,29 @@ Health: TypeAlias = tuple[datetime | None, datetime | None]
 # While all goes well, the instant of the last delivery moves no more often than this.
 PRECISION = timedelta(seconds=1)
 
-_IS_STALE = sa.or_(
-    endpoints.c.failing_since.is_not(None),
-    endpoints.c.last_delivered_at.is_(None),
-    endpoints.c.last_delivered_at <= sa.bindparam("stale", type_=Instant),
-)
-
-
-def changing() -> sa.Select[Any]:
-    """The endpoints whose health may change, and they alone, locked.
-
-    In the order of ids, as for a fan-out: nobody deadlocks.
-    """
-    return (
-        sa.select(endpoints.c.number, endpoints.c.last_delivered_at, endpoints.c.failing_since)
-        .where(
-            Among(endpoints.c.number, "health_lanes"),
-            sa.or_(_IS_STALE, Among(endpoints.c.number, "failed")),
-        )
-        .order_by(endpoints.c.id)
-        .with_for_update(key_share=True, of=endpoints)
+# The endpoints whose health may change, and they alone, locked. In the order of ids, as for a
+# fan-out: nobody deadlocks.
+CHANGING = """
+SELECT endpoints.number, endpoints.last_delivered_at, endpoints.failing_since
+FROM endpoints
+WHERE endpoints.number IN :health_lanes
+    AND (
+        endpoints.failing_since IS NOT NULL
+        OR endpoints.last_delivered_at IS NULL
+        OR endpoints.last_delivered_at <= :stale
+        OR endpoints.number IN :failed
     )
+ORDER BY endpoints.id FOR NO KEY UPDATE OF endpoints
+"""
 
 
 def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
-    """The parameters of `changing`."""
+    """The parameters of `CHANGING`."""
     delivered = _lanes(results, DeliveryStatus.DELIVERED)
     failed = _lanes(results, DeliveryStatus.FAILED)
     return {
-        "health_lanes": list(delivered | failed),
-        "failed": list(failed),
+        "health_lanes": delivered | failed,
+        "failed": failed,
         "stale": now - PRECISION,
     }
 
@@ -61,7 +49,7 @@ async def note(
         if lane in changing:
             state[lane] = _after(each.verdict.status, *state.get(lane, changing[lane]), now)
     await session.update(
-        endpoints,
+        "endpoints",
         ("number",),
         [
             {"number": lane, "last_delivered_at": last, "failing_since": since}

@@ -9,12 +9,9 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from cuepost.adapters.storage.records.attempts import add_uncounted
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Prepared
-from cuepost.adapters.storage.tables import attempts, deliveries, queue
+from cuepost.adapters.storage.sql import by_keys
 from cuepost.domain.attempt import UNCOUNTED, Attempt, Outcome, superseded
 from cuepost.ports.dispatch import Assignment, Result
 
@@ -40,21 +37,11 @@ class _Recorded(NamedTuple):
         return (self.budget, self.number) == (made.budget, made.number)
 
 
-_RECORDED = Prepared(
-    lambda among: sa.select(*(attempts.c[name] for name in _Recorded._fields)).where(
-        among((attempts.c.account, attempts.c.delivery_id), "accounts", "deliveries")
-    )
+_RECORDED = by_keys(
+    f"SELECT {', '.join(_Recorded._fields)} FROM attempts", "account", "delivery_id"
 )
-_ENDED = Prepared(
-    lambda among: sa.select(
-        deliveries.c.id, deliveries.c.budget, deliveries.c.number, deliveries.c.started_at
-    ).where(among((deliveries.c.account, deliveries.c.id), "accounts", "deliveries"))
-)
-_LIVE = Prepared(
-    lambda among: sa.select(queue.c.id).where(
-        among((queue.c.account, queue.c.id), "accounts", "deliveries")
-    )
-)
+_ENDED = by_keys("SELECT id, budget, number, started_at FROM deliveries", "account", "id")
+_LIVE = by_keys("SELECT id FROM queue", "account", "id")
 _KEY = ("account", "delivery_id", "budget", "number")
 
 
@@ -112,4 +99,4 @@ def _keys(of: Sequence[Assignment]) -> dict[str, Sequence[object]]:
 async def _remove(session: Session, rows: Sequence[_Recorded]) -> None:
     if rows:
         keys = [{name: getattr(row, name) for name in _KEY} for row in rows]
-        await session.delete(attempts, _KEY, keys)
+        await session.delete("attempts", _KEY, keys)

@@ -5,26 +5,101 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
-from cuepost.adapters.storage.records.events import event_from
+from cuepost.adapters.storage.codes import EVENT_TYPE, SILENCE_REASON
+from cuepost.adapters.storage.records import paging
+from cuepost.adapters.storage.records.events import COLUMNS, event_from
 from cuepost.adapters.storage.records.numbers import account_number
-from cuepost.adapters.storage.records.paging import newest_first
-from cuepost.adapters.storage.session import Session, first
-from cuepost.adapters.storage.tables import events, listener_events, listeners, projects
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.listener import Listener, Mark, Turn
 from cuepost.ports.listeners import Streamed
 from cuepost.ports.records import Page
 
-# Nobody subscribed, which a listener mends; the other reasons forbid to tell anybody.
-_TOLD = sa.or_(
-    events.c.reason.is_(None),
-    events.c.reason.in_([SilenceReason.NOT_SUBSCRIBED, SilenceReason.ENDPOINT_DISABLED]),
+_COLUMNS = (
+    "account_id",
+    "id",
+    "name",
+    "events",
+    "created_at",
+    "served_at",
+    "settled",
+    "mark_at",
+    "mark_number",
+    "acknowledged",
+    "last_position",
 )
-_TURN = sa.text(
-    "SELECT pg_current_xact_id()::text::bigint AS number, "
-    "pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open"
+_OF_ACCOUNT = f"SELECT {', '.join(_COLUMNS)} FROM listeners WHERE account_id = :account_id"
+_ONE = Sql(f"{_OF_ACCOUNT} AND id = :listener_id")
+_LOCKED = Sql(f"{_OF_ACCOUNT} AND id = :listener_id FOR UPDATE")
+_LOCKED_NAMED = Sql(f"{_OF_ACCOUNT} AND name = :name FOR UPDATE")
+_PAGE = paging.pages(_OF_ACCOUNT)
+_COUNT = Sql("SELECT count(*) AS count FROM listeners WHERE account_id = :account_id")
+_SKIP_EARLIER = Sql(
+    """
+    INSERT INTO listener_events (account_id, listener_id, event_id, "position")
+    SELECT :account_id::uuid, :listener_id::uuid, id, 0 FROM events
+    WHERE account = :account AND id >= :settled
+    """
+)
+_DELETIONS = (
+    Sql(
+        "DELETE FROM listener_events WHERE account_id = :account_id AND listener_id = :listener_id"
+    ),
+    Sql("DELETE FROM listeners WHERE account_id = :account_id AND id = :listener_id"),
+)
+# Nobody subscribed, which a listener mends; the other reasons forbid to tell anybody.
+_TOLD = ", ".join(
+    str(SILENCE_REASON[reason])
+    for reason in (SilenceReason.NOT_SUBSCRIBED, SilenceReason.ENDPOINT_DISABLED)
+)
+_UNNOTICED = Sql(
+    f"""
+    SELECT events.id FROM events
+    WHERE events.account = :account AND events.type IN :types AND events.id >= :settled
+        AND (events.reason IS NULL OR events.reason IN ({_TOLD}))
+        AND NOT EXISTS (
+            SELECT 1 FROM listener_events
+            WHERE account_id = :account_id AND listener_id = :listener_id
+                AND event_id = events.id
+        )
+    ORDER BY events.id LIMIT :most
+    """
+)
+_LET_GO = Sql(
+    """
+    DELETE FROM listener_events
+    WHERE account_id = :account_id AND listener_id = :listener_id
+        AND "position" <= :acknowledged AND event_id < :settled
+    """
+)
+_WAITING = Sql(
+    f"""
+    SELECT listener_events."position", {COLUMNS}
+    FROM listener_events
+    JOIN events ON events.account = :account AND events.id = listener_events.event_id
+    WHERE listener_events.account_id = :account_id AND listener_events.listener_id = :listener_id
+        AND listener_events."position" > :acknowledged
+        AND NOT EXISTS (
+            SELECT 1 FROM projects
+            WHERE projects.account_id = :account_id AND projects.id = events.project_id
+                AND (projects.deleted_at IS NOT NULL OR projects.access_expires_at <= :now)
+        )
+    ORDER BY listener_events."position" LIMIT :most
+    """
+)
+_ANY_UNSERVED = Sql("SELECT id FROM listeners WHERE served_at < :before LIMIT 1")
+_UNSERVED = Sql(
+    """
+    SELECT account_id, id FROM listeners WHERE served_at < :before
+    LIMIT :most FOR UPDATE SKIP LOCKED
+    """
+)
+_TURN = Sql(
+    postgresql="""
+        SELECT pg_current_xact_id()::text::bigint AS number,
+            pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open
+        """
 )
 # On the embedded store whoever writes is alone.
 _ALONE = Turn(number=0, oldest_open=1)
@@ -37,77 +112,54 @@ class ListenerRecords:
     async def turn(self) -> Turn:
         if self._session.dialect != "postgresql":
             return _ALONE
-        [row] = await self._session.all(_TURN)
-        return Turn(row.number, row.oldest_open)
+        [row] = await self._session.fetch(_TURN)
+        return Turn(*row)
 
     async def add(self, listener: Listener) -> None:
-        await self._session.insert(listeners, [_row_of(listener)])
-        account = await account_number(self._session, listener.account_id)
-        before = sa.select(
-            sa.literal(listener.account_id, listeners.c.account_id.type),
-            sa.literal(listener.id, listeners.c.id.type),
-            events.c.id,
-            sa.literal(0),
-        ).where(events.c.account == account, events.c.id >= listener.settled)
-        columns = ["account_id", "listener_id", "event_id", "position"]
-        await self._session.run(sa.insert(listener_events).from_select(columns, before))
+        await self._session.insert("listeners", [_row_of(listener)])
+        await self._session.execute(
+            _SKIP_EARLIER, settled=listener.settled, **await self._identified(listener)
+        )
 
     async def get(self, account_id: UUID, listener_id: UUID) -> Listener | None:
-        return await self._one(_owned(account_id).where(listeners.c.id == listener_id))
+        return await self._one(_ONE, account_id=account_id, listener_id=listener_id)
 
     async def lock(self, account_id: UUID, listener_id: UUID) -> Listener | None:
-        chosen = _owned(account_id).where(listeners.c.id == listener_id)
-        return await self._one(chosen.with_for_update())
+        return await self._one(_LOCKED, account_id=account_id, listener_id=listener_id)
 
     async def lock_named(self, account_id: UUID, name: str) -> Listener | None:
-        chosen = _owned(account_id).where(listeners.c.name == name)
-        return await self._one(chosen.with_for_update())
+        return await self._one(_LOCKED_NAMED, account_id=account_id, name=name)
 
     async def count(self, account_id: UUID) -> int:
-        counting = sa.select(sa.func.count()).where(listeners.c.account_id == account_id)
-        [row] = await self._session.all(counting)
-        return int(row[0])
+        [(count,)] = await self._session.fetch(_COUNT, account_id=account_id)
+        return int(count)
 
     async def page(self, account_id: UUID, page: Page) -> list[Listener]:
-        rows = await self._session.all(newest_first(_owned(account_id), listeners.c.id, page))
+        rows = await self._session.unhurried.fetch(
+            _PAGE, account_id=account_id, **paging.bounds(page)
+        )
         return [_listener(row) for row in rows]
 
     async def save(self, listener: Listener) -> None:
-        await self._session.update(listeners, ("account_id", "id"), [_row_of(listener)])
+        await self._session.update("listeners", ("account_id", "id"), [_row_of(listener)])
 
     async def delete(self, account_id: UUID, listener_id: UUID) -> None:
-        for table, column in (
-            (listener_events, listener_events.c.listener_id),
-            (listeners, listeners.c.id),
-        ):
-            await self._session.run(
-                sa.delete(table).where(table.c.account_id == account_id, column == listener_id)
-            )
+        for deletion in _DELETIONS:
+            await self._session.execute(deletion, account_id=account_id, listener_id=listener_id)
 
     async def unnoticed(self, listener: Listener, limit: int) -> list[UUID]:
-        account = await account_number(self._session, listener.account_id)
-        noticed = sa.exists().where(
-            listener_events.c.account_id == listener.account_id,
-            listener_events.c.listener_id == listener.id,
-            listener_events.c.event_id == events.c.id,
+        rows = await self._session.unhurried.fetch(
+            _UNNOTICED,
+            types=[EVENT_TYPE[name] for name in listener.events],
+            settled=listener.settled,
+            most=limit,
+            **await self._identified(listener),
         )
-        rows = await self._session.all(
-            sa.select(events.c.id)
-            .where(
-                events.c.account == account,
-                events.c.type.in_(listener.events),
-                events.c.id >= listener.settled,
-                _TOLD,
-                ~noticed,
-            )
-            .order_by(events.c.id)
-            .limit(limit)
-        )
-        return [row.id for row in rows]
+        return [event_id for (event_id,) in rows]
 
     async def append(self, listener: Listener, event_ids: Sequence[UUID]) -> None:
         await self._session.insert(
-            listener_events,
+            "listener_events",
             [
                 {
                     "account_id": listener.account_id,
@@ -120,66 +172,47 @@ class ListenerRecords:
         )
 
     async def let_go(self, listener: Listener) -> None:
-        await self._session.run(
-            sa.delete(listener_events).where(
-                listener_events.c.account_id == listener.account_id,
-                listener_events.c.listener_id == listener.id,
-                listener_events.c.position <= listener.acknowledged,
-                listener_events.c.event_id < listener.settled,
-            )
+        await self._session.execute(
+            _LET_GO,
+            account_id=listener.account_id,
+            listener_id=listener.id,
+            acknowledged=listener.acknowledged,
+            settled=listener.settled,
         )
 
     async def waiting(self, listener: Listener, now: datetime, limit: int) -> list[Streamed]:
-        account = await account_number(self._session, listener.account_id)
-        silenced = sa.exists().where(
-            projects.c.account_id == listener.account_id,
-            projects.c.id == events.c.project_id,
-            sa.or_(projects.c.deleted_at.is_not(None), projects.c.access_expires_at <= now),
+        rows = await self._session.unhurried.fetch(
+            _WAITING,
+            acknowledged=listener.acknowledged,
+            now=now,
+            most=limit,
+            **await self._identified(listener),
         )
-        rows = await self._session.all(
-            sa.select(listener_events.c.position, *events.c)
-            .join_from(
-                listener_events,
-                events,
-                sa.and_(
-                    events.c.account == account,
-                    events.c.id == listener_events.c.event_id,
-                ),
-            )
-            .where(
-                listener_events.c.account_id == listener.account_id,
-                listener_events.c.listener_id == listener.id,
-                listener_events.c.position > listener.acknowledged,
-                ~silenced,
-            )
-            .order_by(listener_events.c.position)
-            .limit(limit)
-        )
-        return [Streamed(row.position, event_from(listener.account_id, row)) for row in rows]
+        return [
+            Streamed(position, event_from(listener.account_id, event)) for position, *event in rows
+        ]
 
     async def any_unserved(self, before: datetime) -> bool:
-        unserved = sa.select(listeners.c.id).where(listeners.c.served_at < before).limit(1)
-        return await first(self._session, unserved) is not None
+        return bool(await self._session.fetch(_ANY_UNSERVED, before=before))
 
     async def forget_unserved(self, before: datetime, limit: int) -> bool:
         # Others may be at the same ones; whoever has them locked forgets them, or serves them.
-        rows = await self._session.all(
-            sa.select(listeners.c.account_id, listeners.c.id)
-            .where(listeners.c.served_at < before)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
-        for row in rows:
-            await self.delete(row.account_id, row.id)
+        rows = await self._session.fetch(_UNSERVED, before=before, most=limit)
+        for account_id, listener_id in rows:
+            await self.delete(account_id, listener_id)
         return len(rows) == limit
 
-    async def _one(self, statement: sa.Select[Any]) -> Listener | None:
-        row = await first(self._session, statement)
-        return _listener(row) if row else None
+    async def _one(self, statement: Sql, **values: Any) -> Listener | None:
+        rows = await self._session.fetch(statement, **values)
+        return _listener(rows[0]) if rows else None
 
-
-def _owned(account_id: UUID) -> sa.Select[Any]:
-    return sa.select(listeners).where(listeners.c.account_id == account_id)
+    async def _identified(self, listener: Listener) -> dict[str, Any]:
+        """Events are of the account's number, all else is of its id."""
+        return {
+            "account": await account_number(self._session, listener.account_id),
+            "account_id": listener.account_id,
+            "listener_id": listener.id,
+        }
 
 
 def _row_of(listener: Listener) -> dict[str, Any]:
@@ -198,16 +231,18 @@ def _row_of(listener: Listener) -> dict[str, Any]:
     }
 
 
-def _listener(row: sa.Row[Any]) -> Listener:
+def _listener(row: Sequence[Any]) -> Listener:
+    account_id, identifier, name, events, created_at, served_at, settled, *rest = row
+    mark_at, mark_number, acknowledged, last_position = rest
     return Listener(
-        account_id=row.account_id,
-        id=row.id,
-        name=row.name,
-        events=tuple(row.events.split()),
-        created_at=row.created_at,
-        served_at=row.served_at,
-        settled=row.settled,
-        mark=Mark(row.mark_at, row.mark_number),
-        acknowledged=row.acknowledged,
-        last_position=row.last_position,
+        account_id=account_id,
+        id=identifier,
+        name=name,
+        events=tuple(events.split()),
+        created_at=created_at,
+        served_at=served_at,
+        settled=settled,
+        mark=Mark(mark_at, mark_number),
+        acknowledged=acknowledged,
+        last_position=last_position,
     )

@@ -4,25 +4,17 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import accounts, endpoints
-from cuepost.adapters.storage.types import Id
+from cuepost.adapters.storage.sql import Sql
 
-_ACCOUNTS = Prepared(sa.select(accounts.c.id, accounts.c.number).where(Among(accounts.c.id, "ids")))
-_ENDPOINTS = Prepared(
-    sa.select(endpoints.c.id, endpoints.c.number).where(
-        Among(endpoints.c.account_id, "accounts"), Among(endpoints.c.id, "ids")
-    )
-)
-_OF_ACCOUNT = Prepared(
-    sa.select(
-        accounts.c.number, endpoints.c.number, endpoints.c.id, endpoints.c.deleted_at.is_not(None)
-    )
-    .select_from(accounts.outerjoin(endpoints, endpoints.c.account_id == accounts.c.id))
-    .where(accounts.c.id == sa.bindparam("account", type_=Id))
+_ACCOUNTS = Sql("SELECT id, number FROM accounts WHERE id IN :ids")
+_ENDPOINTS = Sql("SELECT id, number FROM endpoints WHERE account_id IN :accounts AND id IN :ids")
+_OF_ACCOUNT = Sql(
+    """
+    SELECT accounts.number, endpoints.number, endpoints.id, endpoints.deleted_at IS NOT NULL
+    FROM accounts LEFT JOIN endpoints ON endpoints.account_id = accounts.id
+    WHERE accounts.id = :account
+    """
 )
 _MISSING = 0
 """No account and no endpoint has this number, so a search for it finds nothing."""

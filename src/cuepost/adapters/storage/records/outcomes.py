@@ -11,16 +11,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import sqlalchemy as sa
-
+from cuepost.adapters.storage.codes import CANCEL_REASON, EVENT_TYPE, STATUS, TRIGGER
 from cuepost.adapters.storage.encoding import ENCODINGS, Encoding
 from cuepost.adapters.storage.records import attempt_rows, health, late_results
 from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.sql import Sql, by_keys
 from cuepost.adapters.storage.sqlite_session import SqliteSession
-from cuepost.adapters.storage.statements import AmongPairs, Prepared
-from cuepost.adapters.storage.tables import attempts, deliveries, queue
-from cuepost.adapters.storage.tables.history import CANCEL_REASON, EVENT_TYPE, STATUS, TRIGGER
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Assignment, Lane, Result, Verdict
 
@@ -40,31 +37,25 @@ class _Open(NamedTuple):
         return is_next and self.worker in (worker, None)
 
 
-def _open(among: AmongPairs) -> sa.Select[Any]:
-    """By their keys: the index of leases has an entry for whatever was in flight since the last
-    vacuum, and the longer the queue, the rarer that is."""
-    are_given = among((queue.c.account, queue.c.id), "accounts", "deliveries")
-    found = sa.select(*(queue.c[name] for name in _Open._fields)).where(are_given)
-    # In the order in which whoever stops them locks them.
-    return found.order_by(queue.c.id).with_for_update(of=queue)
-
-
-def _open_and_health(among: AmongPairs) -> sa.Select[Any]:
-    """Endpoints before the queue: who disables an endpoint locks in this order too."""
-    changing = health.changing().cte("changing")
-    locked = sa.select(sa.func.count()).select_from(changing).scalar_subquery()
-    return (
-        _open(among)
-        .add_columns(*changing.c)
-        .select_from(queue.outerjoin(changing, changing.c.number == queue.c.endpoint))
-        .where(locked >= sa.literal_column("0"))
-    )
-
-
-_OPEN = Prepared(_open)
-_HEALTH = Prepared(health.changing())
-# On PostgreSQL both in one trip.
-OPEN_AND_HEALTH = Prepared(_open_and_health)
+# By their keys: the index of leases has an entry for whatever was in flight since the last vacuum,
+# and the longer the queue, the rarer that is. They are locked in the order in which whoever stops
+# them locks them.
+_KEY = ("queue.account", "queue.id")
+_COLUMNS = ", ".join(f"queue.{name}" for name in _Open._fields)
+_LOCKED = "ORDER BY queue.id FOR UPDATE OF queue"
+_OPEN = by_keys(f"SELECT {_COLUMNS} FROM queue", *_KEY, _LOCKED)
+_HEALTH = Sql(health.CHANGING)
+# On PostgreSQL both in one trip. Endpoints are locked before the queue, which is why they are
+# counted: who disables an endpoint locks in this order too.
+OPEN_AND_HEALTH = by_keys(
+    f"""
+    WITH changing AS ({health.CHANGING})
+    SELECT {_COLUMNS}, changing.number, changing.last_delivered_at, changing.failing_since
+    FROM queue LEFT JOIN changing ON changing.number = queue.endpoint
+    """,
+    *_KEY,
+    f"AND (SELECT count(*) FROM changing) >= 0 {_LOCKED}",
+)
 _QUEUE_KEY = ("account", "id")
 _LEASE = ("id", "account", "budget", "attempts_made", "worker")
 _DUE_AGAIN = ("status", "due_at", "attempts_made", "attempt_count", "worker")
@@ -104,8 +95,8 @@ class OutcomeRecords:
         encoding = ENCODINGS[self._session.dialect]
         finished_at = encoding.instant(now)
         rows = [_ended(each, finished_at, encoding) for each in ended]
-        await self._session.delete_encoded(queue, _QUEUE_KEY, [row[:2] for row in rows])
-        await self._session.insert_encoded(deliveries, _ENDED, rows)
+        await self._session.delete_encoded("queue", _QUEUE_KEY, [row[:2] for row in rows])
+        await self._session.insert_encoded("deliveries", _ENDED, rows)
 
     async def _put_back(self, again: Sequence[Result]) -> None:
         encoding = ENCODINGS[self._session.dialect]
@@ -113,8 +104,8 @@ class OutcomeRecords:
         made = [
             attempt_rows.own_row(each.attempt, each.assignment.account, encoding) for each in again
         ]
-        await self._session.update_encoded(queue, _QUEUE_KEY, _DUE_AGAIN, rows)
-        await self._session.insert_encoded(attempts, attempt_rows.OWN_COLUMNS, made)
+        await self._session.update_encoded("queue", _QUEUE_KEY, _DUE_AGAIN, rows)
+        await self._session.insert_encoded("attempts", attempt_rows.OWN_COLUMNS, made)
 
     async def _open_and_changing(
         self, results: Sequence[Result], now: datetime
@@ -177,11 +168,11 @@ class SqliteOutcomeRecords(OutcomeRecords):
             )
             for delivery_id, each in ending.items()
         ]
-        removed = await self._sqlite.remove_encoded(queue, _LEASE, leases)
+        removed = await self._sqlite.remove_encoded("queue", _LEASE, leases)
         are_ended = {id(ending[delivery_id]) for delivery_id in removed}
         ended = [each for each in results if id(each) in are_ended]
         rows = [_ended(each, finished_at, encoding) for each in ended]
-        await self._session.insert_encoded(deliveries, _ENDED, rows)
+        await self._session.insert_encoded("deliveries", _ENDED, rows)
         return ended, [each for each in results if id(each) not in are_ended]
 
 

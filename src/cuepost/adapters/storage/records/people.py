@@ -4,21 +4,70 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from cuepost.adapters.storage.session import Session as StoreSession
-from cuepost.adapters.storage.session import first, upsert
-from cuepost.adapters.storage.tables import (
-    secret_reveals,
-    sessions,
-    sign_in_attempts,
-    sign_in_links,
-    users,
-)
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.secret_reveal import SecretReveal
 
 FORGOTTEN_AT_ONCE = 10
+
+_FROM_USERS = "SELECT account_id, id, created_at, email, password_hash FROM users"
+_USER = Sql(f"{_FROM_USERS} WHERE account_id = :account_id AND id = :user_id")
+_USER_BY_EMAIL = Sql(f"{_FROM_USERS} WHERE email = :email")
+_ALL_USERS = Sql(f"{_FROM_USERS} WHERE account_id = :account_id ORDER BY id")
+_SAVE_USER = Sql(
+    """
+    UPDATE users SET email = :email, password_hash = :password_hash
+    WHERE account_id = :account_id AND id = :user_id
+    """
+)
+
+_FIND_SESSION = Sql(
+    """
+    SELECT account_id, id, user_id, digest, created_at, expires_at, by_link
+    FROM sessions WHERE digest = :digest
+    """
+)
+_END_SESSION = Sql("DELETE FROM sessions WHERE account_id = :account_id AND id = :session_id")
+_END_SESSIONS = Sql("DELETE FROM sessions WHERE account_id = :account_id AND user_id = :user_id")
+
+_FIND_LINK = Sql(
+    "SELECT account_id, id, user_id, digest, expires_at FROM sign_in_links WHERE digest = :digest"
+)
+_TAKE_LINK = Sql("DELETE FROM sign_in_links WHERE account_id = :account_id AND id = :link_id")
+_END_LINKS = Sql("DELETE FROM sign_in_links WHERE account_id = :account_id AND user_id = :user_id")
+
+# A window that ends later than one that begins now was begun before the clock was set back.
+_IS_OVER = "sign_in_attempts.ends_at <= :now OR sign_in_attempts.ends_at > :end"
+_COUNT = Sql(
+    f"""
+    INSERT INTO sign_in_attempts ("key", count, ends_at) VALUES (:key, 1, :end)
+    ON CONFLICT ("key") DO UPDATE
+    SET count = CASE WHEN {_IS_OVER} THEN 1 ELSE sign_in_attempts.count + 1 END,
+        ends_at = CASE WHEN {_IS_OVER} THEN excluded.ends_at ELSE sign_in_attempts.ends_at END
+    RETURNING count
+    """
+)
+_GIVE_BACK = Sql(
+    """
+    UPDATE sign_in_attempts SET count = count - 1
+    WHERE "key" = :key AND ends_at > :now AND count > 0
+    """
+)
+_ENDED_WINDOWS = Sql(
+    """
+    SELECT "key" FROM sign_in_attempts WHERE ends_at <= :now
+    ORDER BY ends_at LIMIT :most FOR UPDATE SKIP LOCKED
+    """
+)
+
+_FIND_REVEAL = Sql(
+    """
+    SELECT account_id, id, webhook_id, digest, sealed, expires_at FROM secret_reveals
+    WHERE account_id = :account_id AND digest = :digest AND expires_at > :now
+    """
+)
+_TAKE_REVEAL = Sql("DELETE FROM secret_reveals WHERE account_id = :account_id AND id = :reveal_id")
 
 
 class UserRecords:
@@ -27,7 +76,7 @@ class UserRecords:
 
     async def add(self, user: User) -> None:
         await self._session.insert(
-            users,
+            "users",
             [
                 {
                     "account_id": user.account_id,
@@ -40,27 +89,27 @@ class UserRecords:
         )
 
     async def get(self, account_id: UUID, user_id: UUID) -> User | None:
-        return await self._one(users.c.account_id == account_id, users.c.id == user_id)
+        return await self._one(_USER, account_id=account_id, user_id=user_id)
 
     async def by_email(self, email: str) -> User | None:
-        return await self._one(users.c.email == email)
+        return await self._one(_USER_BY_EMAIL, email=email)
 
     async def all(self, account_id: UUID) -> list[User]:
-        rows = await self._session.all(
-            sa.select(users).where(users.c.account_id == account_id).order_by(users.c.id)
-        )
-        return [_user(row) for row in rows]
+        rows = await self._session.unhurried.fetch(_ALL_USERS, account_id=account_id)
+        return [User(*row) for row in rows]
 
     async def save(self, user: User) -> None:
-        await self._session.run(
-            sa.update(users)
-            .where(users.c.account_id == user.account_id, users.c.id == user.id)
-            .values(email=user.email, password_hash=user.password_hash)
+        await self._session.execute(
+            _SAVE_USER,
+            account_id=user.account_id,
+            user_id=user.id,
+            email=user.email,
+            password_hash=user.password_hash,
         )
 
-    async def _one(self, *conditions: sa.ColumnElement[bool]) -> User | None:
-        row = await first(self._session, sa.select(users).where(*conditions))
-        return _user(row) if row else None
+    async def _one(self, statement: Sql, **values: Any) -> User | None:
+        rows = await self._session.fetch(statement, **values)
+        return User(*rows[0]) if rows else None
 
 
 class SessionRecords:
@@ -69,7 +118,7 @@ class SessionRecords:
 
     async def add(self, session: Session) -> None:
         await self._session.insert(
-            sessions,
+            "sessions",
             [
                 {
                     "account_id": session.account_id,
@@ -84,32 +133,14 @@ class SessionRecords:
         )
 
     async def find(self, digest: bytes) -> Session | None:
-        row = await first(self._session, sa.select(sessions).where(sessions.c.digest == digest))
-        if row is None:
-            return None
-        return Session(
-            row.account_id,
-            row.id,
-            row.user_id,
-            row.digest,
-            row.created_at,
-            row.expires_at,
-            row.by_link,
-        )
+        rows = await self._session.fetch(_FIND_SESSION, digest=digest)
+        return Session(*rows[0]) if rows else None
 
     async def end(self, account_id: UUID, session_id: UUID) -> None:
-        await self._session.run(
-            sa.delete(sessions).where(
-                sessions.c.account_id == account_id, sessions.c.id == session_id
-            )
-        )
+        await self._session.execute(_END_SESSION, account_id=account_id, session_id=session_id)
 
     async def end_of_user(self, account_id: UUID, user_id: UUID) -> None:
-        await self._session.run(
-            sa.delete(sessions).where(
-                sessions.c.account_id == account_id, sessions.c.user_id == user_id
-            )
-        )
+        await self._session.execute(_END_SESSIONS, account_id=account_id, user_id=user_id)
 
 
 class SignInLinkRecords:
@@ -118,7 +149,7 @@ class SignInLinkRecords:
 
     async def add(self, link: SignInLink) -> None:
         await self._session.insert(
-            sign_in_links,
+            "sign_in_links",
             [
                 {
                     "account_id": link.account_id,
@@ -131,27 +162,14 @@ class SignInLinkRecords:
         )
 
     async def find(self, digest: bytes) -> SignInLink | None:
-        row = await first(
-            self._session, sa.select(sign_in_links).where(sign_in_links.c.digest == digest)
-        )
-        if row is None:
-            return None
-        return SignInLink(row.account_id, row.id, row.user_id, row.digest, row.expires_at)
+        rows = await self._session.fetch(_FIND_LINK, digest=digest)
+        return SignInLink(*rows[0]) if rows else None
 
     async def take(self, account_id: UUID, link_id: UUID) -> bool:
-        taken = await self._session.run(
-            sa.delete(sign_in_links).where(
-                sign_in_links.c.account_id == account_id, sign_in_links.c.id == link_id
-            )
-        )
-        return taken > 0
+        return await self._session.execute(_TAKE_LINK, account_id=account_id, link_id=link_id) > 0
 
     async def end_of_user(self, account_id: UUID, user_id: UUID) -> None:
-        await self._session.run(
-            sa.delete(sign_in_links).where(
-                sign_in_links.c.account_id == account_id, sign_in_links.c.user_id == user_id
-            )
-        )
+        await self._session.execute(_END_LINKS, account_id=account_id, user_id=user_id)
 
 
 class SignInAttemptRecords:
@@ -160,47 +178,16 @@ class SignInAttemptRecords:
 
     async def count(self, key: bytes, now: datetime, window: timedelta) -> int:
         await self._forget_some(now)
-        # A window that ends later than one that begins now was begun before the clock was set back.
-        is_over = sa.or_(
-            sign_in_attempts.c.ends_at <= now, sign_in_attempts.c.ends_at > now + window
-        )
-        one_more = sa.case((is_over, 1), else_=sign_in_attempts.c.count + 1)
-        ends_at = sa.case((is_over, now + window), else_=sign_in_attempts.c.ends_at)
-        [row] = await self._session.all(
-            upsert(self._session, sign_in_attempts)
-            .values(key=key, count=1, ends_at=now + window)
-            .on_conflict_do_update(
-                index_elements=["key"], set_={"count": one_more, "ends_at": ends_at}
-            )
-            .returning(sign_in_attempts.c.count)
-        )
-        return int(row[0])
+        [(count,)] = await self._session.fetch(_COUNT, key=key, now=now, end=now + window)
+        return int(count)
 
     async def give_back(self, key: bytes, now: datetime) -> None:
-        await self._session.run(
-            sa.update(sign_in_attempts)
-            .where(
-                sign_in_attempts.c.key == key,
-                sign_in_attempts.c.ends_at > now,
-                sign_in_attempts.c.count > 0,
-            )
-            .values(count=sign_in_attempts.c.count - 1)
-        )
+        await self._session.execute(_GIVE_BACK, key=key, now=now)
 
     async def _forget_some(self, now: datetime) -> None:
         """Each count clears away a few of those whose window has ended, so that none pile up."""
-        old = (
-            sa.select(sign_in_attempts.c.key)
-            .where(sign_in_attempts.c.ends_at <= now)
-            .order_by(sign_in_attempts.c.ends_at)
-            .limit(FORGOTTEN_AT_ONCE)
-            .with_for_update(skip_locked=True)
-        )
-        keys = [row.key for row in await self._session.all(old)]
-        if keys:
-            await self._session.run(
-                sa.delete(sign_in_attempts).where(sign_in_attempts.c.key.in_(keys))
-            )
+        old = await self._session.fetch(_ENDED_WINDOWS, now=now, most=FORGOTTEN_AT_ONCE)
+        await self._session.delete("sign_in_attempts", ("key",), [{"key": key} for (key,) in old])
 
 
 class SecretRevealRecords:
@@ -209,7 +196,7 @@ class SecretRevealRecords:
 
     async def add(self, reveal: SecretReveal) -> None:
         await self._session.insert(
-            secret_reveals,
+            "secret_reveals",
             [
                 {
                     "account_id": reveal.account_id,
@@ -223,28 +210,13 @@ class SecretRevealRecords:
         )
 
     async def find(self, account_id: UUID, digest: bytes, now: datetime) -> SecretReveal | None:
-        row = await first(
-            self._session,
-            sa.select(secret_reveals).where(
-                secret_reveals.c.account_id == account_id,
-                secret_reveals.c.digest == digest,
-                secret_reveals.c.expires_at > now,
-            ),
+        rows = await self._session.fetch(
+            _FIND_REVEAL, account_id=account_id, digest=digest, now=now
         )
-        if row is None:
-            return None
-        return SecretReveal(
-            row.account_id, row.id, row.webhook_id, row.digest, row.sealed, row.expires_at
-        )
+        return SecretReveal(*rows[0]) if rows else None
 
     async def take(self, account_id: UUID, reveal_id: UUID) -> bool:
-        taken = await self._session.run(
-            sa.delete(secret_reveals).where(
-                secret_reveals.c.account_id == account_id, secret_reveals.c.id == reveal_id
-            )
+        taken = await self._session.execute(
+            _TAKE_REVEAL, account_id=account_id, reveal_id=reveal_id
         )
         return taken > 0
-
-
-def _user(row: sa.Row[Any]) -> User:
-    return User(row.account_id, row.id, row.created_at, row.email, row.password_hash)

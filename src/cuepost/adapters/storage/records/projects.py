@@ -6,14 +6,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
+from cuepost.adapters.quick_ids import ID_BYTES
+from cuepost.adapters.storage.codes import PROJECT_STATUS, STAGE
 from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import accounts, artifacts, projects
-from cuepost.adapters.storage.tables.owned import STAGE, STATUS
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.project import Project
 from cuepost.ports.records import Page, ProjectKey
@@ -21,43 +19,70 @@ from cuepost.ports.records import Page, ProjectKey
 _MUTABLE = ("name", "status", "stage", "access_expires_at", "updated_at", "deleted_at")
 _KEY = ("account_id", "id")
 _MOVED = ("status", "stage", "updated_at", "exported_at")
-_COLUMNS = tuple(column for column in projects.c if column is not projects.c.access_ended_at)
-_OF_ACCOUNT = projects.c.account_id == sa.bindparam("account_id")
+# In the order of a project's own fields.
+_COLUMNS = """
+    projects.account_id, projects.id, projects.name, projects.kind AS project_kind,
+    projects.origin, projects.status AS project_status, projects.stage,
+    projects.access_expires_at, projects.created_at, projects.updated_at, projects.deleted_at,
+    projects.exported_at
+    """
+_OF_ACCOUNT = f"SELECT {_COLUMNS} FROM projects WHERE account_id = :account_id"
 
-_ONE = Prepared(
-    sa.select(*_COLUMNS).where(_OF_ACCOUNT, projects.c.id == sa.bindparam("project_id"))
-)
-_PAGE = paging.prepared(
-    sa.select(*_COLUMNS).where(_OF_ACCOUNT, projects.c.deleted_at.is_(None)), projects.c.id
-)
-_OWNERS = Prepared(
-    sa.select(projects.c.id, projects.c.account_id).where(Among(projects.c.id, "project_ids"))
-)
+_ONE = Sql(f"{_OF_ACCOUNT} AND id = :project_id")
+_PAGE = paging.pages(f"{_OF_ACCOUNT} AND deleted_at IS NULL")
+_OWNERS = Sql("SELECT id, account_id FROM projects WHERE id IN :project_ids")
 # In the order of ids, so that two batches cannot wait for one another in a circle. The number of
 # the account is needed next.
-_NUMBERED = (
-    sa.select(*_COLUMNS, accounts.c.number)
-    .select_from(projects.outerjoin(accounts, accounts.c.id == projects.c.account_id))
-    .order_by(projects.c.id)
+_NUMBERED = f"""
+    SELECT {_COLUMNS}, accounts.number
+    FROM projects LEFT JOIN accounts ON accounts.id = projects.account_id
+    """
+_LOCKED_OWN = Sql(
+    sqlite=f"""
+        {_NUMBERED} WHERE (projects.account_id, projects.id) IN (
+            WITH RECURSIVE place(n) AS (
+                VALUES (0) UNION ALL
+                SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length(:accounts)
+            )
+            SELECT substr(:accounts, n + 1, {ID_BYTES}), substr(:projects, n + 1, {ID_BYTES})
+            FROM place
+        )
+        ORDER BY projects.id
+        """,
+    # The planner can do nothing but look up each of them: to it a list of one is no equality that
+    # it could join by, so that it never begins with the whole table, however few rows it expects.
+    postgresql=f"""
+        {_NUMBERED}, unnest(:accounts::uuid[], :projects::uuid[]) AS given (account_id, id)
+        WHERE projects.account_id = ANY (ARRAY[given.account_id])
+            AND projects.id = ANY (ARRAY[given.id])
+        ORDER BY projects.id FOR UPDATE OF projects
+        """,
 )
-_LOCKED_OWN = Prepared(
-    lambda among: _NUMBERED.where(
-        among((projects.c.account_id, projects.c.id), "accounts", "projects")
-    ).with_for_update(of=projects)
+_ANY = f"{_NUMBERED} WHERE projects.id IN :projects ORDER BY projects.id FOR UPDATE OF projects"
+_LOCKED_ANY = Sql(_ANY)
+_UNLOCKED = Sql(f"{_ANY} SKIP LOCKED")
+_EXPIRED = Sql(
+    f"""
+    SELECT {_COLUMNS} FROM projects
+    WHERE access_expires_at <= :now AND access_ended_at IS NULL AND deleted_at IS NULL
+    ORDER BY access_expires_at LIMIT :most
+    """
 )
-_ANY = _NUMBERED.where(Among(projects.c.id, "projects"))
-_LOCKED_ANY = Prepared(_ANY.with_for_update(of=projects))
-_UNLOCKED = Prepared(_ANY.with_for_update(of=projects, skip_locked=True))
-_EXPIRED = Prepared(
-    sa.select(*_COLUMNS)
-    .where(
-        projects.c.access_expires_at <= sa.bindparam("now"),
-        projects.c.access_ended_at.is_(None),
-        projects.c.deleted_at.is_(None),
-    )
-    .order_by(projects.c.access_expires_at)
-    .limit(sa.bindparam("most", type_=sa.Integer))
-    .offset(sa.literal_column("0"))
+_ARTIFACTS = Sql(
+    """
+    SELECT kind, name, "key", content_type, size_bytes FROM artifacts
+    WHERE account_id = :account_id AND project_id = :project_id ORDER BY "position"
+    """
+)
+_FILES_TO_ERASE = Sql(
+    """
+    SELECT mine.project_id, mine."key", EXISTS (
+        SELECT 1 FROM artifacts AS theirs
+        WHERE theirs."key" = mine."key" AND theirs.account_id != mine.account_id
+    ) AS is_shared
+    FROM artifacts AS mine WHERE mine.account_id = :account_id
+    ORDER BY mine.project_id LIMIT :most
+    """
 )
 
 
@@ -66,7 +91,7 @@ class ProjectRecords:
         self._session = session
 
     async def add(self, project: Project) -> None:
-        await self._session.insert(projects, [asdict(project)])
+        await self._session.insert("projects", [asdict(project)])
 
     async def get(self, account_id: UUID, project_id: UUID) -> Project | None:
         rows = await self._session.fetch(_ONE, account_id=account_id, project_id=project_id)
@@ -107,7 +132,7 @@ class ProjectRecords:
 
     async def save(self, changed: Sequence[Project]) -> None:
         await self._session.update(
-            projects,
+            "projects",
             ("account_id", "id"),
             [
                 {"account_id": project.account_id, "id": project.id, "access_ended_at": None}
@@ -122,7 +147,7 @@ class ProjectRecords:
         to_id, to_instant = encoding.id, encoding.instant
         rows = [
             (
-                STATUS.codes[each.status],
+                PROJECT_STATUS.codes[each.status],
                 STAGE.codes[each.stage],
                 to_instant(each.updated_at),
                 encoding.instant_or_none(each.exported_at),
@@ -131,42 +156,29 @@ class ProjectRecords:
             )
             for each in moved
         ]
-        await self._session.update_encoded(projects, _KEY, _MOVED, rows)
+        await self._session.update_encoded("projects", _KEY, _MOVED, rows)
 
     async def expired(self, now: datetime, limit: int) -> list[Project]:
         rows = await self._session.fetch(_EXPIRED, now=now, most=limit)
         return [_project(row) for row in rows]
 
     async def artifacts(self, account_id: UUID, project_id: UUID) -> list[Artifact]:
-        rows = await self._session.all(
-            sa.select(artifacts)
-            .where(artifacts.c.account_id == account_id, artifacts.c.project_id == project_id)
-            .order_by(artifacts.c.position)
-        )
-        return [
-            Artifact(row.kind, row.name, row.key, row.content_type, row.size_bytes) for row in rows
-        ]
+        rows = await self._session.fetch(_ARTIFACTS, account_id=account_id, project_id=project_id)
+        return [Artifact(*row) for row in rows]
 
     async def files_to_erase(self, account_id: UUID, limit: int) -> dict[UUID, list[str]]:
-        mine, theirs = artifacts, artifacts.alias("theirs")
-        is_shared = sa.exists().where(
-            theirs.c.key == mine.c.key, theirs.c.account_id != mine.c.account_id
+        rows = await self._session.unhurried.fetch(
+            _FILES_TO_ERASE, account_id=account_id, most=limit
         )
-        rows = await self._session.unhurried.all(
-            sa.select(mine.c.project_id, mine.c.key, is_shared.label("is_shared"))
-            .where(mine.c.account_id == account_id)
-            .order_by(mine.c.project_id)
-            .limit(limit)
-        )
-        found: dict[UUID, list[str]] = {row.project_id: [] for row in rows}
-        for row in rows:
-            if not row.is_shared:
-                found[row.project_id].append(row.key)
+        found: dict[UUID, list[str]] = {project_id: [] for project_id, _, _ in rows}
+        for project_id, key, is_shared in rows:
+            if not is_shared:
+                found[project_id].append(key)
         return found
 
     async def replace_artifacts(self, files: Mapping[ProjectKey, Sequence[Artifact]]) -> None:
         await self._session.delete(
-            artifacts,
+            "artifacts",
             ("account_id", "project_id"),
             [
                 {"account_id": account_id, "project_id": project_id}
@@ -174,7 +186,7 @@ class ProjectRecords:
             ],
         )
         await self._session.insert(
-            artifacts,
+            "artifacts",
             [
                 {"account_id": account_id, "project_id": project_id, "position": place}
                 | asdict(file)

@@ -6,17 +6,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import sqlalchemy as sa
-
+from cuepost.adapters.storage.columns import IN_FLIGHT
 from cuepost.adapters.storage.records import stops
 from cuepost.adapters.storage.records.attempts import add_uncounted
 from cuepost.adapters.storage.records.claim_statements import EARLIEST
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.handed_over import handed_over
-from cuepost.adapters.storage.session import Session, upsert
-from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import IN_FLIGHT, accounts, lanes, queue, workers
-from cuepost.adapters.storage.types import Instant
+from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import Attempt, interrupted, trigger_of
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.ports.dispatch import Assignment, Claim, Claimed, DeliveryKey, Lane
@@ -40,72 +37,49 @@ class _Held(NamedTuple):
         return interrupted(account_id, self.id, trigger, now)
 
 
-def _unknown() -> sa.Select[Any]:
-    """Who holds leases and is not among the workers: dismissed in the moment in which it committed.
-
-    From one holder to the next by the index, because there are few of them in a queue that may be
-    long.
+_ENLIST = Sql(
     """
-
-    def lowest(*behind: sa.ColumnElement[bool]) -> sa.ScalarSelect[Any]:
-        leases = sa.select(queue.c.worker).where(IN_FLIGHT, *behind)
-        return leases.order_by(queue.c.worker).limit(1).scalar_subquery()
-
-    holders = sa.select(lowest().label("worker")).cte("holders", recursive=True)
-    following = lowest(queue.c.worker > holders.c.worker)
-    holders = holders.union_all(sa.select(following).where(holders.c.worker.is_not(None)))
-    is_known = holders.c.worker.in_(sa.select(workers.c.id))
-    return sa.select(holders.c.worker).where(holders.c.worker.is_not(None), ~is_known)
-
-
-_NOW = sa.bindparam("now", type_=Instant)
-_STAY = Prepared(
-    sa.update(workers)
-    .where(workers.c.id == sa.bindparam("worker"))
-    .values(alive_until=sa.bindparam("until", type_=Instant))
-    .returning(workers.c.id)
+    INSERT INTO workers (id, alive_until) VALUES (:worker, :until)
+    ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until
+    """
 )
-_DEAD = Prepared(
-    sa.select(workers.c.id).where(workers.c.alive_until <= _NOW).with_for_update(skip_locked=True)
+_STAY = Sql("UPDATE workers SET alive_until = :until WHERE id = :worker")
+_LEAVE = Sql("UPDATE workers SET leaving = true WHERE id = :worker")
+_LET_GO_OTHERS = Sql("DELETE FROM lanes WHERE worker_id = :worker AND endpoint NOT IN :busy")
+_ACCEPT_NONE = Sql("UPDATE lanes SET accepts = false WHERE worker_id = :worker")
+_DEAD = Sql("SELECT id FROM workers WHERE alive_until <= :now FOR UPDATE SKIP LOCKED")
+_NEXT_HOLDER = f"SELECT queue.worker FROM queue WHERE {IN_FLIGHT}"
+# Who holds leases and is not among the workers: dismissed in the moment in which it committed.
+# From one holder to the next by the index, because there are few of them in a queue that may be
+# long.
+_UNKNOWN = Sql(
+    f"""
+    WITH RECURSIVE holders (worker) AS (
+        SELECT ({_NEXT_HOLDER} ORDER BY queue.worker LIMIT 1)
+        UNION ALL
+        SELECT ({_NEXT_HOLDER} AND queue.worker > holders.worker ORDER BY queue.worker LIMIT 1)
+        FROM holders WHERE holders.worker IS NOT NULL
+    )
+    SELECT worker FROM holders
+    WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM workers)
+    """
 )
-_UNKNOWN = Prepared(_unknown())
-_LEASED = Prepared(sa.select(queue.c.id).where(queue.c.worker == sa.bindparam("worker")))
-_LIVING = Prepared(
-    sa.select(workers.c.id)
-    .where(workers.c.alive_until > _NOW, ~workers.c.leaving)
-    .order_by(workers.c.id)
-)
+_LEASED = Sql("SELECT id FROM queue WHERE worker = :worker")
+_LIVING = Sql("SELECT id FROM workers WHERE alive_until > :now AND NOT leaving ORDER BY id")
 # On PostgreSQL: an announcement without lanes says that workers have come or gone.
-_WORKERS_CHANGED = Prepared(
-    sa.text("SELECT pg_notify(:channel, '')").bindparams(
-        sa.bindparam("channel", WORK_CHANNEL, type_=sa.Text())
-    )
+_WORKERS_CHANGED = Sql(f"SELECT pg_notify('{WORK_CHANNEL}', '')")
+_HELD = f"SELECT {', '.join(_Held._fields)} FROM queue WHERE {IN_FLIGHT}"
+_OF_GONE = Sql(f"{_HELD} AND worker IN :gone ORDER BY id FOR UPDATE")
+_OF_WORKER = Sql(f"{_HELD} AND worker = :worker AND id IN :deliveries ORDER BY id FOR UPDATE")
+_OTHERS = Sql("SELECT endpoint FROM lanes WHERE endpoint IN :lanes AND worker_id != :worker")
+_ACCEPT = Sql(
+    "UPDATE lanes SET accepts = :accepts WHERE worker_id = :worker AND endpoint IN :lanes"
 )
-_LOCKED = (
-    sa.select(*(queue.c[name] for name in _Held._fields))
-    .where(IN_FLIGHT)
-    .order_by(queue.c.id)
-    .with_for_update()
-)
-_OF_GONE = Prepared(_LOCKED.where(Among(queue.c.worker, "gone")))
-_OF_WORKER = Prepared(
-    _LOCKED.where(queue.c.worker == sa.bindparam("worker"), Among(queue.c.id, "deliveries"))
-)
-_OTHERS = Prepared(
-    sa.select(lanes.c.endpoint).where(
-        Among(lanes.c.endpoint, "lanes"), lanes.c.worker_id != sa.bindparam("worker")
-    )
-)
-_ACCEPT = Prepared(
-    sa.update(lanes)
-    .where(lanes.c.worker_id == sa.bindparam("worker"), Among(lanes.c.endpoint, "lanes"))
-    .values(accepts=sa.bindparam("accepts", type_=sa.Boolean))
-)
-_OWNERS = Prepared(
-    sa.select(accounts.c.number, accounts.c.id).where(Among(accounts.c.number, "numbers"))
-)
-_CLEAR_LANES = Prepared(sa.delete(lanes).where(Among(lanes.c.worker_id, "gone")))
-_CLEAR_WORKERS = Prepared(sa.delete(workers).where(Among(workers.c.id, "gone")))
+_OWNERS = Sql("SELECT number, id FROM accounts WHERE number IN :numbers")
+_CLEAR_LANES = Sql("DELETE FROM lanes WHERE worker_id IN :gone")
+_CLEAR_WORKERS = Sql("DELETE FROM workers WHERE id IN :gone")
+_ALL_LANES = Sql("DELETE FROM lanes")
+_ALL_WORKERS = Sql("DELETE FROM workers")
 
 
 class QueueRecords:
@@ -113,23 +87,16 @@ class QueueRecords:
         self._session = session
 
     async def enlist(self, worker: UUID, until: datetime) -> None:
-        await self._session.run(
-            upsert(self._session, workers)
-            .values(id=worker, alive_until=until)
-            .on_conflict_do_update(index_elements=["id"], set_={"alive_until": until})
-        )
+        await self._session.execute(_ENLIST, worker=worker, until=until)
         await self._tell_workers()
 
     async def stay(self, worker: UUID, until: datetime) -> bool:
-        return bool(await self._session.fetch(_STAY, worker=worker, until=until))
+        return await self._session.execute(_STAY, worker=worker, until=until) > 0
 
     async def leave(self, worker: UUID, busy: Collection[Lane]) -> None:
-        own = lanes.c.worker_id == worker
-        await self._session.run(
-            sa.update(workers).where(workers.c.id == worker).values(leaving=True)
-        )
-        await self._session.run(sa.delete(lanes).where(own, lanes.c.endpoint.not_in(busy)))
-        await self._session.run(sa.update(lanes).where(own).values(accepts=False))
+        await self._session.execute(_LEAVE, worker=worker)
+        await self._session.execute(_LET_GO_OTHERS, worker=worker, busy=busy)
+        await self._session.execute(_ACCEPT_NONE, worker=worker)
         await self._tell_workers()
 
     async def dismiss(self, worker: UUID, now: datetime) -> None:
@@ -137,8 +104,8 @@ class QueueRecords:
 
     async def dismiss_all(self) -> None:
         """Their leases are left to `dismiss_dead`, as those of workers that nobody knows."""
-        await self._session.run(sa.delete(lanes))
-        await self._session.run(sa.delete(workers))
+        await self._session.execute(_ALL_LANES)
+        await self._session.execute(_ALL_WORKERS)
 
     async def dismiss_dead(self, now: datetime) -> int:
         dead = await self._session.fetch(_DEAD, now=now)
@@ -161,7 +128,7 @@ class QueueRecords:
     ) -> None:
         if not delivery_ids:
             return
-        rows = await self._session.fetch(_OF_WORKER, worker=worker, deliveries=list(delivery_ids))
+        rows = await self._session.fetch(_OF_WORKER, worker=worker, deliveries=delivery_ids)
         held = [_Held._make(row) for row in rows]
         if may_be_sent:
             # Their worker knows that no result will come.
@@ -176,9 +143,7 @@ class QueueRecords:
     ) -> None:
         for chosen, accepts in ((opened, True), (closed, False)):
             if chosen:
-                await self._session.fetch(
-                    _ACCEPT, worker=worker, lanes=list(chosen), accepts=accepts
-                )
+                await self._session.execute(_ACCEPT, worker=worker, lanes=chosen, accepts=accepts)
 
     async def handed_over(
         self, worker: UUID, keys: Sequence[DeliveryKey], now: datetime
@@ -189,7 +154,7 @@ class QueueRecords:
         rows = await self._session.fetch(EARLIEST, now=before)
         due = {lane for lane, due_at, _ in rows if due_at <= before}
         if due:
-            others = await self._session.fetch(_OTHERS, worker=worker, lanes=list(due))
+            others = await self._session.fetch(_OTHERS, worker=worker, lanes=due)
             due -= {lane for (lane,) in others}
         return due
 
@@ -203,8 +168,8 @@ class QueueRecords:
         held = [_Held._make(row) for row in rows]
         await self._interrupt(held, now)
         await self._release(held, now, {})
-        await self._session.fetch(_CLEAR_LANES, gone=gone)
-        await self._session.fetch(_CLEAR_WORKERS, gone=gone)
+        await self._session.execute(_CLEAR_LANES, gone=gone)
+        await self._session.execute(_CLEAR_WORKERS, gone=gone)
         await self._tell_workers()
 
     async def _tell_workers(self) -> None:
@@ -230,7 +195,7 @@ class QueueRecords:
         for (account, reason), ids in stopped.items():
             await stops.cancel(self._session, account, ids, reason, now)
         await self._session.update(
-            queue,
+            "queue",
             _QUEUE_KEY,
             [
                 {

@@ -2,37 +2,45 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-from uuid import UUID
 
-import sqlalchemy as sa
-
+from cuepost.adapters.storage.records.keys import OWNED, quoted
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.tables import idempotency_keys, secret_reveals, signing_secrets
+from cuepost.adapters.storage.sql import Sql, sqlite_values
 from cuepost.ports.runtime import KEY_ID_BYTES
 from cuepost.ports.sealed import SealedKind, SealedValue
 
 
-@dataclass(frozen=True, slots=True)
 class _Place:
-    table: sa.Table
-    sealed: sa.Column[bytes]
-    owner: sa.Column[UUID]
+    """A column of sealed values, and the column with the id that each was sealed for."""
 
-    @property
-    def key_id(self) -> sa.ColumnElement[bytes]:
-        return sa.func.substr(self.sealed, 1, KEY_ID_BYTES, type_=sa.LargeBinary)
+    def __init__(self, table: str, sealed: str, owner: str) -> None:
+        self.key = OWNED[table]
+        # Not called a key id in the answer: those of API keys are UUIDs.
+        key_id = f"substr({sealed}, 1, {KEY_ID_BYTES})"
+        self.counts = Sql(
+            f"""
+            SELECT {key_id} AS sealed_with, count(*) AS count
+            FROM {table} WHERE {sealed} IS NOT NULL GROUP BY {key_id}
+            """
+        )
+        chosen = f"SELECT {owner}, {sealed}, {quoted(self.key)} FROM {table}"
+        # A list of texts is one parameter on both engines, a list of bytes is not.
+        self.under = Sql(
+            sqlite=f"""
+                {chosen} WHERE lower(hex({key_id})) IN ({sqlite_values("key_ids")}) LIMIT :most
+                """,
+            postgresql=f"""
+                {chosen} WHERE encode({key_id}, 'hex') = ANY (:key_ids) LIMIT :most
+                """,
+        )
+        is_it = " AND ".join(f'"{column}" = :{column}' for column in self.key)
+        self.replace = Sql(f"UPDATE {table} SET {sealed} = :new WHERE {is_it} AND {sealed} = :old")
 
 
 PLACES: Mapping[SealedKind, _Place] = {
-    SealedKind.SIGNING_SECRET: _Place(
-        signing_secrets, signing_secrets.c.sealed, signing_secrets.c.webhook_id
-    ),
-    SealedKind.SECRET_REVEAL: _Place(secret_reveals, secret_reveals.c.sealed, secret_reveals.c.id),
-    SealedKind.IDEMPOTENT_ANSWER: _Place(
-        idempotency_keys, idempotency_keys.c.sealed_answer, idempotency_keys.c.key_id
-    ),
+    SealedKind.SIGNING_SECRET: _Place("signing_secrets", "sealed", "webhook_id"),
+    SealedKind.SECRET_REVEAL: _Place("secret_reveals", "sealed", "id"),
+    SealedKind.IDEMPOTENT_ANSWER: _Place("idempotency_keys", "sealed_answer", "key_id"),
 }
 
 
@@ -42,35 +50,25 @@ class SealedRecords:
 
     async def counts(self, kinds: Collection[SealedKind]) -> Mapping[bytes, int]:
         found: Counter[bytes] = Counter()
-        for place in map(PLACES.__getitem__, kinds):
-            key_id = place.key_id.label("key_id")
-            rows = await self._session.unhurried.all(
-                sa.select(key_id, sa.func.count().label("amount"))
-                .where(place.sealed.is_not(None))
-                .group_by(key_id)
-            )
-            found.update({bytes(row.key_id): int(row.amount) for row in rows})
+        for kind in kinds:
+            found.update(dict(await self._session.unhurried.fetch(PLACES[kind].counts)))
         return found
 
     async def some_under(self, key_ids: Collection[bytes], limit: int) -> Sequence[SealedValue]:
         found: list[SealedValue] = []
         for kind, place in PLACES.items():
             if key_ids and len(found) < limit:
-                key = list(place.table.primary_key.columns)
-                rows: Sequence[Sequence[Any]] = await self._session.unhurried.all(
-                    sa.select(place.owner, place.sealed, *key)
-                    .where(place.key_id.in_(key_ids))
-                    .limit(limit - len(found))
+                rows = await self._session.unhurried.fetch(
+                    place.under,
+                    key_ids=[key_id.hex() for key_id in key_ids],
+                    most=limit - len(found),
                 )
-                found += [SealedValue(kind, tuple(row[2:]), row[0], row[1]) for row in rows]
+                found += [
+                    SealedValue(kind, tuple(key), owner, sealed) for owner, sealed, *key in rows
+                ]
         return found
 
     async def replace(self, value: SealedValue, sealed: bytes) -> bool:
         place = PLACES[value.kind]
-        key = zip(place.table.primary_key.columns, value.row, strict=True)
-        changed = await self._session.run(
-            sa.update(place.table)
-            .where(*(column == part for column, part in key), place.sealed == value.sealed)
-            .values({place.sealed: sealed})
-        )
-        return changed > 0
+        key = dict(zip(place.key, value.row, strict=True))
+        return await self._session.execute(place.replace, new=sealed, old=value.sealed, **key) > 0

@@ -5,36 +5,22 @@ from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
-import sqlalchemy as sa
-
 from cuepost.adapters.storage.session import Session
-from cuepost.adapters.storage.statements import Among, Prepared
-from cuepost.adapters.storage.tables import endpoints, signing_secrets
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.ports.dispatch import Lane, Target
 
-_WITH_SECRETS = endpoints.outerjoin(
-    signing_secrets,
-    sa.and_(
-        signing_secrets.c.account_id == endpoints.c.account_id,
-        signing_secrets.c.webhook_id == endpoints.c.id,
-    ),
-)
-_TARGETS = Prepared(
-    sa.select(
-        endpoints.c.number,
-        endpoints.c.account_id,
-        endpoints.c.id,
-        endpoints.c.url,
-        signing_secrets.c.version,
-        signing_secrets.c.sealed,
-        signing_secrets.c.hint,
-        signing_secrets.c.created_at,
-        signing_secrets.c.expires_at,
-    )
-    .select_from(_WITH_SECRETS)
-    .where(Among(endpoints.c.number, "lanes"), endpoints.c.deleted_at.is_(None))
-    .order_by(signing_secrets.c.version.desc())
+_TARGETS = Sql(
+    """
+    SELECT
+        endpoints.number, endpoints.account_id, endpoints.id, endpoints.url,
+        secrets.version, secrets.sealed, secrets.hint, secrets.created_at, secrets.expires_at
+    FROM endpoints
+    LEFT JOIN signing_secrets AS secrets
+        ON secrets.account_id = endpoints.account_id AND secrets.webhook_id = endpoints.id
+    WHERE endpoints.number IN :lanes AND endpoints.deleted_at IS NULL
+    ORDER BY secrets.version DESC
+    """
 )
 
 
@@ -45,7 +31,7 @@ async def load_targets(
     found: dict[Lane, tuple[UUID, UUID, str]] = {}
     secrets: dict[Lane, list[StoredSecret]] = defaultdict(list)
     for lane, account_id, webhook_id, url, version, *facts in await session.fetch(
-        _TARGETS, lanes=list(lanes)
+        _TARGETS, lanes=lanes
     ):
         found[lane] = account_id, webhook_id, url
         if version is not None and (secret := StoredSecret(version, *facts)).is_live(now):

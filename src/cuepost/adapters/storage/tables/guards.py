@@ -2,11 +2,11 @@
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage import codes
 from cuepost.adapters.storage.tables.metadata import metadata
 from cuepost.adapters.storage.types import Code, Id, Instant
-from cuepost.domain.event import SilenceReason
 
-SILENCE_REASON = Code(SilenceReason)
+SILENCE_REASON = Code(codes.SILENCE_REASON)
 
 reports = sa.Table(
     "reports",

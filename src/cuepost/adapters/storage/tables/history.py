@@ -7,22 +7,19 @@ accounts and endpoints by their numbers, because their keys are in every index.
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage import codes
 from cuepost.adapters.storage.tables.metadata import metadata, one_of, partial_index
 from cuepost.adapters.storage.types import Code, Id, Instant
-from cuepost.domain.attempt import Outcome, TlsFault
 from cuepost.domain.bulk_retry import BulkRetryState
-from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
-from cuepost.domain.event import SilenceReason
-from cuepost.domain.event_catalog import CATALOG
+from cuepost.domain.delivery import DeliveryStatus
 
-STATUS = Code(DeliveryStatus)
-TRIGGER = Code(Trigger)
-CANCEL_REASON = Code(CancelReason)
-EVENT_TYPE = Code(entry.name for entry in CATALOG)
-# 5 was "dns_error", which told accounts which names exist inside.
-OUTCOME = Code(Outcome, retired=((5, Outcome.BLOCKED_DESTINATION),))
-TLS_FAULT = Code(TlsFault)
-SILENCE_REASON = Code(SilenceReason)
+STATUS = Code(codes.STATUS)
+TRIGGER = Code(codes.TRIGGER)
+CANCEL_REASON = Code(codes.CANCEL_REASON)
+EVENT_TYPE = Code(codes.EVENT_TYPE)
+OUTCOME = Code(codes.OUTCOME)
+TLS_FAULT = Code(codes.TLS_FAULT)
+SILENCE_REASON = Code(codes.SILENCE_REASON)
 
 events = sa.Table(
     "events",

@@ -2,12 +2,12 @@
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage import codes
 from cuepost.adapters.storage.tables.metadata import metadata, partial_index
 from cuepost.adapters.storage.types import Code, Id, Instant
-from cuepost.domain.project import Origin, ProjectKind, ProjectStatus, Stage
 
-STATUS = Code(ProjectStatus)
-STAGE = Code(Stage)
+STATUS = Code(codes.PROJECT_STATUS)
+STAGE = Code(codes.STAGE)
 
 accounts = sa.Table(
     "accounts",
@@ -41,8 +41,8 @@ projects = sa.Table(
     sa.Column("account_id", Id, primary_key=True),
     sa.Column("id", Id, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
-    sa.Column("kind", Code(ProjectKind), nullable=False),
-    sa.Column("origin", Code(Origin), nullable=False),
+    sa.Column("kind", Code(codes.PROJECT_KIND), nullable=False),
+    sa.Column("origin", Code(codes.ORIGIN), nullable=False),
     sa.Column("status", STATUS, nullable=False),
     sa.Column("stage", STAGE, nullable=False),
     sa.Column("access_expires_at", Instant),

@@ -1,0 +1,135 @@
+"""What kind of value each column holds, and how such values lie in each database.
+
+A column's name says its kind, in every table but a few. A statement that reads one of those few
+gives it the name of its kind: `SELECT status AS project_status FROM projects`.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from cuepost.adapters.quick_ids import id_from
+from cuepost.adapters.storage import codes
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.domain.instants import from_millis, to_millis
+
+Convert = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """A conversion is None where the driver takes and gives the value as it is.
+
+    `to_sqlite` and `from_sqlite` are never asked about None; those of PostgreSQL are.
+    """
+
+    postgres_type: str
+    to_sqlite: Convert | None = None
+    from_sqlite: Convert | None = None
+    to_postgres: Convert | None = None
+    from_postgres: Convert | None = None
+
+    @property
+    def is_number(self) -> bool:
+        return self.postgres_type in {"integer", "bigint", "smallint"}
+
+
+def _bytes_of(value: UUID) -> bytes:
+    return value.bytes
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else json.dumps(value)
+
+
+def _from_json(value: str | None) -> Any:
+    return None if value is None else json.loads(value)
+
+
+def _code(of: codes.Codes) -> Kind:
+    write, read = of.codes.__getitem__, of.meanings.__getitem__
+    return Kind("smallint", write, read, write, read)
+
+
+ID = Kind("uuid", _bytes_of, id_from)
+INSTANT = Kind("timestamptz", to_millis, from_millis)
+INTEGER = Kind("integer")
+BIGINT = Kind("bigint")
+DOUBLE = Kind("double precision")
+# Members of enumerations are strings too, but SQLite's driver is slow with them.
+TEXT = Kind("text", str)
+BYTES = Kind("bytea")
+BOOLEAN = Kind("boolean", None, bool)
+JSON = Kind("json", _json, _from_json, _json, _from_json)
+
+_NAMES: Mapping[Kind, str] = {
+    ID: (
+        "id account_id project_id event_id delivery_id webhook_id user_id key_id listener_id "
+        "worker worker_id held_by settled bulk_position"
+    ),
+    INSTANT: (
+        "created_at updated_at deleted_at expires_at revoked_at last_used_at access_expires_at "
+        "access_ended_at exported_at last_delivered_at failing_since occurred_at delivered_at "
+        "finished_at started_at due_at alive_until served_at mark_at ends_at since until"
+    ),
+    INTEGER: (
+        "number account endpoint attempt_count budget attempts_made version count total retried "
+        "skipped response_status"
+    ),
+    BIGINT: "size_bytes mark_number acknowledged last_position position",
+    DOUBLE: "duration_ms dns_ms connect_ms tls_ms first_byte_ms",
+    TEXT: (
+        "name scopes url events description hint report_id key action actor door address subject "
+        "email password_hash token answer verified_with statuses state kind content_type "
+        "signed_with"
+    ),
+    BYTES: (
+        "digest sealed body fingerprint sealed_answer headers request_headers response_headers "
+        "response_body"
+    ),
+    BOOLEAN: (
+        "webhooks_enabled enabled by_link leaving accepts include_delivered response_truncated"
+    ),
+    JSON: "details",
+    _code(codes.STATUS): "status",
+    _code(codes.TRIGGER): "trigger",
+    _code(codes.CANCEL_REASON): "reason stop_reason",
+    _code(codes.EVENT_TYPE): "type event_type",
+    _code(codes.OUTCOME): "outcome",
+    _code(codes.TLS_FAULT): "tls_fault",
+    _code(codes.SILENCE_REASON): "silence_reason",
+    _code(codes.PROJECT_STATUS): "project_status",
+    _code(codes.PROJECT_KIND): "project_kind",
+    _code(codes.ORIGIN): "origin",
+    _code(codes.STAGE): "stage",
+}
+KINDS: Mapping[str, Kind] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+# Columns whose name has another kind elsewhere, with the name of theirs.
+EXCEPTIONS: Mapping[tuple[str, str], str] = {
+    ("projects", "status"): "project_status",
+    ("projects", "kind"): "project_kind",
+    ("events", "reason"): "silence_reason",
+    ("reports", "reason"): "silence_reason",
+    ("bulk_retries", "position"): "bulk_position",
+    ("artifacts", "position"): "number",
+    ("sign_in_attempts", "key"): "digest",
+}
+
+# History is partitioned on PostgreSQL, by the day in these ids.
+PARTITION_KEYS: Mapping[str, str] = {
+    "events": "id",
+    "deliveries": "id",
+    "attempts": "delivery_id",
+}
+
+# One of these is part of every statement that looks for more than one live delivery, spelled out
+# and not as a parameter: the planner has to see that the partial indexes fit.
+WAITING = f"queue.status != {codes.STATUS[DeliveryStatus.DELIVERING]}"
+IN_FLIGHT = "queue.worker IS NOT NULL"
+NOT_DELIVERED = f"deliveries.status != {codes.STATUS[DeliveryStatus.DELIVERED]}"
+
+
+def kind_of(table: str, column: str) -> Kind:
+    return KINDS[EXCEPTIONS.get((table, column), column)]

@@ -1,0 +1,36 @@
+"""The tables whose rows belong to an account, with their primary keys."""
+
+from collections.abc import Iterable, Mapping
+
+OWNED: Mapping[str, tuple[str, ...]] = {
+    "api_keys": ("id",),
+    "artifacts": ("account_id", "project_id", "position"),
+    "attempts": ("account", "delivery_id", "budget", "number"),
+    "audit_entries": ("account_id", "id"),
+    "bulk_retries": ("account_id", "id"),
+    "deliveries": ("account", "id"),
+    "endpoints": ("number",),
+    "events": ("account", "id"),
+    "idempotency_keys": ("account_id", "key_id", "key"),
+    "inbox_messages": ("account_id", "id"),
+    "inboxes": ("account_id",),
+    "listener_events": ("account_id", "listener_id", "event_id"),
+    "listeners": ("account_id", "id"),
+    "projects": ("account_id", "id"),
+    "queue": ("account", "id"),
+    "reports": ("account", "report_id"),
+    "secret_reveals": ("account_id", "id"),
+    "sessions": ("account_id", "id"),
+    "sign_in_links": ("account_id", "id"),
+    "signing_secrets": ("account_id", "webhook_id", "version"),
+    "users": ("account_id", "id"),
+}
+
+
+def owner_in(table: str) -> str:
+    """The column that names the account, by its number or by its id."""
+    return "account" if OWNED[table][0] == "account" else "account_id"
+
+
+def quoted(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)

@@ -1,0 +1,252 @@
+"""Statements as they are written in this package, and as each engine gets them.
+
+One text serves both engines, with a few notations that are translated:
+
+- `:name` is a parameter. Values are converted by their Python type.
+- `column IN :names` and `column NOT IN :names` take a list, which is one parameter however long
+  it is. The column's name says what the list holds.
+- `:name::type` tells PostgreSQL a type that it cannot know; SQLite needs none.
+- `FOR UPDATE` and other row locks are for PostgreSQL; on SQLite there is one writer.
+
+What a statement returns is converted by the names of its columns (see `columns.py`).
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, Literal, TypeAlias
+from uuid import UUID
+
+from cuepost.adapters.quick_ids import ID_BYTES, id_from
+from cuepost.adapters.storage.codes import BY_TYPE
+from cuepost.adapters.storage.columns import ID, KINDS, Convert
+from cuepost.domain.instants import to_millis
+
+Dialect: TypeAlias = Literal["sqlite", "postgresql"]
+# Tuples, or what asyncpg has in their place.
+Rows: TypeAlias = Sequence[Any]
+
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_CAST = re.compile(r"::[a-z]+(?: precision)?(?:\[\])?")
+_LIST = re.compile(r"((?:\w+\.)?\"?(\w+)\"?) (NOT )?IN :([a-z_]+)")
+_ROW_LOCK = re.compile(
+    r"\bFOR (?:NO KEY UPDATE|UPDATE|KEY SHARE|SHARE)"
+    r"(?: OF \w+(?:, \w+)*)?(?: SKIP LOCKED| NOWAIT)?"
+)
+
+
+class Sql:
+    """A statement: one text, or where the engines differ too much, one for each."""
+
+    def __init__(self, text: str = "", *, sqlite: str = "", postgresql: str = "") -> None:
+        self._texts: Mapping[Dialect, str] = {
+            "sqlite": sqlite or text,
+            "postgresql": postgresql or text,
+        }
+        self._written: dict[Dialect, Written] = {}
+
+    def on(self, dialect: Dialect) -> "Written":
+        written = self._written.get(dialect)
+        if written is None:
+            written = self._written[dialect] = _WRITTEN[dialect](self._texts[dialect])
+        return written
+
+
+@cache
+def statement(text: str) -> Sql:
+    """Of a text that is put together for a call; there are few different ones."""
+    return Sql(text)
+
+
+class Written:
+    """A statement for one engine, with what it takes to run it on that engine."""
+
+    def __init__(self, text: str, lists: Mapping[str, Convert]) -> None:
+        """`lists` says how to convert those parameters that are lists."""
+        names = list(dict.fromkeys(_PARAMETER.findall(text)))
+        self.text = _PARAMETER.sub(lambda found: self._mark(names.index(found[1]) + 1), text)
+        self._parameters = [(name, lists.get(name)) for name in names]
+        self._readers: list[tuple[int, Convert]] | None = None
+
+    def values(self, named: Mapping[str, Any]) -> list[Any]:
+        """In the order in which the driver wants them."""
+        convert = self._convert
+        return [
+            convert(named[name]) if listed is None else listed(named[name])
+            for name, listed in self._parameters
+        ]
+
+    def read(self, names: Callable[[], Iterable[str]], rows: Rows) -> Rows:
+        """The rows as the domain knows their values; `names` are those of the columns."""
+        if self._readers is None:
+            readers = ((place, self._reader(name)) for place, name in enumerate(names()))
+            self._readers = [(place, reader) for place, reader in readers if reader is not None]
+        if not self._readers:
+            return rows
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        for place, reader in self._readers:
+            columns[place] = self._read_column(reader, columns[place])
+        return list(zip(*columns, strict=True))
+
+    def _mark(self, place: int) -> str:
+        raise NotImplementedError
+
+    def _convert(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def _reader(self, name: str) -> Convert | None:
+        raise NotImplementedError
+
+    def _read_column(self, reader: Convert, values: Sequence[Any]) -> Sequence[Any]:
+        raise NotImplementedError
+
+
+class _OnSqlite(Written):
+    def __init__(self, text: str) -> None:
+        lists: dict[str, Convert] = {}
+
+        def listed(found: re.Match[str]) -> str:
+            column, name, inverted, parameter = found.groups()
+            holds_ids = KINDS.get(name) is ID
+            lists[parameter] = packed_ids if holds_ids else packed
+            source = sqlite_ids(parameter) if holds_ids else sqlite_values(parameter)
+            return f"{column} {inverted or ''}IN ({source})"
+
+        plain = _CAST.sub("", _ROW_LOCK.sub("", text))
+        super().__init__(_LIST.sub(listed, plain), lists)
+
+    def _mark(self, place: int) -> str:
+        return f"?{place}"
+
+    def _convert(self, value: Any) -> Any:
+        convert = _SQLITE_VALUES.get(type(value))
+        return value if convert is None else convert(value)
+
+    def _reader(self, name: str) -> Convert | None:
+        kind = KINDS.get(name)
+        return None if kind is None else kind.from_sqlite
+
+    def _read_column(self, reader: Convert, values: Sequence[Any]) -> Sequence[Any]:
+        return [None if value is None else reader(value) for value in values]
+
+
+class _OnPostgres(Written):
+    def __init__(self, text: str) -> None:
+        lists: dict[str, Convert] = {}
+
+        def listed(found: re.Match[str]) -> str:
+            column, _, inverted, parameter = found.groups()
+            lists[parameter] = _coded_list
+            return f"{column} {'<> ALL' if inverted else '= ANY'} (:{parameter})"
+
+        super().__init__(_LIST.sub(listed, text), lists)
+
+    def _mark(self, place: int) -> str:
+        return f"${place}"
+
+    def _convert(self, value: Any) -> Any:
+        convert = _POSTGRES_VALUES.get(type(value))
+        return value if convert is None else convert(value)
+
+    def _reader(self, name: str) -> Convert | None:
+        kind = KINDS.get(name)
+        return None if kind is None else kind.from_postgres
+
+    def _read_column(self, reader: Convert, values: Sequence[Any]) -> Sequence[Any]:
+        return [reader(value) for value in values]
+
+
+_WRITTEN: Mapping[Dialect, Callable[[str], Written]] = {
+    "sqlite": _OnSqlite,
+    "postgresql": _OnPostgres,
+}
+
+
+def sqlite_ids(parameter: str) -> str:
+    """A query for the ids of a list on SQLite, one behind the other in one value.
+
+    An empty list has no id at all, not even NULL, so that everything is NOT IN it.
+    """
+    return (
+        f"WITH RECURSIVE place(n) AS (SELECT 0 WHERE length(:{parameter}) > 0 "
+        f"UNION ALL SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length(:{parameter})) "
+        f"SELECT substr(:{parameter}, n + 1, {ID_BYTES}) FROM place"
+    )
+
+
+def sqlite_values(parameter: str) -> str:
+    """A query for the numbers or texts of a list on SQLite."""
+    return f"SELECT value FROM json_each(:{parameter})"
+
+
+def by_keys(
+    found: str,
+    number: str,
+    identifier: str,
+    then: str = "",
+    *,
+    lists: tuple[str, str] = ("accounts", "deliveries"),
+) -> Sql:
+    """Rows whose columns `number` and `identifier` are one of the pairs given as two lists.
+
+    `found` is a query up to its FROM, and `then` is what follows the condition.
+    """
+    numbers, ids = lists
+    return Sql(
+        # SQLite compares both columns as it compares the first one, and uses no index for ids that
+        # are compared as numbers: ids come first.
+        sqlite=f"""
+        {found}
+        WHERE ({identifier}, {number}) IN (
+            SELECT substr(:{ids}, {ID_BYTES} * listed.key + 1, {ID_BYTES}), listed.value
+            FROM json_each(:{numbers}) AS listed
+        ) {then}
+        """,
+        # To the planner a list of one is no equality that it could join by: it can do nothing but
+        # look up each pair, and never begins with the whole table, however few rows it expects in
+        # there. A pair that is given twice is found twice.
+        postgresql=f"""
+        {found}, unnest(:{numbers}::integer[], :{ids}::uuid[]) AS given (given_number, given_id)
+        WHERE {number} = ANY (ARRAY[given_number]) AND {identifier} = ANY (ARRAY[given_id]) {then}
+        """,
+    )
+
+
+def packed_ids(ids: Iterable[UUID]) -> bytes:
+    return b"".join(each.bytes for each in ids)
+
+
+def packed(values: Iterable[Any]) -> str:
+    """A list of numbers or texts."""
+    return json.dumps(_coded_list(values))
+
+
+def _coded_list(values: Iterable[Any]) -> list[Any]:
+    """All members are of one type."""
+    listed = list(values)
+    code = _CODES.get(type(listed[0])) if listed else None
+    return listed if code is None else [code(value) for value in listed]
+
+
+def _bytes_of(value: UUID) -> bytes:
+    return value.bytes
+
+
+def _list_on_sqlite(values: Sequence[Any]) -> Any:
+    """Of ids if its members are; an empty list finds nothing either way."""
+    return packed_ids(values) if values and type(values[0]) in _IDS else packed(values)
+
+
+_CODES: Mapping[type, Convert] = {each: codes.codes.__getitem__ for each, codes in BY_TYPE.items()}
+# What was read from a database has a type of its own.
+_IDS = (UUID, type(id_from(bytes(ID_BYTES))))
+_POSTGRES_VALUES = _CODES
+_SQLITE_VALUES: Mapping[type, Convert] = {
+    **_CODES,
+    **dict.fromkeys(_IDS, _bytes_of),
+    datetime: to_millis,
+    list: _list_on_sqlite,
+    tuple: _list_on_sqlite,
+}
