@@ -11,6 +11,7 @@ LATE = (
     "cuepost.doors.cli.demo",
     "cuepost.doors.cli.listen",
     "cuepost.doors.cli.receiver",
+    "cuepost.doors.rest.openapi",
     "cuepost_receiver",
     "httpx2",
     "jinja2",

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
@@ -14,12 +15,12 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from cuepost.application.service import Service
+from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.doors.rest.answers import STANDING_HEADERS, transmit
 from cuepost.doors.rest.first_reading import FirstReading
 from cuepost.doors.rest.gate import PathGate
 from cuepost.doors.rest.observing import Observed, RequestIds, RequestMetrics
 from cuepost.doors.rest.open_pages import HealthChecks, ReferencePages, VitalSigns
-from cuepost.doors.rest.openapi.document import openapi_document
 from cuepost.doors.rest.operation import Operation
 from cuepost.doors.rest.problems import NoSuchAddress, Rejected, problem_of
 from cuepost.doors.rest.table import OPERATIONS
@@ -68,7 +69,7 @@ def create_app(
     """
     base_url = base_url.rstrip("/")
     registry = CollectorRegistry() if registry is None else registry
-    document = partial(openapi_document, OPERATIONS, base_url, service.webhooks.policy)
+    document = partial(_document, base_url, service.webhooks.policy)
     gates = _gates(service, base_url)
     app = RestApp(
         gates,
@@ -106,6 +107,13 @@ def _answering_everything(app: Starlette) -> Starlette:
     app.router.redirect_slashes = False
     app.router.default = _nothing_here
     return app
+
+
+def _document(base_url: str, policy: EgressPolicy) -> dict[str, Any]:
+    # Loaded here: the examples in it take megabytes, and are read once if ever.
+    from cuepost.doors.rest.openapi.document import openapi_document  # noqa: PLC0415  # see above
+
+    return openapi_document(OPERATIONS, base_url, policy)
 
 
 def _gates(service: Service, base_url: str) -> dict[str, PathGate]:

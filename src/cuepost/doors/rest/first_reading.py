@@ -10,7 +10,6 @@ from starlette.routing import Route
 
 from cuepost.domain.event_catalog import BY_NAME, CATALOG, EventType
 from cuepost.doors.rest.answers import STANDING_HEADERS
-from cuepost.doors.rest.openapi.http_file import http_file
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SCHEMAS = "/schemas"
@@ -84,6 +83,9 @@ class FirstReading:
         return _open(self._llms_text.encode(), "text/markdown; charset=utf-8")
 
     async def calls(self, request: Request) -> Response:
+        # Loaded here, as the OpenAPI document in `app.py`.
+        from cuepost.doors.rest.openapi.http_file import http_file  # noqa: PLC0415  # see above
+
         return _open(http_file(self._base_url).encode(), "text/plain; charset=utf-8")
 
     async def schemas(self, request: Request) -> Response:
