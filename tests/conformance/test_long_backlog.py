@@ -9,7 +9,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import _HOT_WRITE, PostgresStore
-from cuepost.adapters.storage.postgres_session import Driver
+from cuepost.adapters.storage.postgres_connecting import Driver
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
 from cuepost.adapters.storage.records.outcomes import OPEN_AND_HEALTH

@@ -12,7 +12,8 @@ from uuid import UUID
 import asyncpg
 
 from cuepost.adapters.storage.postgres import PostgresStore
-from cuepost.adapters.storage.postgres_session import Driver, PostgresSession
+from cuepost.adapters.storage.postgres_connecting import Driver
+from cuepost.adapters.storage.postgres_session import PostgresSession
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.store import Store, Transaction

@@ -26,7 +26,10 @@ from cuepost.ports.telemetry import Backlog
 
 
 class StoreError(Exception):
-    """The database did not do what it was asked; nothing of the transaction was kept."""
+    """The database did not do what it was asked; nothing of the transaction was kept.
+
+    Only of a commit whose answer was lost is that not known.
+    """
 
 
 class StoreRefused(StoreError):
@@ -35,6 +38,10 @@ class StoreRefused(StoreError):
 
 class StoreUnavailable(StoreError):
     """The database cannot be reached now; nothing of the transaction was kept."""
+
+
+class CommitUnknown(StoreUnavailable):
+    """The database was lost while it committed, so the transaction may have been kept."""
 
 
 class ConnectionDied(StoreUnavailable):

@@ -13,8 +13,9 @@ from typing import Annotated, Any, get_type_hints
 
 from cuepost.domain.egress_policy import Network, PortRange
 from cuepost.settings import kinds
+from cuepost.settings.database_url import DatabaseUrl
 from cuepost.settings.inbound import InboundSettings
-from cuepost.settings.kinds import DatabaseUrl, decimal, optional, whole
+from cuepost.settings.kinds import decimal, optional, whole
 from cuepost.settings.setting import Setting
 
 PREFIX = "CUEPOST_"

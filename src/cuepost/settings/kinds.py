@@ -7,16 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from cuepost.domain.artifact import is_media_key
 from cuepost.domain.egress_policy import parse_networks, parse_ports
+from cuepost.settings.database_url import DatabaseUrl, postgres_url
 
 MASTER_KEY_BYTES = 32
-_SSL_OPTIONS = [
-    ("sslmode", mode)
-    for mode in ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +23,6 @@ class Kind:
     expected: str
     read: Callable[[str], Any]
     secret: bool = False
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class DatabaseUrl:
-    """Where the store is: the path of an SQLite file, or else the URL of a PostgreSQL database."""
-
-    path: Path | None = None
-    url: str = ""
-
-    @property
-    def shown(self) -> str:
-        """Without user and password, for people and logs."""
-        if self.path is not None:
-            return str(self.path)
-        parts = urlsplit(self.url)
-        return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-    def __repr__(self) -> str:
-        return f"DatabaseUrl({self.shown})"
 
 
 def whole(lowest: int, highest: int) -> Kind:
@@ -118,13 +96,7 @@ def _database_url(text: str) -> DatabaseUrl:
         if re.search(r"[?#]|:memory:|/$", path):
             raise ValueError
         return DatabaseUrl(path=_path(path))
-    if not re.fullmatch(r"postgres(ql)?://[^\s?#]+/[^/?#\s]+(\?[^#\s]*)?", text):
-        raise ValueError
-    _require_host(text)
-    options = parse_qsl(urlsplit(text).query, keep_blank_values=True)
-    if options and (len(options) > 1 or options[0] not in _SSL_OPTIONS):
-        raise ValueError
-    return DatabaseUrl(url=re.sub("^postgres:", "postgresql:", text))
+    return postgres_url(text)
 
 
 def _require_host(url: str) -> None:
@@ -170,7 +142,7 @@ BASE_URL = Kind(
 BOOLEAN = choice({"true": True, "false": False})
 CA_FILE = Kind("a file with certificates in PEM form", _ca_file)
 DATABASE_URL = Kind(
-    "`sqlite:///path` or `postgresql://user:password@host:port/name` (`?sslmode=…` may follow)",
+    "`sqlite:///path` or `postgresql://user:password@host:port/name` with parameters as in libpq",
     _database_url,
     secret=True,
 )

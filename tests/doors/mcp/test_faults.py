@@ -35,12 +35,12 @@ async def test_a_store_that_is_away_is_said_without_details(
     told = await told_by_broken(sqlite_desk, fault)
     assert told == Told(
         "store_unavailable: The service cannot reach its store now; nothing was changed. "
-        "Try again later.",
+        "Try again in a moment.",
         {
             "error": {
                 "code": "store_unavailable",
                 "message": "The service cannot reach its store now; nothing was changed. "
-                "Try again later.",
+                "Try again in a moment.",
             }
         },
         is_error=True,

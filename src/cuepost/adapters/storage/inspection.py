@@ -1,6 +1,5 @@
 """Looks at a store from outside, without opening it and without changing anything in it."""
 
-import asyncio
 import sqlite3
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,8 +7,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cuepost.adapters.storage import schema
-
-CONNECT_SECONDS = 5.0
 
 
 class CannotInspect(Exception):
@@ -41,9 +38,10 @@ async def inspect_postgres(url: str, now: datetime) -> Inspected:
     # Loaded here, because an embedded store has no use for it.
     import asyncpg  # noqa: PLC0415  # see above
 
+    from cuepost.adapters.storage.postgres_connecting import connect  # noqa: PLC0415  # see above
+
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
-            connection = await asyncpg.connect(url)
+        connection = await connect(url)
         try:
             found = await schema.found_on_postgres(connection)
             theirs = await connection.fetchval("SELECT clock_timestamp()")

@@ -8,16 +8,23 @@ from typing import TypeVar
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage import partitions, schema
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
+from cuepost.adapters.storage.postgres_connecting import Driver
 from cuepost.adapters.storage.postgres_pool import PostgresPool
 from cuepost.adapters.storage.postgres_session import (
     DRIVER_ERRORS,
-    Driver,
     PostgresSession,
     translated,
 )
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
-from cuepost.ports.store import Action, ConnectionDied, Priority, StoreUnavailable, Transaction
+from cuepost.ports.store import (
+    Action,
+    CommitUnknown,
+    ConnectionDied,
+    Priority,
+    StoreUnavailable,
+    Transaction,
+)
 
 T = TypeVar("T")
 
@@ -178,8 +185,11 @@ class PostgresStore:
 
 async def _commit(session: PostgresSession, outbox: Outbox | None) -> None:
     await session.flush()
-    with translated():
-        answer = await session.driver.execute("COMMIT")
+    try:
+        with translated():
+            answer = await session.driver.execute("COMMIT")
+    except StoreUnavailable as error:
+        raise CommitUnknown(str(error)) from error
     # The server answers "ROLLBACK" when a statement before has failed and nobody said so.
     if answer != "COMMIT":
         raise StoreUnavailable("a statement failed, so nothing of the transaction was kept")

@@ -7,14 +7,12 @@ server: as long as a small transaction.
 import asyncio
 from contextlib import suppress
 
-import asyncpg
-
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.columns import KINDS
-from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, Driver, translated
+from cuepost.adapters.storage.postgres_connecting import Driver, connect
+from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, translated
 from cuepost.ports.store import StoreUnavailable
 
-CONNECT_PATIENCE_SECONDS = 5
 COMMAND_PATIENCE_SECONDS = 60
 CLOSE_PATIENCE_SECONDS = 5
 # More than there are different statements.
@@ -22,7 +20,6 @@ STATEMENTS_KEPT = 512
 # None waits for ever for a lock. A process that hangs must not keep its own for much longer than a
 # worker's lease lasts, or nobody could take over from it.
 _SERVER_SETTINGS = {
-    "application_name": "cuepost",
     "lock_timeout": "20s",
     "statement_timeout": f"{COMMAND_PATIENCE_SECONDS}s",
     "idle_in_transaction_session_timeout": "15s",
@@ -89,9 +86,8 @@ class PostgresPool:
 
     async def _opened(self) -> Driver:
         with translated():
-            driver = await asyncpg.connect(
+            driver = await connect(
                 self._url,
-                timeout=CONNECT_PATIENCE_SECONDS,
                 command_timeout=COMMAND_PATIENCE_SECONDS,
                 statement_cache_size=STATEMENTS_KEPT,
                 max_cached_statement_lifetime=0,

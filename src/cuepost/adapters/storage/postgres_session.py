@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import asyncpg
 
+from cuepost.adapters.storage.postgres_connecting import Driver
 from cuepost.adapters.storage.postgres_writes import Shape, Writes
 from cuepost.adapters.storage.session import EncodedRows, Numbers, Rows
 from cuepost.adapters.storage.sql import Sql
@@ -21,7 +22,6 @@ from cuepost.ports.store import (
 # server is just ending.
 CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 DRIVER_ERRORS = (asyncpg.PostgresError, *CONNECTION_ERRORS)
-Driver: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 # Serialisation failure, deadlock, lock not available.
 _CONTENTION = ("40001", "40P01", "55P03")

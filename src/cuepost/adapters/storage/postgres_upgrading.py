@@ -2,11 +2,11 @@
 
 import logging
 
-import asyncpg
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from cuepost.adapters.storage import upgrading
+from cuepost.adapters.storage.postgres_connecting import connect
 from cuepost.adapters.storage.postgres_session import translated
 
 log = logging.getLogger("cuepost.store")
@@ -16,7 +16,7 @@ async def upgrade_postgres(url: str) -> bool:
     """True when something had to be done. It may take as long as it takes."""
     engine = create_async_engine(
         "postgresql+asyncpg://",
-        async_creator=lambda: asyncpg.connect(url),
+        async_creator=lambda: connect(url),
         hide_parameters=True,
         poolclass=sa.NullPool,
     )

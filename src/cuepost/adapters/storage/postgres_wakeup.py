@@ -15,7 +15,8 @@ from uuid import UUID
 
 import asyncpg
 
-from cuepost.adapters.storage.postgres_session import CONNECTION_ERRORS, Driver
+from cuepost.adapters.storage.postgres_connecting import Driver, connect
+from cuepost.adapters.storage.postgres_session import CONNECTION_ERRORS
 from cuepost.adapters.storage.records.queue import WORK_CHANNEL
 from cuepost.ports.dispatch import DeliveryKey, Lane
 from cuepost.ports.runtime import Clock
@@ -67,11 +68,8 @@ class PostgresWakeup:
                 await self._clock.wait(RECONNECT_SECONDS)
 
     async def _talk(self, listener: Listener | None) -> None:
-        connection: Driver = await asyncpg.connect(
-            self._url,
-            timeout=PATIENCE_SECONDS,
-            command_timeout=PATIENCE_SECONDS,
-            server_settings={"application_name": APPLICATION_NAME},
+        connection = await connect(
+            self._url, application_name=APPLICATION_NAME, command_timeout=PATIENCE_SECONDS
         )
         try:
             # Who only listens would never find out otherwise.

@@ -21,7 +21,7 @@ from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.sqlite_session import MANY_ROWS, translated
 from cuepost.ports.runtime import Clock
-from cuepost.ports.store import Priority, StoreUnavailable
+from cuepost.ports.store import CommitUnknown, Priority, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -231,7 +231,7 @@ class SqliteLedger:
             self.sync(self._log)
         except OSError as error:
             self._is_log_damaged = True
-            raise StoreUnavailable(f"the embedded store is not on the disk: {error}") from error
+            raise CommitUnknown(f"the embedded store is not on the disk: {error}") from error
 
     def _checkpoint(self) -> None:
         # To its last row: a checkpoint with a row left unread would make the next commit fail.

@@ -14,6 +14,7 @@ from cuepost.domain.errors import FieldError, Invalid, Refused
 from cuepost.doors.mcp.tool import Arguments, Tool, Work
 from cuepost.doors.wire_models.faults import field_error
 from cuepost.doors.wire_models.shapes import Answer
+from cuepost.doors.wire_models.unavailable import why_unavailable
 from cuepost.ports.store import Contention, StoreUnavailable, Transaction
 
 logger = logging.getLogger("cuepost.mcp")
@@ -42,11 +43,8 @@ class Calls:
         except Refused as refusal:
             return refused(refusal)
         except (StoreUnavailable, Contention) as error:
-            logger.warning("event=store_unavailable cause=%s", type(error).__name__)
-            return _failed(
-                "store_unavailable",
-                "The service cannot reach its store now; nothing was changed. Try again later.",
-            )
+            logger.warning("event=store_unavailable error=%s", error)
+            return _failed("store_unavailable", why_unavailable(error))
         except Exception:
             logger.exception("event=internal_error tool=%s", tool.name)
             return _failed(

@@ -60,7 +60,7 @@ class MediaDoor:
         except Refused as refused:
             raise turned_away(refused) from None
         except (StoreUnavailable, Contention) as error:
-            logger.warning("event=store_unavailable cause=%s", type(error).__name__)
+            logger.warning("event=store_unavailable error=%s", error)
             raise busy() from None
         except Exception:
             logger.exception("event=internal_error operation=%s", OPERATION[1])

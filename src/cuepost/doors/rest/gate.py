@@ -108,8 +108,8 @@ class GuardedCall:
         except (Refused, Rejected) as refusal:
             return problem_of(refusal)
         except (StoreUnavailable, Contention) as error:
-            logger.warning("event=store_unavailable cause=%s", type(error).__name__)
-            return problem_of(StoreBusy())
+            logger.warning("event=store_unavailable error=%s", error)
+            return problem_of(StoreBusy(error))
         except ClientGone:
             raise
         except Exception:

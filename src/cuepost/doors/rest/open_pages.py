@@ -84,7 +84,7 @@ class VitalSigns:
             async with asyncio.timeout(CHECK_SECONDS):
                 await self._health.check_store()
         except (StoreUnavailable, TimeoutError) as error:
-            logger.warning("event=not_ready cause=%s", type(error).__name__)
+            logger.warning("event=not_ready error=%s", error)
             return False
         except Exception:
             logger.exception("event=not_ready")

@@ -19,6 +19,8 @@ from cuepost.domain.errors import (
     Unauthenticated,
 )
 from cuepost.doors.rest.answers import Headers, Rendered
+from cuepost.doors.wire_models.unavailable import why_unavailable
+from cuepost.ports.store import StoreError
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
@@ -58,13 +60,9 @@ class NoSuchAddress(Rejected):
 class StoreBusy(Rejected):
     """The store cannot be reached now, or is too busy."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            503,
-            "store_unavailable",
-            "The service cannot reach its store now; nothing was changed. Try again in a moment.",
-            ((b"retry-after", str(RETRY_SECONDS).encode()),),
-        )
+    def __init__(self, error: StoreError) -> None:
+        wait = ((b"retry-after", str(RETRY_SECONDS).encode()),)
+        super().__init__(503, "store_unavailable", why_unavailable(error), wait)
 
 
 class InternalError(Rejected):

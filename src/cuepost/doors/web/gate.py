@@ -129,7 +129,7 @@ class Gate:
         return await handler(visit)
 
     def _unavailable(self, request: Request, error: Exception) -> Response:
-        logger.warning("event=store_unavailable cause=%s", type(error).__name__)
+        logger.warning("event=store_unavailable error=%s", error)
         visit = Visit(request, self._house, "")
         response = failure(visit, 503, "The store does not answer just now; try again soon.")
         response.headers["retry-after"] = "1"

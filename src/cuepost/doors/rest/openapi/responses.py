@@ -44,7 +44,7 @@ _MEANINGS = {
     415: "The body is not `application/json`.",
     422: "The request is not valid.",
     429: "Too many requests with this key.",
-    503: "The store is not available; nothing was changed.",
+    503: "The store is not available; `detail` says whether anything may have been changed.",
 }
 
 
