@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from typing import Any
 
 import anyio
+import asyncpg
 import pytest
 import sqlalchemy as sa
 
@@ -14,7 +16,14 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Account
-from cuepost.ports.store import Contention, Store, StoreRefused, StoreUnavailable, Transaction
+from cuepost.ports.store import (
+    CommitUnknown,
+    Contention,
+    Store,
+    StoreRefused,
+    StoreUnavailable,
+    Transaction,
+)
 from cuepost.testing import START, RepeatableEntropy, VirtualClock
 from cuepost.tuning import LEASE_SECONDS
 from tests.support import core_statements
@@ -170,6 +179,24 @@ async def test_a_connection_that_breaks_before_the_commit_keeps_nothing(
     with pytest.raises(StoreUnavailable):
         await asyncio.wait_for(break_off(), LIMIT)
     assert await accounts(postgres_store) == []
+
+
+async def test_a_commit_of_which_nobody_is_told_may_have_been_made(
+    postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute_it = asyncpg.Connection.execute
+
+    async def lost(connection: Any, query: str, *values: Any, **more: Any) -> str:
+        answer = await execute_it(connection, query, *values, **more)
+        if query == "COMMIT":
+            raise ConnectionResetError("the answer was lost")
+        return answer
+
+    monkeypatch.setattr(asyncpg.Connection, "execute", lost)
+    with pytest.raises(CommitUnknown, match="the answer was lost"):
+        await add(postgres_store, Records().account())
+    monkeypatch.undo()
+    assert len(await accounts(postgres_store)) == 1
 
 
 async def test_a_failed_statement_that_was_passed_over_is_not_taken_for_a_commit(

@@ -9,7 +9,7 @@ import pytest
 
 from cuepost.domain.errors import Refused
 from cuepost.doors.rest.problems import STATUS_OF_KIND, status_of
-from cuepost.ports.store import Action, Contention, Priority, StoreUnavailable
+from cuepost.ports.store import Action, CommitUnknown, Contention, Priority, StoreUnavailable
 from tests.application.world import World
 from tests.doors.rest.client import Api, opened, problem
 
@@ -79,6 +79,22 @@ async def test_a_store_out_of_reach_is_answered_with_a_time_to_come_back(
     assert problem(answer) == (503, "store_unavailable")
     assert answer.headers["retry-after"] == "1"
     assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (StoreUnavailable(), "nothing was changed"),
+        (CommitUnknown(), "the change may have been made"),
+    ],
+)
+async def test_it_is_told_whether_anything_may_have_been_changed(
+    sqlite_world: World, error: Exception, told: str
+) -> None:
+    api = await broken(sqlite_world, error)
+    answer = await api.call("POST", "/v1/projects", {"name": "a"})
+    assert problem(answer) == (503, "store_unavailable")
+    assert told in answer.json()["detail"]
 
 
 async def test_a_key_that_cannot_be_looked_up_is_not_called_wrong(sqlite_world: World) -> None:
