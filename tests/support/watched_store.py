@@ -93,6 +93,10 @@ class WatchedSession:
         return str(self.inner.dialect)
 
     @property
+    def keeps_time(self) -> bool:
+        return bool(self.inner.keeps_time)
+
+    @property
     def numbers(self) -> Numbers:
         found: Numbers = self.inner.numbers
         return found

@@ -220,17 +220,19 @@ def test_ended_deliveries_and_refused_results_are_counted(
 def test_what_is_in_flight_and_held_is_asked_when_it_is_shown(
     telemetry: EngineTelemetry, registry: CollectorRegistry
 ) -> None:
-    busy = {"in_flight": 3, "held": 40, "stalled": 0}
+    busy = {"in_flight": 3, "held": 40, "stalled": 0, "clock_ahead": -2}
     telemetry.watch(
         in_flight=lambda: busy["in_flight"],
         held=lambda: busy["held"],
         stalled=lambda: busy["stalled"],
+        clock_ahead=lambda: busy["clock_ahead"],
     )
     busy["held"], busy["stalled"] = 41, 1
 
     assert registry.get_sample_value("cuepost_attempts_in_flight") == 3
     assert registry.get_sample_value("cuepost_deliveries_held") == 41
     assert registry.get_sample_value("cuepost_engine_stalled") == 1
+    assert registry.get_sample_value("cuepost_clock_ahead_seconds") == -2
 
 
 class Queue:

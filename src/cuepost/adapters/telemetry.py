@@ -76,6 +76,11 @@ class EngineTelemetry:
             "1 while deliveries have stopped although work is due and capacity is free.",
             registry=registry,
         )
+        self._clock_ahead = Gauge(
+            "cuepost_clock_ahead_seconds",
+            "How far this machine's clock is ahead of the database's; below 0 it is behind.",
+            registry=registry,
+        )
         self._in_flight = Gauge(
             "cuepost_attempts_in_flight", "Attempts that this process is making.", registry=registry
         )
@@ -91,11 +96,13 @@ class EngineTelemetry:
         in_flight: Callable[[], float],
         held: Callable[[], float],
         stalled: Callable[[], float],
+        clock_ahead: Callable[[], float],
     ) -> None:
         """They are asked when the metrics are shown."""
         self._in_flight.set_function(in_flight)
         self._held.set_function(held)
         self._stalled.set_function(stalled)
+        self._clock_ahead.set_function(clock_ahead)
 
     def attempted(self, result: Result) -> None:
         attempt, verdict = result.attempt, result.verdict

@@ -83,6 +83,7 @@ async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[
             in_flight=lambda: dispatcher.state.in_flight,
             held=lambda: dispatcher.state.held,
             stalled=lambda: watchdog.stalled is not None,
+            clock_ahead=lambda: dispatcher.clock_ahead_seconds,
         )
         await _take_over(parts)
         try:

@@ -99,7 +99,7 @@ def _postgres_store(settings: Settings) -> "PostgresStore":
     require("postgres", "CUEPOST_DATABASE_URL names PostgreSQL")
     from cuepost.adapters.storage.postgres import PostgresStore  # noqa: PLC0415  # see above
 
-    return PostgresStore(settings.database_url.url)
+    return PostgresStore(settings.database_url.url, keeps_time=True)
 
 
 @contextmanager

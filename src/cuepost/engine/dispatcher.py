@@ -168,6 +168,11 @@ class Dispatcher:
             sleeps_until=self._sleep.until,
         )
 
+    @property
+    def clock_ahead_seconds(self) -> float:
+        """Of the clock that all workers share."""
+        return self._lease.clock_ahead.total_seconds()
+
     def has_capacity_for(self, endpoint: Lane | None = None) -> bool:
         is_full = self._sending.in_flight >= self._capacity.attempts
         return not is_full and (endpoint is None or self._board.has_slot(endpoint))

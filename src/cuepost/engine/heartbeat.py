@@ -41,9 +41,10 @@ class Heartbeat:
 
     async def _beat(self) -> bool:
         """True when there may be work for this worker that it did not have before."""
-        asked_at, now = self._clock.monotonic(), self._clock.now()
+        asked_at = self._clock.monotonic()
         worker, was_enlisted = self._lease.worker, self._lease.is_enlisted
         async with self._store.transaction() as transaction:
+            now = await self._lease.time(transaction.queue)
             # Before the dead are looked for: a worker that was suspended is not one of them.
             is_mine = await self._lease.renew(transaction.queue, now)
             gone = await transaction.queue.dismiss_dead(now)

@@ -153,17 +153,18 @@ class Intake:
     ) -> tuple[Claimed, float]:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
         old = None if is_held else self._start_anew()
-        asked_at, now = self._clock.monotonic(), self._clock.now()
+        asked_at, now = self._clock.monotonic(), self._lease.now
         self._put_idle_lanes_aside(asked_at)
         idle = set(self._idle)
 
         async def ask(transaction: Transaction) -> tuple[Collection[UUID], Claimed, set[Lane]]:
             queue = transaction.queue
             if old is not None:
-                await self._lease.begin(queue, now)
+                shared = await self._lease.time(queue)
+                await self._lease.begin(queue, shared)
                 await queue.dismiss(old, now)
-                await queue.dismiss_dead(now)
-                self.share_with(await queue.living(now))
+                await queue.dismiss_dead(shared)
+                self.share_with(await queue.living(shared))
             returned = await self._lease.return_unwanted(queue, now)
             claimed = await queue.claim(self._wanted(room, hints, behind, idle), now)
             accepting = self._accepting_after(claimed, idle)

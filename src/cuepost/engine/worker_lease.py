@@ -13,7 +13,7 @@ from uuid import UUID
 
 from cuepost.ports.dispatch import Assignment, DeliveryQueue
 from cuepost.ports.runtime import Clock, IdSource
-from cuepost.ports.store import Store
+from cuepost.ports.store import Store, StoreUnavailable
 from cuepost.tuning import HEARTBEATS_PER_LEASE
 
 log = logging.getLogger("cuepost.engine")
@@ -21,6 +21,16 @@ log = logging.getLogger("cuepost.engine")
 # Where nobody else can take anything over, a stall of whatever length changes nothing.
 ENDLESS = timedelta(days=36_500)
 LONG_AGO = -inf
+CLOCK_NOTICED = timedelta(seconds=1)
+# Receivers refuse what is off by five minutes.
+CLOCK_TOLERATED = timedelta(minutes=2)
+
+
+class ClockIsOff(StoreUnavailable):
+    def __init__(self, ahead: timedelta) -> None:
+        side = "ahead of" if ahead > timedelta(0) else "behind"
+        off = abs(ahead).total_seconds()
+        super().__init__(f"this machine's clock is {off:.0f} s {side} the database's; set it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,7 @@ class WorkerLease:
         self._length = length
         self._until = LONG_AGO
         self.is_enlisted = False
+        self.clock_ahead = self._noted_ahead = timedelta(0)
         self._known: dict[UUID, Assignment] = {}
         self._strange: set[UUID] = set()
         self._looked_for_strays = LONG_AGO
@@ -113,6 +124,29 @@ class WorkerLease:
         self._disowned.clear()
         return old
 
+    @property
+    def now(self) -> datetime:
+        """By the clock that all workers share, as far as that is known."""
+        return self._clock.now() - self.clock_ahead
+
+    async def time(self, queue: DeliveryQueue) -> datetime:
+        """By the clock that all workers share; how far this machine's is off is noted.
+
+        Raises ClockIsOff where deliveries would come too early or too late by minutes, and their
+        signatures be refused as too old or from the future.
+        """
+        asked = self._clock.now()
+        shared = await queue.time(asked)
+        # It was told somewhen between asking and now.
+        ahead = asked + (self._clock.now() - asked) / 2 - shared
+        if abs(ahead - self._noted_ahead) >= CLOCK_NOTICED:
+            log.warning("event=clock_is_off seconds_ahead=%.1f", ahead.total_seconds())
+            self._noted_ahead = ahead
+        self.clock_ahead = ahead
+        if abs(ahead) > CLOCK_TOLERATED:
+            raise ClockIsOff(ahead)
+        return shared
+
     async def begin(self, queue: DeliveryQueue, now: datetime) -> None:
         await queue.enlist(self.worker, now + self._length)
 
@@ -124,8 +158,9 @@ class WorkerLease:
         """After it has run out: True when nobody has noticed, so that nothing was taken over."""
         if not self.is_enlisted:
             return False
-        asked_at, now, worker = self._clock.monotonic(), self._clock.now(), self.worker
+        asked_at, worker = self._clock.monotonic(), self.worker
         async with store.transaction() as transaction:
+            now = await self.time(transaction.queue)
             is_mine = await transaction.queue.stay(worker, now + self._length)
         self.renewed(worker, asked_at, is_mine)
         return is_mine

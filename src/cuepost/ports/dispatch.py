@@ -130,6 +130,13 @@ class Claimed:
 class DeliveryQueue(Protocol):
     """One worker at a time sends to an endpoint: it holds the endpoint's lane."""
 
+    async def time(self, here: datetime) -> datetime:
+        """By the clock that all workers share: the database's, or `here` if this is the only one.
+
+        Whether a worker is alive is judged by it. Two machines may not agree on the time.
+        """
+        ...
+
     async def enlist(self, worker: UUID, until: datetime) -> None:
         """Announce a new worker."""
         ...

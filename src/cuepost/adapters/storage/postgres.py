@@ -50,9 +50,11 @@ _IS_READ_ONLY = (
 
 
 class PostgresStore:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, keeps_time: bool = False) -> None:
+        """With `keeps_time` workers go by the server's clock; tests have a clock of their own."""
         self.handover: Handover = NoHandover()
         self.url = url
+        self._keeps_time = keeps_time
         self._pool = PostgresPool(
             url,
             kept=POOL_SIZE,
@@ -146,7 +148,7 @@ class PostgresStore:
     @asynccontextmanager
     async def _using(self, driver: Driver) -> AsyncIterator[PostgresSession]:
         try:
-            yield PostgresSession(driver)
+            yield PostgresSession(driver, keeps_time=self._keeps_time)
         except StoreUnavailable:
             # In whatever state the connection is, nobody else should get it.
             driver.terminate()

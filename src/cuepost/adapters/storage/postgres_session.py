@@ -35,8 +35,9 @@ _OUR_FAULT = ("21", _DATA_EXCEPTION, "23", "42")
 class PostgresSession:
     dialect: Literal["postgresql"] = "postgresql"
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, *, keeps_time: bool = False) -> None:
         self.driver = driver
+        self.keeps_time = keeps_time
         self.numbers = Numbers()
         self._writes = Writes()
 

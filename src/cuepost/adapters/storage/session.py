@@ -29,6 +29,11 @@ class Session(Protocol):
     def numbers(self) -> Numbers: ...
 
     @property
+    def keeps_time(self) -> bool:
+        """Several processes share this database, and its clock."""
+        ...
+
+    @property
     def unhurried(self) -> "Session":
         """The same connection, for work on very many rows: nobody else is held up meanwhile."""
         ...

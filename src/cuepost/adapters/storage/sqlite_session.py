@@ -41,6 +41,7 @@ class SqliteSession:
     """Runs each statement at once, on the thread that asks."""
 
     dialect: Literal["sqlite"] = "sqlite"
+    keeps_time = False
 
     def __init__(
         self,

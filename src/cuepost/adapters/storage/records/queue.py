@@ -37,6 +37,7 @@ class _Held(NamedTuple):
         return interrupted(account_id, self.id, trigger, now)
 
 
+_TIME = Sql(postgresql="SELECT clock_timestamp()")
 _ENLIST = Sql(
     """
     INSERT INTO workers (id, alive_until) VALUES (:worker, :until)
@@ -85,6 +86,13 @@ _ALL_WORKERS = Sql("DELETE FROM workers")
 class QueueRecords:
     def __init__(self, session: Session) -> None:
         self._session = session
+
+    async def time(self, here: datetime) -> datetime:
+        if not self._session.keeps_time:
+            return here
+        [(time,)] = await self._session.fetch(_TIME)
+        assert isinstance(time, datetime)
+        return time
 
     async def enlist(self, worker: UUID, until: datetime) -> None:
         await self._session.execute(_ENLIST, worker=worker, until=until)
