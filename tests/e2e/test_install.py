@@ -74,6 +74,6 @@ def _serves(place: Path) -> None:
     with ServiceProcess.of_command(
         command, default_environment(settings), "serve", place / "log"
     ) as service:
-        assert f"http://127.0.0.1:{port}/sign-in/" in service.greeting
+        assert f"http://127.0.0.1:{port}/settings" in service.greeting
         assert "pip install 'cuepost[mcp]'" in service.greeting
         assert service.stop().code == 0
