@@ -24,7 +24,7 @@ def verdict(report: str, complaints: str) -> tuple[int, str]:
         reason = "it knows none of the packages" if packages else last_words
         return 0, f"audit: SKIPPED, there is no database of advisories here: {reason}"
     found = [
-        f"{each['name']} {each['version']}: {one['id']}, mended in {one['fix_versions']}"
+        f"{each['name']} {each['version']}: {one['id']}, fixed in {one['fix_versions']}"
         for each in packages
         for one in each.get("vulns", ())
     ]

@@ -64,7 +64,7 @@ async def test_where_the_newest_arrived_an_unfinished_project_must_be_meant(worl
     found = await asked(world)
     assert causes(found) == [Cause.NOT_EXPORTED_YET, Cause.DELIVERED]
     assert str(project.id) in found.findings[0].sentence
-    assert found.findings[0].mend == "Wait until it is completed."
+    assert found.findings[0].fix == "Wait until it is completed."
 
 
 async def test_where_the_newest_did_not_arrive_an_unfinished_project_comes_second(
@@ -76,7 +76,7 @@ async def test_where_the_newest_did_not_arrive_an_unfinished_project_comes_secon
     await world.project(ProjectStatus.READY)
     found = await asked(world)
     assert causes(found) == [Cause.NOT_SENT_YET, Cause.NOT_EXPORTED_YET]
-    assert found.findings[1].mend == "Start its export."
+    assert found.findings[1].fix == "Start its export."
 
 
 async def test_each_endpoint_has_its_own_finding(world: World) -> None:
@@ -152,7 +152,7 @@ async def test_a_cancelled_export_is_to_be_started_again(world: World) -> None:
     project = await world.project()
     await world.do(world.service.projects.cancel, world.owner, project.id)
     finding = (await asked(world)).findings[0]
-    assert (finding.cause, finding.mend) == (Cause.PROJECT_CANCELLED, "Export the project again.")
+    assert (finding.cause, finding.fix) == (Cause.PROJECT_CANCELLED, "Export the project again.")
 
 
 async def test_what_waits_after_a_retry_by_hand_is_not_blamed_on_the_attempt_before(
@@ -175,7 +175,7 @@ async def test_an_endpoint_that_was_enabled_again_can_be_sent_to(world: World) -
     await world.report(world.milestone(await world.project()))
     await world.enable(endpoint.id, enabled=True)
     [finding] = (await asked(world)).findings
-    assert (finding.cause, finding.mend) == (Cause.ENDPOINT_DISABLED, "Send the delivery again.")
+    assert (finding.cause, finding.fix) == (Cause.ENDPOINT_DISABLED, "Send the delivery again.")
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -191,7 +191,7 @@ async def test_what_was_held_back_while_access_was_closed_can_be_sent_now(
     [finding] = (await asked(world)).findings
     assert (finding.cause, finding.delivery) == (Cause.ACCESS_WAS_CLOSED, delivery)
     begin = "Send the delivery" if enabled else "Enable the endpoint, then send the delivery"
-    assert finding.mend == f"{begin} again, alone or with a bulk retry."
+    assert finding.fix == f"{begin} again, alone or with a bulk retry."
 
 
 async def test_an_event_from_before_closed_access_was_recorded_is_explained_too(

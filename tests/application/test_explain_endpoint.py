@@ -119,7 +119,7 @@ async def test_a_test_of_another_endpoint_is_none_of_this_one(world: World) -> N
     found = await asked(world, webhook_id=one.id, event_type="webhook.test")
     assert (found.event, causes(found)) == (None, [Cause.NOTHING_HAPPENED])
     [named] = (await asked(world, webhook_id=one.id, event_id=test.event_id)).findings
-    assert (named.cause, named.mend) == (
+    assert (named.cause, named.fix) == (
         Cause.NOT_SUBSCRIBED,
         "Send a test event to this endpoint.",
     )

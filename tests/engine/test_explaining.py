@@ -31,7 +31,7 @@ def explaining(name: str) -> Scenario:
         assert (found["cause"], found["arrived"]) == (cause, False), name
         assert found["findings"][0]["cause"] == cause
         assert found["explanation"].endswith(".")
-        assert found["mend"].endswith(".")
+        assert found["fix"].endswith(".")
 
     return scenario
 
@@ -75,7 +75,7 @@ def test_what_failed_for_good_can_be_sent_again(play_embedded: Play) -> None:
                 f"{URL} answered 404 (Not Found). It was tried 3 times, and is not tried again by "
                 "itself."
             )
-            assert found["mend"].endswith("Then send the delivery again.")
+            assert found["fix"].endswith("Then send the delivery again.")
             [finding] = found["findings"]
             await stage.world.do(
                 stage.world.service.redeliver.one,
@@ -90,7 +90,7 @@ def test_what_failed_for_good_can_be_sent_again(play_embedded: Play) -> None:
     play_embedded(scenario)
 
 
-def test_an_expired_certificate_is_named_with_its_own_mend(play: Play) -> None:
+def test_an_expired_certificate_is_named_with_its_own_fix(play: Play) -> None:
     async def scenario(stage: Stage) -> None:
         async with stage.delivering():
             await refused(TlsFault.CERTIFICATE_EXPIRED)(stage)
@@ -100,7 +100,7 @@ def test_an_expired_certificate_is_named_with_its_own_mend(play: Play) -> None:
         assert found["explanation"] == (
             f"{URL}: {expired.sentence} It was tried 3 times, and is not tried again by itself."
         )
-        assert found["mend"] == f"{expired.mend} Then send the delivery again."
+        assert found["fix"] == f"{expired.fix} Then send the delivery again."
 
     play(scenario)
 
@@ -113,7 +113,7 @@ def test_a_refusal_of_tls_without_its_fault_names_what_can_be_wrong_and_what_tel
             await answering(Outcome.TLS_ERROR)(stage)
             found = await explained(stage)
         assert found["cause"] == "tls_error"
-        assert found["mend"] == (
+        assert found["fix"] == (
             f"Run 'cuepost receiver check {URL}': it tells whether the certificate has expired, is "
             "for another host name, or comes from an unknown authority or without its chain. TLS "
             "has to be 1.2 or newer. Then send the delivery again."

@@ -108,7 +108,7 @@ class Scene:
         """Around what must not be repeated, and of which the answer is needed."""
         watch = self.stage.store.watch
         faults = watch.fails, watch.refuses, watch.loses
-        self.mend_store()
+        self.fix_store()
         try:
             yield
         finally:
@@ -139,7 +139,7 @@ class Scene:
         else:
             watch.fails = lambda number: number >= first and self.really < back_at
 
-    def mend_store(self) -> None:
+    def fix_store(self) -> None:
         watch = self.stage.store.watch
         watch.fails = watch.refuses = watch.loses = never
 

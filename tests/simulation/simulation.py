@@ -148,8 +148,8 @@ class Simulation(Mishaps):
         await asyncio.gather(self.report_many(), _unrefused(other))
 
     async def _drain(self) -> None:
-        """Until nothing is on its way any more; half of the receivers mend their manners."""
-        self.mend_store()
+        """Until nothing is on its way any more; half of the receivers fix their manners."""
+        self.fix_store()
         self.thaw_all()
         for url in self.manners:
             if self.fate.random() < 0.5:

@@ -46,7 +46,7 @@ UNKNOWN = {"name": "uvloop", "skip_reason": "Dependency not found on PyPI"}
     ("packages", "code", "words"),
     [
         ([FINE], 0, "audit: no advisory for 1 packages"),
-        ([FINE, BAD], 1, "mcp 2.3: PYSEC-1, mended in ['2.4']"),
+        ([FINE, BAD], 1, "mcp 2.3: PYSEC-1, fixed in ['2.4']"),
         ([FINE, UNKNOWN], 1, "uvloop: could not be looked up"),
         ([UNKNOWN], 0, f"{SKIPPED}: it knows none of the packages"),
     ],

@@ -51,7 +51,7 @@ def test_a_good_delivery_is_valid() -> None:
         "valid": True,
         "cause": "valid",
         "sentence": "The signature is valid: it was made with secret 2 of 2, 12 seconds ago.",
-        "remedy": "Nothing has to be mended.",
+        "remedy": "Nothing has to be fixed.",
         "facts": {"secret_number": 2, "secret_count": 2, "age": "12 seconds"},
     }
 

@@ -28,12 +28,12 @@ _BY_STATUS: Mapping[int, tuple[Cause, str]] = {
 }
 _OF_SERVER = (
     Cause.RECEIVER_ERROR,
-    "Look into the receiver's log for this event id, and mend the fault there.",
+    "Look into the receiver's log for this event id, and fix the fault there.",
 )
 _OTHER = (Cause.HTTP_ERROR, "Look into the receiver's log for this event id.")
 
 # For attempts from before the fault was kept; whoever asks the receiver now gets to know it.
-_TLS_MEND = (
+_TLS_FIX = (
     "Run 'cuepost receiver check {url}': it tells whether the certificate has expired, is for "
     "another host name, or comes from an unknown authority or without its chain. TLS has to be 1.2 "
     "or newer."
@@ -105,11 +105,11 @@ def _waiting(
 
 
 def _tried(delivery: Delivery, endpoint: Endpoint, attempt: Attempt) -> Finding:
-    cause, sentence, mend = _of_attempt(attempt, endpoint)
+    cause, sentence, fix = _of_attempt(attempt, endpoint)
     if delivery.status is DeliveryStatus.FAILED:
-        mend = f"{mend} Then send the delivery again."
+        fix = f"{fix} Then send the delivery again."
     said = f"{_delivered_before(delivery)}{sentence} {_what_follows(delivery)}"
-    return Finding(cause, said, mend)
+    return Finding(cause, said, fix)
 
 
 def _delivered_before(delivery: Delivery) -> str:
@@ -121,12 +121,12 @@ def _delivered_before(delivery: Delivery) -> str:
 def _of_attempt(attempt: Attempt, endpoint: Endpoint) -> tuple[Cause, str, str]:
     status, outcome = attempt.response_status, attempt.outcome
     if outcome is Outcome.HTTP_ERROR and status is not None:
-        cause, mend = _BY_STATUS.get(status) or (_OF_SERVER if status >= 500 else _OTHER)
-        return cause, f"{endpoint.url} answered {status}{_phrase(status)}.", mend
-    cause, mend = Cause(attempt.tls_fault or outcome), attempt.explanation.mend
+        cause, fix = _BY_STATUS.get(status) or (_OF_SERVER if status >= 500 else _OTHER)
+        return cause, f"{endpoint.url} answered {status}{_phrase(status)}.", fix
+    cause, fix = Cause(attempt.tls_fault or outcome), attempt.explanation.fix
     if cause is Cause.TLS_ERROR:
-        mend = _TLS_MEND.format(url=endpoint.url)
-    return cause, f"{endpoint.url}: {attempt.explanation.sentence}", mend
+        fix = _TLS_FIX.format(url=endpoint.url)
+    return cause, f"{endpoint.url}: {attempt.explanation.sentence}", fix
 
 
 def _what_follows(delivery: Delivery) -> str:

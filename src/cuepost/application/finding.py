@@ -1,4 +1,4 @@
-"""One cause why an event did not arrive, with a sentence and a way to mend it."""
+"""One cause why an event did not arrive, with a sentence and a way to fix it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -53,7 +53,7 @@ class Finding:
 
     cause: Cause
     sentence: str
-    mend: str
+    fix: str
     webhook_id: UUID | None = None
     delivery: Delivery | None = None
     attempt: Attempt | None = None

@@ -61,7 +61,7 @@ def export_failed(event: Event) -> Finding:
         Cause.EXPORT_FAILED,
         f"The project failed ({error['code']}: {error['message']}), so its export was "
         f"not completed; {event.type} was reported instead.",
-        "Mend the cause and export the project again.",
+        "Fix the cause and export the project again.",
     )
 
 

@@ -85,8 +85,8 @@ async def _inspected(settings: Settings) -> Inspected | Finding:
             return inspect_sqlite(path)
         return await inspect_postgres(settings.database_url.url, SystemClock().now())
     except CannotInspect as error:
-        mend = CHECK_SERVER if path is None else RESTORE
-        return failure("store", f"{settings.database_url.shown}: {error}", mend)
+        fix = CHECK_SERVER if path is None else RESTORE
+        return failure("store", f"{settings.database_url.shown}: {error}", fix)
 
 
 def _schema_check(inspected: Inspected, *, embedded: bool) -> Finding:
@@ -158,17 +158,17 @@ async def _reached(parts: Parts, url: ReceiverUrl) -> Finding | None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             addresses = await _addresses(url)
     except (CannotResolve, TimeoutError):
-        mend = "If other names work, the receiver's DNS is wrong; otherwise see /etc/resolv.conf."
-        return warning("dns", f"{url.host} has no address.", mend)
+        fix = "If other names work, the receiver's DNS is wrong; otherwise see /etc/resolv.conf."
+        return warning("dns", f"{url.host} has no address.", fix)
     if judge_answers(addresses, parts.rules.policy) is not Verdict.ALLOWED:
-        mend = "Its owner has to use a public address, or you open CUEPOST_RECEIVER_NETWORKS."
-        return warning("egress", f"{url.host} leads to an address that is not allowed.", mend)
+        fix = "Its owner has to use a public address, or you open CUEPOST_RECEIVER_NETWORKS."
+        return warning("egress", f"{url.host} leads to an address that is not allowed.", fix)
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             _, writer = await asyncio.open_connection(str(addresses[0]), url.port)
     except (OSError, TimeoutError):
-        mend = f"If no receiver can be reached, let this machine connect to port {url.port}."
-        return warning("egress", f"{where} takes no connection.", mend)
+        fix = f"If no receiver can be reached, let this machine connect to port {url.port}."
+        return warning("egress", f"{where} takes no connection.", fix)
     writer.close()
     return None
 
@@ -179,16 +179,16 @@ async def _addresses(url: ReceiverUrl) -> Sequence[Address]:
 
 def _own_address(base_url: str) -> Finding:
     """What answers is cuepost if it says so in its words, and names the request."""
-    mend = (
+    fix = (
         "Start the service; if it runs, make the proxy pass CUEPOST_BASE_URL on to it "
         "(deploy/nginx has an example)."
     )
     try:
         status, is_ours = _asked(base_url)
     except (OSError, http.client.HTTPException, ssl.SSLError) as error:
-        return warning("address", f"{base_url} does not answer: {error}.", mend)
+        return warning("address", f"{base_url} does not answer: {error}.", fix)
     if not is_ours:
-        return warning("address", f"What answers at {base_url} is not cuepost ({status}).", mend)
+        return warning("address", f"What answers at {base_url} is not cuepost ({status}).", fix)
     return fine("address", f"The service answers at {base_url}.")
 
 

@@ -121,7 +121,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """What an operator can mend is said in a line; anything else is a bug, with its traceback."""
+    """What an operator can fix is said in a line; anything else is a bug, with its traceback."""
     try:
         yield
     except BadSettings as error:

@@ -92,11 +92,11 @@ def disk_checks(settings: Settings) -> Iterator[Finding]:
     place = settings.database_url.path or settings.data_dir
     free = shutil.disk_usage(_existing(place)).free
     said = f"{free / MEGABYTE:,.0f} MB are free where {place} is."
-    mend = "Make room, or move CUEPOST_DATA_DIR; without room nothing is accepted or recorded."
+    fix = "Make room, or move CUEPOST_DATA_DIR; without room nothing is accepted or recorded."
     if free < LEAST_FREE:
-        yield failure("disk", said, mend)
+        yield failure("disk", said, fix)
     elif free < LITTLE_FREE:
-        yield warning("disk", said, mend)
+        yield warning("disk", said, fix)
     else:
         yield fine("disk", said)
 
@@ -112,8 +112,8 @@ def key_checks(settings: Settings) -> Iterator[Finding]:
     except FileNotFoundError:
         yield fine("master key", f"{path} will be made at the first start.")
     except (BadKeyFile, OSError) as error:
-        mend = f"Put the right key there, of mode 600: {path}. A backup of it may be elsewhere."
-        yield failure("master key", str(error), mend)
+        fix = f"Put the right key there, of mode 600: {path}. A backup of it may be elsewhere."
+        yield failure("master key", str(error), fix)
     else:
         yield fine("master key", f"{path} is a key that only its owner can read.")
         if settings.database_url.path is None:
@@ -126,12 +126,12 @@ def key_checks(settings: Settings) -> Iterator[Finding]:
 
 def clock_checks(ahead_of_us: timedelta) -> Iterator[Finding]:
     """`ahead_of_us` is how much the clock of the database server differs."""
-    mend = "Run chrony or systemd-timesyncd; receivers refuse what is five minutes off."
+    fix = "Run chrony or systemd-timesyncd; receivers refuse what is five minutes off."
     if abs(ahead_of_us) > LARGEST_OFFSET:
         seconds = ahead_of_us.total_seconds()
-        yield failure("clock", f"The database's clock differs by {seconds:+.0f} s.", mend)
+        yield failure("clock", f"The database's clock differs by {seconds:+.0f} s.", fix)
     elif is_in_step() is False:
-        yield warning("clock", "The system does not keep its clock in step with others.", mend)
+        yield warning("clock", "The system does not keep its clock in step with others.", fix)
     else:
         yield fine("clock", "The clock is kept in step, or nothing says otherwise.")
 

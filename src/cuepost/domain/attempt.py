@@ -64,7 +64,7 @@ def outcome_of(status: int | None) -> Outcome:
 @dataclass(frozen=True, slots=True)
 class Explanation:
     sentence: str
-    mend: str
+    fix: str
 
 
 EXPLANATIONS: Mapping[Outcome, Explanation] = {
@@ -73,7 +73,7 @@ EXPLANATIONS: Mapping[Outcome, Explanation] = {
     ),
     Outcome.HTTP_ERROR: Explanation(
         "The receiver answered with a status that is not 2xx.",
-        "Look into the receiver's log for this event id, mend the cause and send it again.",
+        "Look into the receiver's log for this event id, fix the cause and send it again.",
     ),
     Outcome.REDIRECT: Explanation(
         "The receiver answered with a redirect, and redirects are not followed.",

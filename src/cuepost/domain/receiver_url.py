@@ -1,6 +1,6 @@
 """The receiver URL: read strictly, by hand, into the one form that is stored, shown and called.
 
-`urllib.parse` is not used to take the URL apart, because it mends what should be refused.
+`urllib.parse` is not used to take the URL apart, because it repairs what should be refused.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Why a receiver URL is refused: a closed list, and a sentence on how to mend each cause."""
+"""Why a receiver URL is refused: a closed list, and a sentence on how to fix each cause."""
 
 from enum import StrEnum
 

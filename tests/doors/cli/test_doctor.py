@@ -1,4 +1,4 @@
-"""`cuepost doctor`: what it finds, how it says to mend it, and that it changes nothing."""
+"""`cuepost doctor`: what it finds, how it says to fix it, and that it changes nothing."""
 
 import json
 import resource
@@ -63,7 +63,7 @@ def test_an_empty_folder_is_well_and_stays_empty(empty_sqlite: Terminal, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_words_have_a_mark_and_a_way_to_mend(empty_sqlite: Terminal) -> None:
+def test_words_have_a_mark_and_a_way_to_fix(empty_sqlite: Terminal) -> None:
     ran = empty_sqlite.with_settings(DATABASE_URL="postgresql://127.0.0.1:1/x").run(
         "doctor", "--offline"
     )
@@ -83,7 +83,7 @@ def test_a_setting_that_cannot_be_used_is_said_in_one_line(empty_sqlite: Termina
 def test_a_database_without_a_schema_names_the_command(empty_postgres: Terminal) -> None:
     code, found = findings(empty_postgres, "--offline")
     assert (code, levels(found)) == (1, {"schema": "failure"})
-    assert found["schema"]["mend"] == "Run: cuepost migrate"
+    assert found["schema"]["fix"] == "Run: cuepost migrate"
 
 
 @pytest.mark.parametrize(("revision", "level"), [("0001", "warning"), ("9999", "failure")])
@@ -112,7 +112,7 @@ def test_a_key_and_a_folder_that_others_can_read(empty_sqlite: Terminal, tmp_pat
     (tmp_path / "data" / "master.key").chmod(0o644)
     code, found = findings(empty_sqlite, "--offline")
     assert (code, levels(found)) == (1, {"folder": "warning", "master key": "failure"})
-    assert found["folder"]["mend"] == f"Run: chmod 700 {tmp_path / 'data'}"
+    assert found["folder"]["fix"] == f"Run: chmod 700 {tmp_path / 'data'}"
 
 
 def test_a_key_that_opens_no_secret(empty_sqlite: Terminal) -> None:
@@ -199,7 +199,7 @@ def test_a_small_limit_of_open_files_is_found(
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
     _, found = findings(empty_sqlite, "--offline")
     assert levels(found) == {"limits": "warning"}
-    assert "LimitNOFILE=1536" in found["limits"]["mend"]
+    assert "LimitNOFILE=1536" in found["limits"]["fix"]
 
 
 @pytest.mark.parametrize(("free", "level"), [(10**6, "failure"), (5 * 10**8, "warning")])
@@ -232,5 +232,5 @@ def test_the_system_tells_whether_its_clock_is_in_step() -> None:
     assert clock_state.is_in_step() in {True, False, None}
 
 
-def test_what_is_well_needs_no_mending() -> None:
-    assert Finding("x", Level.OK, "Well.").as_json()["mend"] == ""
+def test_what_is_well_needs_no_fixing() -> None:
+    assert Finding("x", Level.OK, "Well.").as_json()["fix"] == ""

@@ -1,4 +1,4 @@
-"""What an operator can mend is said in one line, with exit code 1 or 2, and without a secret."""
+"""What an operator can fix is said in one line, with exit code 1 or 2, and without a secret."""
 
 import asyncio
 import re

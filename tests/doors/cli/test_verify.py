@@ -75,13 +75,13 @@ def test_the_parts_may_come_from_files_options_and_stdin(tmp_path: Path) -> None
         assert result.exit_code == 0, result.output
 
 
-def test_the_cause_is_named_with_a_way_to_mend_it(request_file: str) -> None:
+def test_the_cause_is_named_with_a_way_to_fix_it(request_file: str) -> None:
     path = Path(request_file)
     path.write_bytes(path.read_bytes() + b"\n")
     result = run(request_file, "--any-age")
     assert result.exit_code == 1
     assert result.stdout.startswith("✗ body_trailing_newline\n  A line end at the end of the body")
-    assert "\n\n  To mend it: Verify the raw bytes of the request" in result.stdout
+    assert "\n\n  To fix it: Verify the raw bytes of the request" in result.stdout
 
 
 def test_secrets_come_from_a_file_or_the_environment(request_file: str, tmp_path: Path) -> None:

@@ -85,6 +85,6 @@ async def test_an_agent_learns_that_access_was_closed_and_what_to_do(desk: Desk)
     explained = await desk.done("webhooks_explain")
     assert explained["cause"] == "access_was_closed"
     assert explained["findings"][0]["deliveryId"] == str(delivery.id)
-    assert explained["mend"] == "Send the delivery again, alone or with a bulk retry."
+    assert explained["fix"] == "Send the delivery again, alone or with a bulk retry."
     retried = await desk.done("deliveries_retry", **named(delivery))
     assert (retried["status"], retried["reason"]) == ("pending", None)

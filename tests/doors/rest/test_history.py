@@ -57,7 +57,7 @@ async def test_a_listed_delivery_shows_its_last_attempt_in_short(api: Api) -> No
             "responseStatus": None,
             "outcome": "connect_error",
             "explanation": EXPLANATIONS[Outcome.CONNECT_ERROR].sentence,
-            "mend": EXPLANATIONS[Outcome.CONNECT_ERROR].mend,
+            "fix": EXPLANATIONS[Outcome.CONNECT_ERROR].fix,
         },
     }
     for path in (f"/v1/webhooks/{delivery.webhook_id}/deliveries", "/v1/deliveries"):
@@ -77,7 +77,7 @@ async def test_an_expired_certificate_is_named_in_the_explanation(api: Api) -> N
     said = TLS_EXPLANATIONS[expired]
     for attempt in (*shown["attempts"], shown["lastAttempt"]):
         assert attempt["outcome"] == "tls_error"
-        assert (attempt["explanation"], attempt["mend"]) == (said.sentence, said.mend)
+        assert (attempt["explanation"], attempt["fix"]) == (said.sentence, said.fix)
         assert "tlsFault" not in attempt
 
 
@@ -110,7 +110,7 @@ async def test_a_delivery_is_shown_with_its_event_and_every_attempt(api: Api) ->
         "responseTruncated": False,
         "outcome": "http_error",
         "explanation": EXPLANATIONS[Outcome.HTTP_ERROR].sentence,
-        "mend": EXPLANATIONS[Outcome.HTTP_ERROR].mend,
+        "fix": EXPLANATIONS[Outcome.HTTP_ERROR].fix,
     }
     assert second["timings"] == dict.fromkeys(("dnsMs", "connectMs", "tlsMs", "firstByteMs"), None)
     assert (second["trigger"], second["responseStatus"]) == ("manual", None)
@@ -187,7 +187,7 @@ async def test_the_last_attempt_is_one_that_does_not_count_only_where_there_is_n
     shown = await shown_with(api, LOST, counted=0)
     last, said = shown["lastAttempt"], EXPLANATIONS[Outcome.INTERRUPTED]
     assert (last["outcome"], last["budget"]) == ("interrupted", 0)
-    assert (last["explanation"], last["mend"]) == (said.sentence, said.mend)
+    assert (last["explanation"], last["fix"]) == (said.sentence, said.fix)
     assert shown["attemptCount"] == 0
 
 

@@ -91,8 +91,8 @@ async def test_an_expired_certificate_is_named_in_the_pages(guest: Guest) -> Non
     await world.end(delivery, DeliveryStatus.FAILED)
     page = unescape((await guest.get(f"{LIST}/{webhook_id}/deliveries/{delivery.id}")).text)
     said = TLS_EXPLANATIONS[expired]
-    assert f"{said.sentence} {said.mend} All attempts are used up" in page
-    assert f"<strong>{said.sentence}</strong> {said.mend}" in page
+    assert f"{said.sentence} {said.fix} All attempts are used up" in page
+    assert f"<strong>{said.sentence}</strong> {said.fix}" in page
 
 
 async def test_older_deliveries_are_on_the_next_page(guest: Guest) -> None:

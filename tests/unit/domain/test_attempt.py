@@ -56,11 +56,11 @@ def test_tls_faults_are_a_closed_list_too() -> None:
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_every_outcome_has_a_sentence_and_a_way_to_mend_it(outcome: Outcome) -> None:
+def test_every_outcome_has_a_sentence_and_a_way_to_fix_it(outcome: Outcome) -> None:
     explanation = explained(outcome)
     assert explanation is EXPLANATIONS[outcome]
     assert explanation.sentence.endswith(".")
-    assert explanation.mend.endswith(".")
+    assert explanation.fix.endswith(".")
 
 
 @pytest.mark.parametrize("fault", TlsFault)
@@ -68,7 +68,7 @@ def test_a_tls_fault_is_explained_instead_of_the_outcome(fault: TlsFault) -> Non
     explanation = explained(Outcome.TLS_ERROR, fault)
     assert explanation is TLS_EXPLANATIONS[fault]
     assert explanation.sentence.endswith(".")
-    assert explanation.mend.endswith(".")
+    assert explanation.fix.endswith(".")
 
 
 def test_no_two_ends_are_explained_alike() -> None:

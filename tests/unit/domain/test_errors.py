@@ -72,9 +72,9 @@ def test_a_refusal_may_say_something_closer_and_carry_details() -> None:
 
 
 def test_an_invalid_request_lists_its_faults_and_says_the_first() -> None:
-    first, second = FieldError("url", "a", "Mend the URL."), FieldError("events", "b", "Other.")
+    first, second = FieldError("url", "a", "Fix the URL."), FieldError("events", "b", "Other.")
     refused = Invalid(first, second)
-    assert (str(refused), refused.errors) == ("Mend the URL.", (first, second))
+    assert (str(refused), refused.errors) == ("Fix the URL.", (first, second))
     assert str(Invalid(first, message="Two faults.")) == "Two faults."
 
 

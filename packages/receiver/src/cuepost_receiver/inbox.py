@@ -178,6 +178,6 @@ class Inbox:
 def _refused(failure: VerificationFailed) -> Answer:
     logger.warning("a delivery was refused: %s", failure.reason)
     if failure.reason in OUR_FAULT:
-        # The sender can do nothing about it, and should come again once it is mended.
+        # The sender can do nothing about it, and should come again once it is fixed.
         return Answer(500, {"error": "receiver_misconfigured", "message": "Try again later."})
     return Answer(400, {"error": failure.reason.value, "message": str(failure)})

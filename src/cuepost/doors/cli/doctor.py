@@ -1,4 +1,4 @@
-"""`cuepost doctor`: looks at everything that the service needs, and says how to mend it."""
+"""`cuepost doctor`: looks at everything that the service needs, and says how to fix it."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ MARKS = {Level.OK: ("✓", "green"), Level.WARNING: ("!", "yellow"), Level.FAILU
 @json_option
 @click.pass_obj
 def doctor(house: House, offline: bool, as_json: bool) -> None:
-    """Say what keeps the service from working here, and how to mend it.
+    """Say what keeps the service from working here, and how to fix it.
 
     It looks at settings, packages, folder, disk, master key, limits, proxy variables, clock, the
     address of the service, store, schema, secrets, and at the names and connections of a few
@@ -50,4 +50,4 @@ def doctor(house: House, offline: bool, as_json: bool) -> None:
 def _line(finding: Finding) -> str:
     mark, colour = MARKS[finding.level]
     said = f"{click.style(mark, fg=colour)} {finding.check}: {finding.sentence}"
-    return f"{said}\n    {finding.mend}" if finding.mend else said
+    return f"{said}\n    {finding.fix}" if finding.fix else said

@@ -53,19 +53,19 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What `cuepost doctor` has found; `mend` says what to do about it."""
+    """What `cuepost doctor` has found; `fix` says what to do about it."""
 
     check: str
     level: Level
     sentence: str
-    mend: str = ""
+    fix: str = ""
 
     def as_json(self) -> dict[str, str]:
         return {
             "check": self.check,
             "level": self.level.value,
             "sentence": self.sentence,
-            "mend": self.mend,
+            "fix": self.fix,
         }
 
 
@@ -73,12 +73,12 @@ def fine(check: str, sentence: str) -> Finding:
     return Finding(check, Level.OK, sentence)
 
 
-def warning(check: str, sentence: str, mend: str) -> Finding:
-    return Finding(check, Level.WARNING, sentence, mend)
+def warning(check: str, sentence: str, fix: str) -> Finding:
+    return Finding(check, Level.WARNING, sentence, fix)
 
 
-def failure(check: str, sentence: str, mend: str) -> Finding:
-    return Finding(check, Level.FAILURE, sentence, mend)
+def failure(check: str, sentence: str, fix: str) -> Finding:
+    return Finding(check, Level.FAILURE, sentence, fix)
 
 
 class House(Protocol):

@@ -138,4 +138,4 @@ def _words(found: "Diagnosis") -> str:
     if found.is_valid:
         return click.style(f"✓ {found.sentence}", fg="green")
     head = click.style(f"✗ {found.cause.value}", fg="red", bold=True)
-    return f"{head}\n  {found.sentence}\n\n  To mend it: {found.remedy}"
+    return f"{head}\n  {found.sentence}\n\n  To fix it: {found.remedy}"

@@ -10,7 +10,7 @@ from cuepost.domain.access import Scope
 from cuepost.doors.mcp.kinds import ChosenType, DeliveryId, EventId, ProjectId, WebhookId
 from cuepost.doors.mcp.shapes import DeliveryExplanation
 from cuepost.doors.mcp.tool import Arguments, Tool, Work
-from cuepost.doors.wire_models.attempts import Explanation, Mend
+from cuepost.doors.wire_models.attempts import Explanation, Fix
 from cuepost.doors.wire_models.event_types import known_type
 from cuepost.doors.wire_models.shapes import Answer, Time, optional_instant
 
@@ -64,7 +64,7 @@ class SignatureDiagnosis(Answer, frozen=True):
     valid: bool
     cause: str
     explanation: Explanation
-    mend: Mend
+    fix: Fix
 
     @classmethod
     def of(cls, verdict: SignatureVerdict) -> "SignatureDiagnosis":

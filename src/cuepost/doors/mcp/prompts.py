@@ -29,7 +29,7 @@ A webhook of cuepost did not arrive as expected. Find out why, and tell me in pl
    and the delivery, and with headers and body as the receiver got them if I can give you those.
    Do not ask me for the secret.
 4. Tell me the cause, the evidence for it, and the one next step. Change nothing before I agree.
-   Once the cause is mended, offer to send the delivery again with deliveries_retry, or a test
+   Once the cause is fixed, offer to send the delivery again with deliveries_retry, or a test
    with webhooks_send_test, and look whether it arrives.
 """
 

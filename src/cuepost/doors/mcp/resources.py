@@ -72,7 +72,7 @@ def _outcomes() -> Readable:
         uri="cuepost://outcomes",
         name="outcomes",
         title="How an attempt can end",
-        description="The closed list of outcomes of an attempt: what each means, how to mend it.",
+        description="The closed list of outcomes of an attempt: what each means, how to fix it.",
         media_type="text/markdown",
         text=_outcomes_text,
     )
@@ -82,7 +82,7 @@ def _outcomes_text() -> str:
     parts = ["# How an attempt can end"]
     for outcome in Outcome:
         explained = EXPLANATIONS[outcome]
-        parts.append(f"## {outcome}\n\n{explained.sentence} {explained.mend}")
+        parts.append(f"## {outcome}\n\n{explained.sentence} {explained.fix}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -21,8 +21,8 @@ from cuepost.doors.wire_models.attempts import (
     AttemptBudget,
     AttemptUrl,
     Explanation,
+    Fix,
     Header,
-    Mend,
     Milliseconds,
     Number,
     Timings,
@@ -60,7 +60,7 @@ class Attempt(Answer, frozen=True):
     response_status: int | None
     outcome: Outcome
     explanation: Explanation
-    mend: Mend
+    fix: Fix
     untrusted_answer: UntrustedAnswer | None
 
     @classmethod
@@ -79,7 +79,7 @@ class Attempt(Answer, frozen=True):
             response_status=attempt.response_status,
             outcome=attempt.outcome,
             explanation=explained.sentence,
-            mend=explained.mend,
+            fix=explained.fix,
             untrusted_answer=UntrustedAnswer.of(attempt),
         )
 
@@ -123,7 +123,7 @@ class NewSecret(Answer, frozen=True):
 class Finding(Answer, frozen=True):
     cause: Cause
     explanation: Explanation
-    mend: Mend
+    fix: Fix
     webhook_id: UUID | None
     delivery_id: UUID | None
     delivery_status: DeliveryStatus | None
@@ -138,7 +138,7 @@ class Finding(Answer, frozen=True):
         return cls(
             cause=found.cause,
             explanation=found.sentence,
-            mend=found.mend,
+            fix=found.fix,
             webhook_id=found.webhook_id,
             delivery_id=delivery.id if delivery else None,
             delivery_status=delivery.status if delivery else None,
@@ -150,12 +150,12 @@ class Finding(Answer, frozen=True):
 
 
 class DeliveryExplanation(Answer, frozen=True):
-    """`findings` name the likeliest cause first; `arrived` when there is nothing to mend."""
+    """`findings` name the likeliest cause first; `arrived` when there is nothing to fix."""
 
     arrived: bool
     cause: Cause
     explanation: Explanation
-    mend: Mend
+    fix: Fix
     project_id: UUID | None
     project_status: ProjectStatus | None
     event_id: UUID | None
@@ -169,7 +169,7 @@ class DeliveryExplanation(Answer, frozen=True):
             arrived=diagnosis.arrived,
             cause=first.cause,
             explanation=first.sentence,
-            mend=first.mend,
+            fix=first.fix,
             project_id=project.id if project else None,
             project_status=project.status if project else None,
             event_id=event.id if event else None,

@@ -57,7 +57,7 @@ def of_delivery(delivery: Delivery, last: Attempt | None) -> str:
     if delivery.status is _S.DELIVERED:
         return said
     if delivery.status is _S.FAILED:
-        return f"{said} All attempts are used up; mend the cause, then retry."
+        return f"{said} All attempts are used up; fix the cause, then retry."
     if delivery.status is _S.DELIVERING or delivery.next_attempt_at is None:
         return f"{said} Another attempt is under way."
     return said
@@ -70,7 +70,7 @@ def of_attempt(attempt: Attempt) -> str:
     if attempt.outcome is Outcome.HTTP_ERROR and status is not None:
         server_side = "what does your server's log say for this event id?"
         return f"Your server answered {status}: {ADVICE.get(status, server_side)}"
-    return f"{attempt.explanation.sentence} {attempt.explanation.mend}"
+    return f"{attempt.explanation.sentence} {attempt.explanation.fix}"
 
 
 def of_health(health: Health, now: datetime) -> str:

@@ -30,7 +30,7 @@ AttemptUrl = Annotated[
 ]
 Milliseconds = Annotated[float, Meta(description="At most three decimals.")]
 Explanation = Annotated[str, Meta(description="What happened, in a sentence.")]
-Mend = Annotated[str, Meta(description="What to do about it.")]
+Fix = Annotated[str, Meta(description="What to do about it.")]
 
 
 def millis(duration: float) -> float:
@@ -77,7 +77,7 @@ class LastAttempt(Answer, frozen=True):
     response_status: int | None
     outcome: Outcome
     explanation: Explanation
-    mend: Mend
+    fix: Fix
 
     @classmethod
     def of(cls, attempt: MadeAttempt) -> "LastAttempt":
@@ -90,7 +90,7 @@ class LastAttempt(Answer, frozen=True):
             response_status=attempt.response_status,
             outcome=attempt.outcome,
             explanation=explained.sentence,
-            mend=explained.mend,
+            fix=explained.fix,
         )
 
 
@@ -116,7 +116,7 @@ class Attempt(Answer, frozen=True):
     response_truncated: bool
     outcome: Outcome
     explanation: Explanation
-    mend: Mend
+    fix: Fix
 
     @classmethod
     def of(cls, attempt: MadeAttempt) -> "Attempt":
@@ -139,7 +139,7 @@ class Attempt(Answer, frozen=True):
             response_truncated=attempt.response_truncated,
             outcome=attempt.outcome,
             explanation=explained.sentence,
-            mend=explained.mend,
+            fix=explained.fix,
         )
 
 

@@ -1,4 +1,4 @@
-"""The signature doctor: says why a delivery does not verify, and how to mend it.
+"""The signature doctor: says why a delivery does not verify, and how to fix it.
 
 A pure function of headers, body and secret; nothing is kept, and no secret is ever repeated.
 """

@@ -1,4 +1,4 @@
-"""The closed list of causes, each with a sentence for people and a way to mend it."""
+"""The closed list of causes, each with a sentence for people and a way to fix it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -78,7 +78,7 @@ WORDS = {
     Cause.VALID: Words(
         "The signature is valid: it was made with secret {secret_number} of {secret_count}, "
         "{age} ago.",
-        "Nothing has to be mended.",
+        "Nothing has to be fixed.",
     ),
     Cause.HEADERS_UNREADABLE: Words(
         "The headers could not be read as names and values.",

@@ -9,7 +9,7 @@ from cuepost_receiver.doctor.causes import WORDS, Cause
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """`sentence` says what is the matter and `remedy` how to mend it; no secret is in them."""
+    """`sentence` says what is the matter and `remedy` how to fix it; no secret is in them."""
 
     cause: Cause
     sentence: str

@@ -48,7 +48,7 @@ _DELETIONS = (
     ),
     Sql("DELETE FROM listeners WHERE account_id = :account_id AND id = :listener_id"),
 )
-# Nobody subscribed, which a listener mends; the other reasons forbid to tell anybody.
+# Nobody subscribed, which a listener fixes; the other reasons forbid to tell anybody.
 _TOLD = ", ".join(
     str(SILENCE_REASON[reason])
     for reason in (SilenceReason.NOT_SUBSCRIBED, SilenceReason.ENDPOINT_DISABLED)
