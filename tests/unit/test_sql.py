@@ -239,3 +239,9 @@ def test_pairs_on_postgresql_are_lists_of_one() -> None:
         "WHERE a = ANY (ARRAY[given_number]) AND b = ANY (ARRAY[given_id])"
     )
     assert written.values({"numbers": [1], "events": IDS[:1]}) == [[1], IDS[:1]]
+
+
+def test_an_equality_that_can_only_be_looked_up() -> None:
+    statement = Sql("SELECT 1 FROM events JOIN queue ON events.id == queue.event_id")
+    assert statement.on("postgresql").text.endswith("events.id = ANY (ARRAY[queue.event_id])")
+    assert statement.on("sqlite").text.endswith("events.id == queue.event_id")

@@ -126,8 +126,8 @@ class WorkerLease:
 
     @property
     def now(self) -> datetime:
-        """By the clock that all workers share, as far as that is known."""
-        return self._clock.now() - self.clock_ahead
+        """By the clock that all workers share, as far as this machine's is noticeably off."""
+        return self._clock.now() - self._noted_ahead
 
     async def time(self, queue: DeliveryQueue) -> datetime:
         """By the clock that all workers share; how far this machine's is off is noted.

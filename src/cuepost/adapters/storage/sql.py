@@ -6,6 +6,8 @@ One text serves both engines, with a few notations that are translated:
 - `column IN :names` and `column NOT IN :names` take a list, which is one parameter however long
   it is. The column's name says what the list holds.
 - `:name::type` tells PostgreSQL a type that it cannot know; SQLite needs none.
+- `column == value` is an equality that PostgreSQL's planner can only look up in an index: to it a
+  list of one is nothing to join by, however few rows it expects in the table.
 - `FOR UPDATE` and other row locks are for PostgreSQL; on SQLite there is one writer.
 
 What a statement returns is converted by the names of its columns (see `columns.py`).
@@ -31,6 +33,7 @@ Rows: TypeAlias = Sequence[Any]
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _CAST = re.compile(r"::[a-z]+(?: precision)?(?:\[\])?")
 _LIST = re.compile(r"((?:\w+\.)?\"?(\w+)\"?) (NOT )?IN :([a-z_]+)")
+_LOOK_UP = re.compile(r"([\w.]+) == ([\w.]+)")
 _ROW_LOCK = re.compile(
     r"\bFOR (?:NO KEY UPDATE|UPDATE|KEY SHARE|SHARE)"
     r"(?: OF \w+(?:, \w+)*)?(?: SKIP LOCKED| NOWAIT)?"
@@ -141,7 +144,8 @@ class _OnPostgres(Written):
             lists[parameter] = _coded_list
             return f"{column} {'<> ALL' if inverted else '= ANY'} (:{parameter})"
 
-        super().__init__(_LIST.sub(listed, text), lists)
+        looked_up = _LOOK_UP.sub(r"\1 = ANY (ARRAY[\2])", text)
+        super().__init__(_LIST.sub(listed, looked_up), lists)
 
     def _mark(self, place: int) -> str:
         return f"${place}"
@@ -204,12 +208,10 @@ def by_keys(
             FROM json_each(:{numbers}) AS listed
         ) {then}
         """,
-        # To the planner a list of one is no equality that it could join by: it can do nothing but
-        # look up each pair, and never begins with the whole table, however few rows it expects in
-        # there. A pair that is given twice is found twice.
+        # A pair that is given twice is found twice.
         postgresql=f"""
         {found}, unnest(:{numbers}::integer[], :{ids}::uuid[]) AS given (given_number, given_id)
-        WHERE {number} = ANY (ARRAY[given_number]) AND {identifier} = ANY (ARRAY[given_id]) {then}
+        WHERE {number} == given_number AND {identifier} == given_id {then}
         """,
     )
 

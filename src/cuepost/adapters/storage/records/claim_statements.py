@@ -143,18 +143,19 @@ FACTS = by_keys(
 )
 
 # On PostgreSQL the same facts, of deliveries that are leased by the way. The bounds tell it in
-# which partitions to look, and nothing else; a list of one can only be looked up.
+# which partitions to look, and nothing else.
 LEASE_WITH_FACTS = Sql(
     f"""
     UPDATE queue SET status = {STATUS[DeliveryStatus.DELIVERING]}, worker = :worker
     FROM unnest(:accounts::integer[], :deliveries::uuid[], :events::uuid[])
         AS picked (account, id, event_id)
     LEFT JOIN events
-        ON events.account = picked.account AND events.id = picked.event_id
+        ON events.account == picked.account AND events.id == picked.event_id
         AND (events.id BETWEEN :first_event AND :last_event OR events.id = :first_event)
     LEFT JOIN accounts ON accounts.number = picked.account
-    LEFT JOIN projects ON projects.account_id = accounts.id AND projects.id = events.project_id
-    WHERE queue.account = ANY (ARRAY[picked.account]) AND queue.id = ANY (ARRAY[picked.id])
+    LEFT JOIN projects
+        ON projects.id == events.project_id AND (projects.account_id = accounts.id) IS TRUE
+    WHERE queue.account == picked.account AND queue.id == picked.id
     RETURNING events.id, events.body, projects.access_expires_at, projects.deleted_at
     """
 )

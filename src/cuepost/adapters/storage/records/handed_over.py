@@ -12,7 +12,9 @@ from cuepost.adapters.storage.session import Session
 from cuepost.adapters.storage.sql import by_keys
 from cuepost.ports.dispatch import Assignment, DeliveryKey
 
-# The bounds tell PostgreSQL in which partitions the events are.
+# Written so that PostgreSQL can only look up each row by its own key. While the tables are small it
+# would choose any index that begins with the account, or that of the worker's leases, and read all
+# of them for each delivery. The bounds tell it in which partitions the events are.
 _LEASED = by_keys(
     f"""
     SELECT {", ".join(f"queue.{name}" for name in Due._fields)},
@@ -20,13 +22,14 @@ _LEASED = by_keys(
     FROM queue
     JOIN accounts ON accounts.number = queue.account
     JOIN events
-        ON events.account = queue.account AND events.id = queue.event_id
-        AND events.id BETWEEN :lowest AND :highest
-    LEFT JOIN projects ON projects.account_id = accounts.id AND projects.id = queue.project_id
+        ON events.account == queue.account AND events.id == queue.event_id
+        AND (events.id BETWEEN :lowest AND :highest OR events.id = :lowest)
+    LEFT JOIN projects
+        ON projects.id == queue.project_id AND (projects.account_id = accounts.id) IS TRUE
     """,
     "queue.account",
     "queue.id",
-    "AND queue.worker = :worker",
+    "AND (queue.worker = :worker) IS TRUE",
 )
 _FACTS = len(Due._fields)
 
