@@ -5,7 +5,7 @@ an account has, for each delivery.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from cuepost.adapters.storage.records.claim_statements import LEASE_WITH_FACTS
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.ids import lowest_at
 from cuepost.testing import START
+from tests.support.postgres import fresh_database
 
 ID = lowest_at(START)
 PAIRS: dict[str, Any] = {"accounts": [1], "deliveries": [ID], "worker": UUID(int=1)}
@@ -26,10 +27,20 @@ CASES: dict[str, tuple[Sql, dict[str, Any]]] = {
 }
 
 
+@pytest.fixture
+async def new_store(postgres_url: str, template: str) -> AsyncIterator[PostgresStore]:
+    """In a database of its own: the planner remembers how full a table has been."""
+    async with fresh_database(postgres_url, template=template) as url:
+        store = PostgresStore(url)
+        await store.open(START)
+        yield store
+        await store.close()
+
+
 @pytest.mark.parametrize("case", CASES)
-async def test_beside_empty_tables(postgres_store: PostgresStore, case: str) -> None:
+async def test_beside_empty_tables(new_store: PostgresStore, case: str) -> None:
     statement, more = CASES[case]
-    plan = await explained(postgres_store, statement, PAIRS | more)
+    plan = await explained(new_store, statement, PAIRS | more)
     used = set(re.findall(r"Index (?:Only )?Scan using (\S+)", plan))
     assert {re.sub(r"_\d{8}", "", name) for name in used} == {
         "accounts_pkey",
