@@ -170,8 +170,12 @@ class PostgresServer:
         password_file = self.folder / "password"
         password_file.write_text(self._password)
         self._user.give(password_file)
-        made = subprocess.run(
-            self._user.command(self._cluster_command(password_file)),
+        self._run_tool(self._cluster_command(password_file))
+
+    def _run_tool(self, command: list[str]) -> None:
+        """One of the server's own programs, as the user that the server runs as."""
+        ran = subprocess.run(
+            self._user.command(command),
             cwd=self.folder,
             env=self._environment,
             capture_output=True,
@@ -180,8 +184,8 @@ class PostgresServer:
             check=False,
             **self._user.popen_arguments(),
         )
-        if made.returncode != 0:
-            raise PostgresDidNotStart(made.stdout + made.stderr)
+        if ran.returncode != 0:
+            raise PostgresDidNotStart(ran.stdout + ran.stderr)
 
     def _cluster_command(self, password_file: Path) -> list[str]:
         command = [str(self._binaries / "initdb"), "--pgdata", str(self._data), "--no-sync"]

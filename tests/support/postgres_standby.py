@@ -1,15 +1,12 @@
 """A standby of a PostgreSQL server for tests: it follows by streaming, and can be promoted."""
 
 import asyncio
-import subprocess
 from pathlib import Path
 
 import asyncpg
 
-from tests.support.postgres import PostgresDidNotStart, PostgresServer
+from tests.support.postgres import PostgresServer
 from tests.support.postgres_binaries import readable_binaries
-
-_COPY_LIMIT_SECONDS = 60.0
 
 
 class PostgresStandby(PostgresServer):
@@ -32,18 +29,7 @@ class PostgresStandby(PostgresServer):
 
     def _create_cluster(self) -> None:
         self._binaries = readable_binaries(self._binaries, self._user, self.folder)
-        copied = subprocess.run(
-            self._user.command(_copying(self._binaries, self._primary.url, self._data)),
-            cwd=self.folder,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=_COPY_LIMIT_SECONDS,
-            check=False,
-            **self._user.popen_arguments(),
-        )
-        if copied.returncode != 0:
-            raise PostgresDidNotStart(copied.stdout + copied.stderr)
+        self._run_tool(_copying(self._binaries, self._primary.url, self._data))
 
 
 def _copying(binaries: Path, url: str, data: Path) -> list[str]:

@@ -22,7 +22,7 @@ Convert = Callable[[Any], Any]
 class Kind:
     """A conversion is None where the driver takes and gives the value as it is.
 
-    `to_sqlite` and `from_sqlite` are never asked about None; those of PostgreSQL are.
+    Of None only `to_postgres` is ever asked.
     """
 
     postgres_type: str
@@ -44,10 +44,6 @@ def _json(value: object) -> str | None:
     return None if value is None else json.dumps(value)
 
 
-def _from_json(value: str | None) -> Any:
-    return None if value is None else json.loads(value)
-
-
 def _code(of: codes.Codes) -> Kind:
     write, read = of.codes.__getitem__, of.meanings.__getitem__
     return Kind("smallint", write, read, write, read)
@@ -62,7 +58,7 @@ DOUBLE = Kind("double precision")
 TEXT = Kind("text", str)
 BYTES = Kind("bytea")
 BOOLEAN = Kind("boolean", None, bool)
-JSON = Kind("json", _json, _from_json, _json, _from_json)
+JSON = Kind("json", _json, json.loads, _json, json.loads)
 
 _NAMES: Mapping[Kind, str] = {
     ID: (

@@ -15,15 +15,17 @@ What a statement returns is converted by the names of its columns (see `columns.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES, id_from
 from cuepost.adapters.storage.codes import BY_TYPE
-from cuepost.adapters.storage.columns import ID, KINDS, Convert
+from cuepost.adapters.storage.columns import ID, KINDS, Convert, Kind
 from cuepost.domain.instants import to_millis
 
 Dialect: TypeAlias = Literal["sqlite", "postgresql"]
@@ -63,19 +65,29 @@ def statement(text: str) -> Sql:
     return Sql(text)
 
 
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """How a driver marks its parameters, and how values go to it and come from it."""
+
+    mark: str
+    values: Mapping[type, Convert]
+    reader: Callable[[Kind], Convert | None]
+
+
 class Written:
     """A statement for one engine, with what it takes to run it on that engine."""
 
-    def __init__(self, text: str, lists: Mapping[str, Convert]) -> None:
+    def __init__(self, text: str, lists: Mapping[str, Convert], engine: Engine) -> None:
         """`lists` says how to convert those parameters that are lists."""
         names = list(dict.fromkeys(_PARAMETER.findall(text)))
-        self.text = _PARAMETER.sub(lambda found: self._mark(names.index(found[1]) + 1), text)
+        self.text = _PARAMETER.sub(lambda found: f"{engine.mark}{names.index(found[1]) + 1}", text)
+        self._engine = engine
         self._parameters = [(name, lists.get(name)) for name in names]
         self._readers: list[tuple[int, Convert]] | None = None
 
     def values(self, named: Mapping[str, Any]) -> list[Any]:
         """In the order in which the driver wants them."""
-        convert = self._convert
+        convert = self._converted
         return [
             convert(named[name]) if listed is None else listed(named[name])
             for name, listed in self._parameters
@@ -84,87 +96,55 @@ class Written:
     def read(self, names: Callable[[], Iterable[str]], rows: Rows) -> Rows:
         """The rows as the domain knows their values; `names` are those of the columns."""
         if self._readers is None:
-            readers = ((place, self._reader(name)) for place, name in enumerate(names()))
-            self._readers = [(place, reader) for place, reader in readers if reader is not None]
+            self._readers = list(self._readers_of(names()))
         if not self._readers:
             return rows
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
-        for place, reader in self._readers:
-            columns[place] = self._read_column(reader, columns[place])
+        for place, read in self._readers:
+            columns[place] = [None if value is None else read(value) for value in columns[place]]
         return list(zip(*columns, strict=True))
 
-    def _mark(self, place: int) -> str:
-        raise NotImplementedError
-
-    def _convert(self, value: Any) -> Any:
-        raise NotImplementedError
-
-    def _reader(self, name: str) -> Convert | None:
-        raise NotImplementedError
-
-    def _read_column(self, reader: Convert, values: Sequence[Any]) -> Sequence[Any]:
-        raise NotImplementedError
-
-
-class _OnSqlite(Written):
-    def __init__(self, text: str) -> None:
-        lists: dict[str, Convert] = {}
-
-        def listed(found: re.Match[str]) -> str:
-            column, name, inverted, parameter = found.groups()
-            holds_ids = KINDS.get(name) is ID
-            lists[parameter] = packed_ids if holds_ids else packed
-            source = sqlite_ids(parameter) if holds_ids else sqlite_values(parameter)
-            return f"{column} {inverted or ''}IN ({source})"
-
-        plain = _CAST.sub("", _ROW_LOCK.sub("", text))
-        super().__init__(_LIST.sub(listed, plain), lists)
-
-    def _mark(self, place: int) -> str:
-        return f"?{place}"
-
-    def _convert(self, value: Any) -> Any:
-        convert = _SQLITE_VALUES.get(type(value))
+    def _converted(self, value: Any) -> Any:
+        convert = self._engine.values.get(type(value))
         return value if convert is None else convert(value)
 
-    def _reader(self, name: str) -> Convert | None:
-        kind = KINDS.get(name)
-        return None if kind is None else kind.from_sqlite
+    def _readers_of(self, names: Iterable[str]) -> Iterator[tuple[int, Convert]]:
+        for place, name in enumerate(names):
+            kind = KINDS.get(name)
+            reader = None if kind is None else self._engine.reader(kind)
+            if reader is not None:
+                yield place, reader
 
-    def _read_column(self, reader: Convert, values: Sequence[Any]) -> Sequence[Any]:
-        return [None if value is None else reader(value) for value in values]
+
+def _on_sqlite(text: str) -> Written:
+    lists: dict[str, Convert] = {}
+
+    def listed(found: re.Match[str]) -> str:
+        column, name, inverted, parameter = found.groups()
+        holds_ids = KINDS.get(name) is ID
+        lists[parameter] = packed_ids if holds_ids else packed
+        source = sqlite_ids(parameter) if holds_ids else sqlite_values(parameter)
+        return f"{column} {inverted or ''}IN ({source})"
+
+    plain = _CAST.sub("", _ROW_LOCK.sub("", text))
+    return Written(_LIST.sub(listed, plain), lists, _SQLITE)
 
 
-class _OnPostgres(Written):
-    def __init__(self, text: str) -> None:
-        lists: dict[str, Convert] = {}
+def _on_postgres(text: str) -> Written:
+    lists: dict[str, Convert] = {}
 
-        def listed(found: re.Match[str]) -> str:
-            column, _, inverted, parameter = found.groups()
-            lists[parameter] = _coded_list
-            return f"{column} {'<> ALL' if inverted else '= ANY'} (:{parameter})"
+    def listed(found: re.Match[str]) -> str:
+        column, _, inverted, parameter = found.groups()
+        lists[parameter] = _coded_list
+        return f"{column} {'<> ALL' if inverted else '= ANY'} (:{parameter})"
 
-        looked_up = _LOOK_UP.sub(r"\1 = ANY (ARRAY[\2])", text)
-        super().__init__(_LIST.sub(listed, looked_up), lists)
-
-    def _mark(self, place: int) -> str:
-        return f"${place}"
-
-    def _convert(self, value: Any) -> Any:
-        convert = _POSTGRES_VALUES.get(type(value))
-        return value if convert is None else convert(value)
-
-    def _reader(self, name: str) -> Convert | None:
-        kind = KINDS.get(name)
-        return None if kind is None else kind.from_postgres
-
-    def _read_column(self, reader: Convert, values: Sequence[Any]) -> Sequence[Any]:
-        return [reader(value) for value in values]
+    looked_up = _LOOK_UP.sub(r"\1 = ANY (ARRAY[\2])", text)
+    return Written(_LIST.sub(listed, looked_up), lists, _POSTGRES)
 
 
 _WRITTEN: Mapping[Dialect, Callable[[str], Written]] = {
-    "sqlite": _OnSqlite,
-    "postgresql": _OnPostgres,
+    "sqlite": _on_sqlite,
+    "postgresql": _on_postgres,
 }
 
 
@@ -244,11 +224,15 @@ def _list_on_sqlite(values: Sequence[Any]) -> Any:
 _CODES: Mapping[type, Convert] = {each: codes.codes.__getitem__ for each, codes in BY_TYPE.items()}
 # What was read from a database has a type of its own.
 _IDS = (UUID, type(id_from(bytes(ID_BYTES))))
-_POSTGRES_VALUES = _CODES
-_SQLITE_VALUES: Mapping[type, Convert] = {
-    **_CODES,
-    **dict.fromkeys(_IDS, _bytes_of),
-    datetime: to_millis,
-    list: _list_on_sqlite,
-    tuple: _list_on_sqlite,
-}
+_SQLITE = Engine(
+    mark="?",
+    values={
+        **_CODES,
+        **dict.fromkeys(_IDS, _bytes_of),
+        datetime: to_millis,
+        list: _list_on_sqlite,
+        tuple: _list_on_sqlite,
+    },
+    reader=attrgetter("from_sqlite"),
+)
+_POSTGRES = Engine(mark="$", values=_CODES, reader=attrgetter("from_postgres"))

@@ -1,7 +1,5 @@
 """How ids and instants lie in each database: native types on PostgreSQL, compact ones on SQLite."""
 
-import json
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -56,51 +54,6 @@ class Instant(sa.types.TypeDecorator[datetime]):
         if value is None or dialect.name == "postgresql":
             return value  # type: ignore[no-any-return]  # asyncpg hands out aware datetimes
         return from_millis(value)
-
-
-class Ids(sa.types.TypeDecorator[Sequence[UUID]]):
-    """A list of ids as one parameter: an array on PostgreSQL, one behind the other on SQLite."""
-
-    impl = sa.LargeBinary
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        if dialect.name == "postgresql":
-            return dialect.type_descriptor(postgresql.ARRAY(postgresql.UUID(as_uuid=True)))
-        return dialect.type_descriptor(sa.LargeBinary())
-
-    def process_bind_param(self, value: Sequence[UUID] | None, dialect: sa.Dialect) -> Any:
-        if value is None or dialect.name == "postgresql":
-            return value
-        return b"".join(each.bytes for each in value)
-
-
-class Texts(sa.types.TypeDecorator[Sequence[str]]):
-    """A list of texts as one parameter: an array on PostgreSQL, JSON on SQLite."""
-
-    impl = sa.Text
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        if dialect.name == "postgresql":
-            return dialect.type_descriptor(postgresql.ARRAY(sa.Text()))
-        return dialect.type_descriptor(sa.Text())
-
-    def process_bind_param(self, value: Sequence[str] | None, dialect: sa.Dialect) -> Any:
-        if value is None or dialect.name == "postgresql":
-            return value
-        return json.dumps(list(value))
-
-
-class Ints(Texts):
-    """A list of numbers as one parameter: an array on PostgreSQL, JSON on SQLite."""
-
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        if dialect.name == "postgresql":
-            return dialect.type_descriptor(postgresql.ARRAY(sa.Integer()))
-        return dialect.type_descriptor(sa.Text())
 
 
 class Code(sa.types.TypeDecorator[str]):

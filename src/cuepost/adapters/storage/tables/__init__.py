@@ -6,11 +6,7 @@ ended.
 
 from cuepost.adapters.storage.tables.guards import audit_entries, idempotency_keys, reports
 from cuepost.adapters.storage.tables.history import (
-    HALVES,
-    IN_FLIGHT,
-    NOT_DELIVERED,
     PARTITIONED,
-    WAITING,
     attempts,
     bulk_retries,
     deliveries,
@@ -40,11 +36,7 @@ from cuepost.adapters.storage.tables.people import (
 )
 
 __all__ = [
-    "HALVES",
-    "IN_FLIGHT",
-    "NOT_DELIVERED",
     "PARTITIONED",
-    "WAITING",
     "accounts",
     "api_keys",
     "artifacts",

@@ -118,7 +118,6 @@ queue = sa.Table(
 # parameter: the planner has to see that the partial indexes fit.
 WAITING = queue.c.status != STATUS.literal(DeliveryStatus.DELIVERING)
 IN_FLIGHT = queue.c.worker.is_not(None)
-HALVES = (WAITING, IN_FLIGHT)
 # What is in flight is in one index alone: it comes and goes most often, and is never much.
 for _name, _columns in (
     ("queue_by_lane", ("endpoint", "status", "due_at")),
