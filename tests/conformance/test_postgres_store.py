@@ -319,3 +319,22 @@ async def test_who_hangs_in_a_transaction_loses_it_soon_after_a_worker_would_los
         ),
     )
     assert LEASE_SECONDS < seconds < 2 * LEASE_SECONDS
+
+
+async def test_who_asks_often_whether_it_is_ready_makes_it_write_once(
+    postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    fetchval = asyncpg.Connection.fetchval
+
+    async def overheard(connection: Any, query: str, *values: Any, **more: Any) -> Any:
+        asked.append(query)
+        return await fetchval(connection, query, *values, **more)
+
+    monkeypatch.setattr(asyncpg.Connection, "fetchval", overheard)
+    monkeypatch.setattr(postgres, "WRITE_PROBE_SECONDS", 3_600.0)
+    postgres_store._next_write_probe = 0.0
+    for _ in range(5):
+        await postgres_store.check()
+    assert sum("pg_current_xact_id" in query for query in asked) == 1
+    postgres_store._next_write_probe = 0.0

@@ -1,5 +1,6 @@
 """The store for many processes and machines: PostgreSQL through asyncpg."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
@@ -43,10 +44,11 @@ _READ = (
     f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{_ANY_PLAN}"
     "; SET LOCAL plan_cache_mode = force_custom_plan"
 )
-# In a server that is in recovery the second half is refused.
-_IS_READ_ONLY = (
-    "SELECT current_setting('transaction_read_only')::boolean OR pg_current_xact_id() IS NULL"
-)
+_IS_READ_ONLY = "SELECT current_setting('transaction_read_only')::boolean OR pg_is_in_recovery()"
+# With an id of its own the commit is written to the server's log. Anybody may ask whether a process
+# is ready, so that is done once in a while.
+_CANNOT_WRITE = f"{_IS_READ_ONLY} OR pg_current_xact_id() IS NULL"
+WRITE_PROBE_SECONDS = 1.0
 
 
 class PostgresStore:
@@ -55,6 +57,7 @@ class PostgresStore:
         self.handover: Handover = NoHandover()
         self.url = url
         self._keeps_time = keeps_time
+        self._next_write_probe = 0.0
         self._pool = PostgresPool(
             url,
             kept=POOL_SIZE,
@@ -111,17 +114,20 @@ class PostgresStore:
                 raise
 
     async def check(self) -> None:
-        """A commit that has an id of its own shows that the server takes changes."""
+        now = asyncio.get_running_loop().time()
+        probe = _CANNOT_WRITE if now >= self._next_write_probe else _IS_READ_ONLY
         async with self._begin(_HOT_WRITE) as session:
             with translated():
                 found = await schema.found_on_postgres(session.driver)
-                is_read_only = await session.driver.fetchval(_IS_READ_ONLY)
+                is_read_only = await session.driver.fetchval(probe)
         try:
             found.require_current()
         except schema.WrongSchema as error:
             raise StoreUnavailable(str(error)) from error
         if is_read_only:
             raise StoreUnavailable("the database is read-only")
+        if probe is _CANNOT_WRITE:
+            self._next_write_probe = now + WRITE_PROBE_SECONDS
 
     async def prepare_days(self, now: datetime) -> None:
         async with self._begin(_WRITE) as session:
