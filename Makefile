@@ -89,7 +89,7 @@ coverage: install ## the domain and the receiver kit, whole, by their own tests 
 # alone: make proof PROOF="tests/faults/test_kills.py"
 PROOF ?= tests/faults tests/simulation tests/model tests/fuzz tests/engine/test_disk_full.py \
 	tests/engine/test_store_errors.py tests/engine/test_store_faults.py tests/history \
-	tests/e2e/test_large_downloads.py packages/receiver/tests tests/doors/rest/test_schemathesis.py \
+	tests/e2e/test_large_downloads.py packages/receiver/tests tests/interfaces/rest/test_schemathesis.py \
 	tests/adapters/test_hostile_mixes.py tests/inbound/test_hostile_clients.py \
 	tests/e2e/test_install.py tests/deploy/test_dockerfile.py tests/deploy/test_behind_nginx.py \
 	tests/docs/test_walks.py

@@ -12,10 +12,10 @@ from statistics import median
 
 from benchmarks import ingest
 from benchmarks.checkout import OURS, Checkout
-from benchmarks.delivery import Case, cases, fed_case, furnished
+from benchmarks.delivery import Case, cases, fed_case, populated
+from benchmarks.environment import Product
 from benchmarks.figures import Figure, NotRun, attempted
-from benchmarks.furnishing import pieces
-from benchmarks.scenery import Product
+from benchmarks.population import pieces
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, stores
 
@@ -48,7 +48,7 @@ class Scenario:
         with ExitStack() as stack:
             both = [
                 stack.enter_context(
-                    furnished(store, case, rounds + 1, checkout=checkout, halves=self.halves)
+                    populated(store, case, rounds + 1, checkout=checkout, halves=self.halves)
                 )
                 for checkout in (other, OURS)
             ]
@@ -74,7 +74,7 @@ def _deliveries(sizes: Sizes) -> Iterator[Case]:
 
 
 def _parts(it: Product, rounds: int) -> list[Sequence[str]]:
-    projects = it.furnished.in_turn()
+    projects = it.populated.in_turn()
     return list(pieces(projects, len(projects) // rounds))
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from benchmarks.furnishing import Furnished, settings_of
-from cuepost.bootstrap.parts import Parts, running
+from benchmarks.population import Populated, settings_of
+from cuepost.bootstrap.container import Container, running
 from cuepost.domain.attempt import Attempt, Outcome, Timings
 from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
 from cuepost.domain.event import Event, freeze
@@ -21,58 +21,58 @@ Group = Sequence[Made]
 
 async def put_off(
     settings: Mapping[str, str],
-    furnished: Furnished,
+    populated: Populated,
     counts: Mapping[str, int],
     due_in: timedelta = -AGE,
 ) -> set[str]:
     """So many deliveries to the endpoint of each path, overdue or due later; their events."""
     events: set[str] = set()
-    async with running(settings_of(settings)) as parts:
-        now = parts.ambient.clock.now()
+    async with running(settings_of(settings)) as container:
+        now = container.ambient.clock.now()
         due, then = now + due_in, min(now, now + due_in)
 
         def groups() -> Iterator[Group]:
             for path, count in counts.items():
                 for first in range(0, count, AT_ONCE):
                     times = [then] * min(AT_ONCE, count - first)
-                    made = list(_made(parts, furnished, path, times, due))
+                    made = list(_made(container, populated, path, times, due))
                     events.update(str(event.id) for event, _ in made)
                     yield made
 
-        await _add_all(parts, groups())
+        await _add_all(container, groups())
     return events
 
 
 async def look_back(
-    settings: Mapping[str, str], furnished: Furnished, paths: Sequence[str], count: int
+    settings: Mapping[str, str], populated: Populated, paths: Sequence[str], count: int
 ) -> None:
     """So many deliveries of the last four weeks that ended well, with their attempts."""
-    async with running(settings_of(settings)) as parts:
-        begin = parts.ambient.clock.now() - HISTORY
+    async with running(settings_of(settings)) as container:
+        begin = container.ambient.clock.now() - HISTORY
         for day in range(0, HISTORY.days + 1, 7):
-            await parts.store.prepare_days(begin + timedelta(days=day))
+            await container.store.prepare_days(begin + timedelta(days=day))
         step = (HISTORY - AGE) / count
 
         def groups() -> Iterator[Group]:
             for number, first in enumerate(range(0, count, AT_ONCE)):
                 places = range(first, min(first + AT_ONCE, count))
                 times = [begin + place * step for place in places]
-                yield list(_made(parts, furnished, paths[number % len(paths)], times))
+                yield list(_made(container, populated, paths[number % len(paths)], times))
 
-        await _add_all(parts, groups())
+        await _add_all(container, groups())
 
 
 def _made(
-    parts: Parts,
-    furnished: Furnished,
+    container: Container,
+    populated: Populated,
     path: str,
     times: Sequence[datetime],
     due: datetime | None = None,
 ) -> Iterator[Made]:
     """Ended ones, unless they are due at some time."""
-    account, webhook = furnished.account_of[path], UUID(furnished.webhook_of[path])
-    ids = parts.ambient.ids
-    known = furnished.projects[path]
+    account, webhook = populated.account_of[path], UUID(populated.webhook_of[path])
+    ids = container.ambient.ids
+    known = populated.projects[path]
     for then in times:
         project = UUID(known[0]) if known else ids(then)
         event_id = ids(then)
@@ -97,21 +97,21 @@ def _made(
         )
 
 
-async def _add_all(parts: Parts, groups: Iterator[Group]) -> None:
+async def _add_all(container: Container, groups: Iterator[Group]) -> None:
     """One is made while another one is written."""
 
     async def in_turn() -> None:
         for made in groups:
-            await _add(parts, made)
+            await _add(container, made)
 
     async with asyncio.TaskGroup() as adding:
         for _ in range(2):
             adding.create_task(in_turn())
 
 
-async def _add(parts: Parts, made: Group) -> None:
+async def _add(container: Container, made: Group) -> None:
     ended = [delivery for _, delivery in made if delivery.finished_at is not None]
-    async with parts.store.transaction() as transaction:
+    async with container.store.transaction() as transaction:
         await transaction.events.add([event for event, _ in made])
         await transaction.deliveries.add([delivery for _, delivery in made])
         if ended:

@@ -80,7 +80,7 @@ def sent(count: int, *, tls: bool = False, keep_alive: bool = True) -> Mapping[s
         ) as receiver,
     ):
         before = receiver.cpu
-        told = subprocess.run(
+        reported = subprocess.run(
             [sys.executable, "-m", "benchmarks.bare_client", receiver.url(PATH), str(count)]
             + ([receiver.trusted] if receiver.trusted else []),
             stdout=subprocess.PIPE,
@@ -88,7 +88,7 @@ def sent(count: int, *, tls: bool = False, keep_alive: bool = True) -> Mapping[s
             timeout=PATIENCE_SECONDS,
         )
         cpu = receiver.cpu - before
-        done = msgspec.json.decode(told.stdout, type=Done)
+        done = msgspec.json.decode(reported.stdout, type=Done)
         require_received(receiver, set(done.ids))
     return {
         "rate": count / done.seconds,
@@ -126,8 +126,8 @@ def main(url: str, count: str, trusted: str | None = None) -> None:
             time.monotonic() - began, time.process_time() - cpu, [each.id for each in requests]
         )
     # With a buffer of its own: without one, as some environments want it, a pipe takes only a part.
-    with os.fdopen(sys.stdout.fileno(), "wb", closefd=False) as told:
-        told.write(msgspec.json.encode(done))
+    with os.fdopen(sys.stdout.fileno(), "wb", closefd=False) as reported:
+        reported.write(msgspec.json.encode(done))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from benchmarks import store_access
-from benchmarks.furnishing import Furnished
+from benchmarks.population import Populated
 from tests.support.history_checker import StoredAttempt, StoredDelivery
 from tests.support.service_process import ServiceProcess, command, default_environment
 
@@ -68,10 +68,10 @@ OURS = Checkout(ROOT, "this")
 class StoreAccess:
     process: "subprocess.Popen[bytes]"
 
-    def furnish(
+    def populate(
         self, settings: Mapping[str, str], urls: Mapping[str, str], projects: int
-    ) -> Furnished:
-        return Furnished(**self._asked("furnish", dict(settings), dict(urls), projects))
+    ) -> Populated:
+        return Populated(**self._asked("populate", dict(settings), dict(urls), projects))
 
     def wait_until_settled(self, settings: Mapping[str, str], accounts: Sequence[UUID]) -> None:
         self._asked("wait_until_settled", dict(settings), list(accounts))
@@ -123,7 +123,7 @@ def commit() -> str:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    told = subprocess.run(
+    reported = subprocess.run(
         ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
     )
-    return told.stdout.strip()
+    return reported.stdout.strip()

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from benchmarks.bare_client import KINDS, sent
 from benchmarks.checkout import OURS, Checkout
+from benchmarks.environment import Product, product
 from benchmarks.figures import Figure, NotRun, attempted, middle
-from benchmarks.furnishing import pieces
-from benchmarks.scenery import Product, product
+from benchmarks.population import pieces
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, stores
 
@@ -73,8 +73,8 @@ def _measured(store: StoreChoice, case: Case, what: str, rounds: int) -> Iterato
 
 def delivered(store: StoreChoice, case: Case, rounds: int) -> Mapping[str, float]:
     """One service for all rounds, and one proof."""
-    with furnished(store, case, rounds) as it:
-        projects = it.furnished.in_turn()
+    with populated(store, case, rounds) as it:
+        projects = it.populated.in_turn()
         parts = pieces(projects, len(projects) // rounds)
         found = [fed_case(it, part, case) | _bare(case) for part in parts]
         history = it.proved()
@@ -88,7 +88,7 @@ def _bare(case: Case) -> dict[str, float]:
     return {BARE: sent(BARE_REQUESTS)["app CPU s per 1,000"]}
 
 
-def furnished(
+def populated(
     store: StoreChoice,
     case: Case,
     rounds: int,

@@ -24,8 +24,8 @@ from benchmarks.file_server import file_server
 from benchmarks.processes import cpu_seconds
 from benchmarks.proof import require_kept
 from benchmarks.sizes import Downloads, Sizes
-from tests.e2e.story import Visitor, keys_in, request
-from tests.faults.world import asked, stored
+from tests.e2e.first_steps import ApiUser, keys_in, request
+from tests.faults.harness import asked, stored
 from tests.support.history_checker import History, Seen
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import free_port
@@ -36,8 +36,8 @@ KEY = "exports/film.mp4"
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    visitor: Visitor
+class Deployment:
+    api_user: ApiUser
     receiver: RecordingReceiver
     webhook: str
     pid: int
@@ -55,12 +55,12 @@ def measured(sizes: Sizes) -> Iterator[Figure]:
         with OURS.service(settings, "serve", Path(folder, "serve.log")) as service:
             keys = keys_in(service.greeting)
             assert keys is not None
-            visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
+            api_user = ApiUser(f"http://127.0.0.1:{settings['PORT']}", keys)
             file = Path(folder, "media", KEY)
-            link = exported(visitor, file)
-            webhook = visitor.post("/v1/webhooks", {"url": receiver.url("/hook")})
-            scene = Scene(visitor, receiver, webhook["id"], service.pid)
-            found = compared(scene, link, file, sizes.downloads)
+            link = exported(api_user, file)
+            webhook = api_user.post("/v1/webhooks", {"url": receiver.url("/hook")})
+            deployment = Deployment(api_user, receiver, webhook["id"], service.pid)
+            found = compared(deployment, link, file, sizes.downloads)
             assert service.stop().code == 0
         require_proved(settings, receiver, webhook["id"], webhook["secret"])
     for which in ("p50", "p95"):
@@ -106,23 +106,23 @@ class Rounds:
         return more * 1000 / (scale.downloads * scale.rate / 2**20)
 
 
-def compared(scene: Scene, link: str, file: Path, scale: Downloads) -> Rounds:
+def compared(deployment: Deployment, link: str, file: Path, scale: Downloads) -> Rounds:
     found = Rounds()
-    latencies(scene, scale.calls)
+    latencies(deployment, scale.calls)
     with file_server(file) as other:
         for _ in range(scale.rounds):
-            found.at_rest.append(moment(scene, scale.calls))
+            found.at_rest.append(moment(deployment, scale.calls))
             with downloading(other, scale):
-                found.beside_others.append(moment(scene, scale.calls))
+                found.beside_others.append(moment(deployment, scale.calls))
             with downloading(link, scale):
-                found.during.append(moment(scene, scale.calls))
+                found.during.append(moment(deployment, scale.calls))
     return found
 
 
-def moment(scene: Scene, calls: int) -> Moment:
-    used, begun = cpu_seconds([scene.pid]), time.monotonic()
-    found = latencies(scene, calls)
-    cpu = (cpu_seconds([scene.pid]) - used) / (time.monotonic() - begun)
+def moment(deployment: Deployment, calls: int) -> Moment:
+    used, begun = cpu_seconds([deployment.pid]), time.monotonic()
+    found = latencies(deployment, calls)
+    cpu = (cpu_seconds([deployment.pid]) - used) / (time.monotonic() - begun)
     return Moment(median(found), quantiles(found, n=20)[-1], cpu)
 
 
@@ -137,13 +137,13 @@ def require_proved(
     require_kept(History(acknowledged, seen, deliveries, {webhook: [secret]}))
 
 
-def exported(visitor: Visitor, file: Path) -> str:
+def exported(api_user: ApiUser, file: Path) -> str:
     """A link to a file that takes no room and has no end within this run."""
     file.parent.mkdir(parents=True)
     file.touch()
     os.truncate(file, FILE_BYTES)
-    project = visitor.post("/v1/projects", {"name": "Film"})["id"]
-    visitor.report(project, "processing", "exporting")
+    project = api_user.post("/v1/projects", {"name": "Film"})["id"]
+    api_user.report(project, "processing", "exporting")
     artifact = {
         "kind": "video",
         "name": "film.mp4",
@@ -153,23 +153,23 @@ def exported(visitor: Visitor, file: Path) -> str:
     }
     report = {"reportId": "done", "projectId": project, "status": "completed"}
     body = {"milestones": [report | {"artifacts": [artifact]}]}
-    request(visitor.base_url, visitor.keys.service, "POST", "/v1/milestones", body)
-    link: str = visitor.get(f"/v1/projects/{project}/result")["links"][0]["url"]
+    request(api_user.base_url, api_user.keys.service, "POST", "/v1/milestones", body)
+    link: str = api_user.get(f"/v1/projects/{project}/result")["links"][0]["url"]
     return link
 
 
-def latencies(scene: Scene, calls: int) -> list[float]:
+def latencies(deployment: Deployment, calls: int) -> list[float]:
     """In microseconds, of test events that are asked for one by one."""
-    visitor, receiver = scene.visitor, scene.receiver
-    headers = {"Authorization": f"Bearer {visitor.keys.api}"}
+    api_user, receiver = deployment.api_user, deployment.receiver
+    headers = {"Authorization": f"Bearer {api_user.keys.api}"}
     called: dict[str, float] = {}
     seen = len(receiver.seen())
-    with httpx2.Client(base_url=visitor.base_url, headers=headers, trust_env=False) as client:
+    with httpx2.Client(base_url=api_user.base_url, headers=headers, trust_env=False) as client:
         begun = time.time()
         for number in range(calls):
             time.sleep(max(begun + number / CALLS_PER_SECOND - time.time(), 0))
             at = time.time()
-            answer = client.post(f"/v1/webhooks/{scene.webhook}/test")
+            answer = client.post(f"/v1/webhooks/{deployment.webhook}/test")
             called[answer.json()["eventId"]] = at
     receiver.wait_until(lambda each: len(each.requests) >= seen + calls, "not all arrived")
     arrived = {each.event_id: each.at for each in receiver.seen()[seen:]}

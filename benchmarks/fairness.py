@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.backlog import put_off
+from benchmarks.environment import Product, product
 from benchmarks.figures import Figure, NotRun, middle, percentile
-from benchmarks.scenery import Product, product
 from benchmarks.sizes import Fairness, Sizes
 from benchmarks.stolen_time import StolenTime, stolen_time
 from benchmarks.stores import StoreChoice, on_each_store
@@ -111,11 +111,11 @@ def _heard(scale: Fairness, store: StoreChoice, *, bad: bool) -> dict[str, Calls
     ) as it:
         if bad:
             counts = {LATE: scale.backlog, "/hang": HELD_UP, "/drip": HELD_UP}
-            asyncio.run(put_off(it.settings, it.furnished, counts))
+            asyncio.run(put_off(it.settings, it.populated, counts))
         store.settle(it.settings)
         it.start()
         # One to each first: how long a service takes until it is warm is another question.
-        first, *parts = _parts(it.furnished.in_turn(healthy), scale.healthy, count)
+        first, *parts = _parts(it.populated.in_turn(healthy), scale.healthy, count)
         it.feed(first, connections=CONNECTIONS)
         found = {
             how.key: _fed(it, projects, scale.rate, how)

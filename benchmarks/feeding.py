@@ -96,9 +96,9 @@ def acknowledged(answer: bytes) -> set[str]:
 
 
 def generated(job: Job, cores: Sequence[int] = ()) -> Done:
-    with _written(job) as (told, result):
+    with _written(job) as (reported, result):
         process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.generator", str(told), str(result)]
+            [sys.executable, "-m", "benchmarks.generator", str(reported), str(result)]
         )
         if cores:
             pin([process.pid], cores)
@@ -114,6 +114,6 @@ def generated(job: Job, cores: Sequence[int] = ()) -> Done:
 @contextmanager
 def _written(job: Job) -> Iterator[tuple[Path, Path]]:
     with tempfile.TemporaryDirectory(prefix="cuepost-bench-") as name:
-        told = Path(name, "job")
-        told.write_bytes(msgspec.msgpack.encode(job))
-        yield told, Path(name, "done")
+        reported = Path(name, "job")
+        reported.write_bytes(msgspec.msgpack.encode(job))
+        yield reported, Path(name, "done")

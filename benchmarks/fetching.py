@@ -27,8 +27,8 @@ def downloading(link: str, scale: Downloads) -> Iterator[None]:
         assert process.stdout is not None
         assert process.stdout.readline() == b"all run\n"
         yield
-        told, _ = process.communicate(b"\n", timeout=30)
-        rate = json.loads(told)["bytes_per_second"]
+        reported, _ = process.communicate(b"\n", timeout=30)
+        rate = json.loads(reported)["bytes_per_second"]
         assert rate > 0.8 * scale.downloads * scale.rate, f"only {rate / 2**20:.0f} MiB/s"
     finally:
         process.kill()

@@ -191,11 +191,11 @@ def _cpu() -> float:
 
 
 def main(job: str, result: str) -> None:
-    told = msgspec.msgpack.decode(Path(job).read_bytes(), type=Job)
+    reported = msgspec.msgpack.decode(Path(job).read_bytes(), type=Job)
     # It only ever keeps more, and makes no circles; looking for them would take time.
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        done = runner.run(generate(told))
+        done = runner.run(generate(reported))
     Path(result).write_bytes(msgspec.msgpack.encode(done))
 
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 from benchmarks.backlog import look_back, put_off
 from benchmarks.delivery import BATCH, FEW_CONNECTIONS, fed_through
+from benchmarks.environment import Product, product
 from benchmarks.figures import Figure, NotRun
-from benchmarks.scenery import Product, product
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, on_each_store
 
@@ -25,7 +25,7 @@ def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
 
 
 def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
-    with _furnished(store, sizes) as empty, _furnished(store, sizes) as full:
+    with _populated(store, sizes) as empty, _populated(store, sizes) as full:
         _fill(full, sizes)
         store.settle(full.settings)
         bare, filled = _in_turns(empty, full, sizes)
@@ -46,7 +46,7 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
 
 
 @contextmanager
-def _furnished(store: StoreChoice, sizes: Sizes) -> Iterator[Product]:
+def _populated(store: StoreChoice, sizes: Sizes) -> Iterator[Product]:
     count = sizes.measured_beside_history * (sizes.rounds + 1)
     paths = [f"/ok/{number}" for number in range(sizes.endpoints)]
     projects = -(-count // sizes.endpoints)
@@ -55,10 +55,10 @@ def _furnished(store: StoreChoice, sizes: Sizes) -> Iterator[Product]:
 
 
 def _fill(it: Product, sizes: Sizes) -> None:
-    paths = [path for path in it.furnished.webhook_of if path.startswith("/ok")]
-    asyncio.run(look_back(it.settings, it.furnished, paths, sizes.history))
+    paths = [path for path in it.populated.webhook_of if path.startswith("/ok")]
+    asyncio.run(look_back(it.settings, it.populated, paths, sizes.history))
     each = -(-sizes.pending // len(HANGING))
-    asyncio.run(put_off(it.settings, it.furnished, dict.fromkeys(HANGING, each)))
+    asyncio.run(put_off(it.settings, it.populated, dict.fromkeys(HANGING, each)))
 
 
 def _in_turns(empty: Product, full: Product, sizes: Sizes) -> tuple[list[Round], list[Round]]:
@@ -77,9 +77,9 @@ def _in_turns(empty: Product, full: Product, sizes: Sizes) -> tuple[list[Round],
 
 
 def _part(it: Product, number: int, sizes: Sizes) -> Sequence[str]:
-    ok = [path for path in it.furnished.webhook_of if path.startswith("/ok")]
+    ok = [path for path in it.populated.webhook_of if path.startswith("/ok")]
     size = sizes.measured_beside_history
-    return it.furnished.in_turn(ok)[number * size : (number + 1) * size]
+    return it.populated.in_turn(ok)[number * size : (number + 1) * size]
 
 
 def _cpu(rounds: Sequence[Round]) -> float:

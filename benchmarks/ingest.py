@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks.delivery import BATCH, Case, furnished
+from benchmarks.delivery import BATCH, Case, populated
+from benchmarks.environment import Product
 from benchmarks.figures import Figure, NotRun, middle
-from benchmarks.furnishing import pieces
-from benchmarks.scenery import Product
+from benchmarks.population import pieces
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, on_each_store
 
@@ -42,8 +42,8 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
 
 def _ingested(store: StoreChoice, case: Case, rounds: int) -> Sequence[Mapping[str, float]]:
     """One service for all rounds; then all is sent, and one proof."""
-    with furnished(store, case, rounds, halves=("api",)) as it:
-        projects = it.furnished.in_turn()
+    with populated(store, case, rounds, halves=("api",)) as it:
+        projects = it.populated.in_turn()
         parts = pieces(projects, len(projects) // rounds)
         found = [taken(it, part, case) for part in parts]
         it.stop()

@@ -1,7 +1,7 @@
 """For programs that run `cuepost` and look at it from inside, between two signals.
 
 SIGUSR1 has them begin, and once more end and write what they found as JSON beside the folder of the
-service's data, where `told_by` reads it.
+service's data, where `reported_by` reads it.
 """
 
 import json
@@ -33,7 +33,7 @@ def between_signals(begin: Callable[[], None], end: Callable[[], object]) -> Non
     signal.signal(signal.SIGUSR1, on_first)
 
 
-def told_by(pid: int, folder: Path) -> Any:
+def reported_by(pid: int, folder: Path) -> Any:
     """Outside of it: end it, and read what was found."""
     os.kill(pid, signal.SIGUSR1)
     file = _file(folder, pid)
@@ -41,9 +41,9 @@ def told_by(pid: int, folder: Path) -> Any:
     while not file.exists():
         assert time.monotonic() < deadline, "the service did not tell what it found"
         time.sleep(0.05)
-    told = json.loads(file.read_text(encoding="utf-8"))
+    reported = json.loads(file.read_text(encoding="utf-8"))
     file.unlink()
-    return told
+    return reported
 
 
 def _file(folder: Path, pid: int) -> Path:

@@ -7,8 +7,8 @@ a steady low rate, then as many as can be to learn the full rate, then at half o
 from collections.abc import Iterator, Sequence
 
 from benchmarks.delivery import SEVERAL_CONNECTIONS, fed_through
+from benchmarks.environment import Product, product
 from benchmarks.figures import Figure, NotRun, percentile
-from benchmarks.scenery import Product, product
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, on_each_store
 
@@ -29,7 +29,7 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
         paths=[f"/ok/{number}" for number in range(sizes.endpoints)],
         projects=-(-sum(parts) // sizes.endpoints),
     ) as it:
-        projects = _shared_out(it.furnished.in_turn(), parts)
+        projects = _shared_out(it.populated.in_turn(), parts)
         fed_through(it, projects[0], 1, SEVERAL_CONNECTIONS)
         low = _latencies(it, projects[1], sizes.paced_rate)
         full = fed_through(it, projects[2], 1, SEVERAL_CONNECTIONS)["rate"]

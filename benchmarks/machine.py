@@ -45,10 +45,10 @@ def _postgres_version() -> str:
     binaries = next(iter(server_binaries()), None)
     if binaries is None:
         return "none"
-    told = subprocess.run(
+    reported = subprocess.run(
         [binaries / "postgres", "--version"], capture_output=True, text=True, check=True, timeout=30
     )
-    return told.stdout.split()[-1]
+    return reported.stdout.split()[-1]
 
 
 def _processor() -> str:

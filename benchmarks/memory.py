@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.backlog import put_off
+from benchmarks.environment import Product, product
 from benchmarks.figures import Figure, NotRun
 from benchmarks.processes import cpu_seconds, highest_megabytes, resident_megabytes
 from benchmarks.receiving import read
-from benchmarks.scenery import Product, product
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, on_each_store
 from tests.support.history_checker import signature_fits
@@ -54,7 +54,7 @@ def _while_sending(store: StoreChoice, sizes: Sizes, pending: int) -> float:
     """Of the process that sends: one for the API alone does not look into the queue."""
     with product(store, paths=SLOW, halves=()) as it:
         each = -(-pending // len(SLOW))
-        asyncio.run(put_off(it.settings, it.furnished, dict.fromkeys(SLOW, each)))
+        asyncio.run(put_off(it.settings, it.populated, dict.fromkeys(SLOW, each)))
         it.start((store.sending,))
         it.receiver.wait_for(1)
         until = time.monotonic() + sizes.watched_seconds
@@ -70,10 +70,10 @@ def _while_sending(store: StoreChoice, sizes: Sizes, pending: int) -> float:
 def _require_well_sent(it: Product) -> None:
     """It was at work all that time, and what it sent was signed."""
     it.receiver.end()
-    furnished = it.furnished
-    seen = [read(at, raw, furnished.webhook_of) for at, raw in it.receiver.seen]
+    populated = it.populated
+    seen = [read(at, raw, populated.webhook_of) for at, raw in it.receiver.seen]
     assert seen, "nothing was sent"
     for each in seen:
-        assert signature_fits(each, [furnished.secret_of[each.webhook_id]]), each.headers
+        assert signature_fits(each, [populated.secret_of[each.webhook_id]]), each.headers
     once = {(each.webhook_id, each.headers["webhook-id"]) for each in seen}
     assert len(once) == len(seen), "something was sent twice"

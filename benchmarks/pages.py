@@ -28,12 +28,12 @@ from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.tables import accounts, deliveries
 from cuepost.adapters.system_clock import SystemIds, system_entropy
 from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
-from cuepost.domain.access import Caller, Door
+from cuepost.domain.access import Caller, Interface
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.ids import lowest_at
-from cuepost.doors.rest.app import create_app
-from cuepost.doors.rest.open_pages import HealthChecks
-from cuepost.doors.web.app import create_pages
+from cuepost.interfaces.rest.app import create_app
+from cuepost.interfaces.rest.open_pages import HealthChecks
+from cuepost.interfaces.web.app import create_pages
 from cuepost.testing import START, VirtualClock
 from tests.history.costs import gather_statistics
 from tests.history.filling import DAYS, Expected, Month, fill, month_of
@@ -46,7 +46,7 @@ MANY, FEW = 1_000_000, 10_000
 ROUNDS, FEWEST_ROUNDS, MOST_SECONDS = 60, 20, 6.0
 LIMIT_MILLIS = 50.0
 BASE_URL = "https://cuepost.example.com"
-OPERATOR = Caller(Door.CLI, "operator", None, frozenset())
+OPERATOR = Caller(Interface.CLI, "operator", None, frozenset())
 TOKEN = re.compile(r'name="_token" value="([^"]+)"')
 
 AnyStore = SqliteStore | PostgresStore

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from benchmarks import sampled_frames
-from benchmarks.delivery import Case, cases, fed_case, furnished
+from benchmarks.delivery import Case, cases, fed_case, populated
+from benchmarks.environment import Product
 from benchmarks.figures import Figure, NotRun, attempted
-from benchmarks.inside import told_by
+from benchmarks.inside import reported_by
 from benchmarks.perf_samples import NoPerf, Sample, by_layer, require_perf, sampling
 from benchmarks.processes import cpu_seconds
-from benchmarks.scenery import Product
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, stores
 
@@ -88,7 +88,7 @@ def _noted_frames(store: StoreChoice, case: Case) -> dict[str, Mapping[str, int]
         for pid in it.pids:
             os.kill(pid, signal.SIGUSR1)
         fed_case(it, projects, case)
-        found = {each.half: told_by(each.pid, it.folder) for each in it.services}
+        found = {each.half: reported_by(each.pid, it.folder) for each in it.services}
         it.proved()
     return found
 
@@ -98,8 +98,8 @@ def _warm(
     store: StoreChoice, case: Case, module: str = "cuepost"
 ) -> Iterator[tuple[Product, Sequence[str]]]:
     """A service that has been fed once, and what to feed it next."""
-    with furnished(store, case, 2, module=module) as it:
-        projects = it.furnished.in_turn()
+    with populated(store, case, 2, module=module) as it:
+        projects = it.populated.in_turn()
         half = len(projects) // 2
         fed_case(it, projects[:half], case)
         yield it, projects[half:]

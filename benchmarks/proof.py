@@ -8,11 +8,11 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from benchmarks.furnishing import pieces
+from benchmarks.population import pieces
 from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.tables import attempts, deliveries, queue
 from cuepost.domain.ids import lowest_at
-from tests.faults.world import asked
+from tests.faults.harness import asked
 from tests.support.history_checker import History, Seen, StoredDelivery
 from tests.support.store_rows import AnyStore, snapshot_rows
 from tests.support.stored_history import stored_deliveries

@@ -45,12 +45,12 @@ class Receiver:
 
     def count(self) -> int:
         """How many requests it has seen by now."""
-        return sum(map(int, self._told(signal.SIGUSR1, ".count")))
+        return sum(map(int, self._reported(signal.SIGUSR1, ".count")))
 
     def look(self) -> list[tuple[float, bytes]]:
         """What it has seen by now."""
-        told = self._told(signal.SIGUSR2, ".seen")
-        return [each for some in told for each in _decoded(some)]
+        reported = self._reported(signal.SIGUSR2, ".seen")
+        return [each for some in reported for each in _decoded(some)]
 
     def wait_for(
         self,
@@ -81,7 +81,7 @@ class Receiver:
         for path, process in zip(self.reports, self.processes, strict=True):
             _wait_until(path.with_name(path.name + ".ready").exists, process)
 
-    def _told(self, question: signal.Signals, suffix: str) -> list[bytes]:
+    def _reported(self, question: signal.Signals, suffix: str) -> list[bytes]:
         files = [path.with_name(path.name + suffix) for path in self.reports]
         for file, process in zip(files, self.processes, strict=True):
             file.unlink(missing_ok=True)

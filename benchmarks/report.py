@@ -67,8 +67,8 @@ class Report:
 
 def markdown(report: Report) -> str:
     judged = judge(aims(), report.figures)
-    told = sections(judged, report.figures, report.not_run, report.runs, report.machine)
-    return "\n\n".join(told)
+    reported = sections(judged, report.figures, report.not_run, report.runs, report.machine)
+    return "\n\n".join(reported)
 
 
 def unusual(sizes: Sizes) -> dict[str, Any]:

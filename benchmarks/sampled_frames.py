@@ -15,7 +15,7 @@ from cuepost.bootstrap import main
 
 THREAD_CPU_CLOCK = 3
 INTERVAL_NANOSECONDS = 1_000_000
-STARTERS = ("bootstrap/", "doors/cli/", "__main__")
+STARTERS = ("bootstrap/", "interfaces/cli/", "__main__")
 
 
 class _Moment(ctypes.Structure):
@@ -83,7 +83,7 @@ def layer_of(file: str) -> str:
     _, ours, place = file.rpartition(OURS)
     if ours:
         parts = place.removesuffix(".py").split("/")
-        return "/".join(parts[: 2 if parts[0] in {"adapters", "doors"} else 1])
+        return "/".join(parts[: 2 if parts[0] in {"adapters", "interfaces"} else 1])
     _, installed, place = file.rpartition("/site-packages/")
     if installed:
         return place.partition("/")[0].removesuffix(".py")

@@ -22,11 +22,11 @@ from pathlib import Path
 import click
 import httpx2
 
-from benchmarks.furnishing import furnish
 from benchmarks.plot import charts
+from benchmarks.population import populate
 from benchmarks.soak_check import looked_at
 from benchmarks.soak_feed import SteadyFeed
-from tests.faults.world import asked, drained
+from tests.faults.harness import asked, drained
 from tests.support.service_process import Ended, ServiceProcess, free_port
 
 LOCAL = "127.0.0.1"
@@ -160,12 +160,12 @@ def soaked(folder: Path, minutes: float, deliveries: int) -> Report:
     with receiving(folder) as receiver:
         settings = _settings(folder, receiver.port)
         urls = {path: f"http://{LOCAL}:{receiver.port}{path}" for path in PATHS}
-        furnished = asyncio.run(furnish(settings, urls, PROJECTS_EACH))
+        populated = asyncio.run(populate(settings, urls, PROJECTS_EACH))
         projects = [
-            each for some in zip(*furnished.projects.values(), strict=True) for each in some
+            each for some in zip(*populated.projects.values(), strict=True) for each in some
         ]
         port = int(settings["PORT"])
-        feed = SteadyFeed(port, furnished.service_key, deliveries / (minutes * 60))
+        feed = SteadyFeed(port, populated.service_key, deliveries / (minutes * 60))
         with ServiceProcess(settings, fresh=True) as service:
             sampler = Sampler(service.pid, port)
             with sampler.running():
@@ -174,7 +174,7 @@ def soaked(folder: Path, minutes: float, deliveries: int) -> Report:
             ended = service.stop()
         receiver.end()
         store = Path(settings["DATA_DIR"]) / "cuepost.sqlite3"
-        found = looked_at(store, receiver.notebook, furnished, feed.acknowledged, PAUSES)
+        found = looked_at(store, receiver.notebook, populated, feed.acknowledged, PAUSES)
     if ended != Ended(0, ""):
         found.broken.append(f"the service ended with {ended.code}: {ended.stderr[-500:]}")
     return Report(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
-from benchmarks.furnishing import Furnished
+from benchmarks.population import Populated
 from cuepost.adapters.storage.tables.history import CANCEL_REASON, OUTCOME, STATUS
 from tests.support.history_checker import History, Seen, StoredAttempt, StoredDelivery
 
@@ -53,7 +53,7 @@ class Found:
 class Files:
     store: sqlite3.Connection
     received: sqlite3.Connection
-    furnished: Furnished
+    populated: Populated
 
     def history(self, events: Sequence[str], pauses: tuple[float, ...]) -> History:
         first, last = events[0], events[-1]
@@ -61,7 +61,7 @@ class Files:
             acknowledged=set(events),
             seen=list(self._seen(first, last)),
             deliveries=list(self._deliveries(first, last)),
-            secrets={key: [secret] for key, secret in self.furnished.secret_of.items()},
+            secrets={key: [secret] for key, secret in self.populated.secret_of.items()},
             pauses=pauses,
         )
 
@@ -69,10 +69,10 @@ class Files:
         for at, path, head, body, status in self.received.execute(_RECEIVED, (first, last)):
             _, *fields = head.decode("ascii").split("\r\n")
             headers = dict(each.split(": ", 1) for each in fields)
-            yield Seen(at, self.furnished.webhook_of[path], headers, body, status)
+            yield Seen(at, self.populated.webhook_of[path], headers, body, status)
 
     def _deliveries(self, first: str, last: str) -> Iterator[StoredDelivery]:
-        for account in self.furnished.account_of.values():
+        for account in self.populated.account_of.values():
             bounds = (account.bytes, UUID(first).bytes, UUID(last).bytes)
             made: dict[bytes, list[StoredAttempt]] = defaultdict(list)
             for key, *attempt in self.store.execute(_ATTEMPTS, bounds * 2):
@@ -92,7 +92,7 @@ class Files:
                     tuple(made[key]),
                 )
 
-    def strays(self, found: Found) -> Iterator[str]:
+    def orphans(self, found: Found) -> Iterator[str]:
         """What lies outside of every slice: nobody was told of it."""
         for connection, tables, counted in (
             (self.store, ("deliveries", "queue"), found.deliveries),
@@ -115,7 +115,7 @@ def _attempt(
 def looked_at(
     store_file: Path,
     received_file: Path,
-    furnished: Furnished,
+    populated: Populated,
     acknowledged: set[str],
     pauses: tuple[float, ...],
 ) -> Found:
@@ -124,7 +124,7 @@ def looked_at(
         closing(sqlite3.connect(store_file)) as store,
         closing(sqlite3.connect(received_file)) as received,
     ):
-        files = Files(store, received, furnished)
+        files = Files(store, received, populated)
         for place in range(0, len(events), EVENTS_AT_ONCE):
             history = files.history(events[place : place + EVENTS_AT_ONCE], pauses)
             found.broken += history.broken_promises()
@@ -132,7 +132,7 @@ def looked_at(
             found.requests += len(history.seen)
             found.repeated += history.duplicates()
             found.outcomes.update(each.status for each in history.deliveries)
-        found.broken += files.strays(found)
+        found.broken += files.orphans(found)
         [(verdict,)] = store.execute("PRAGMA quick_check(1)")
         if verdict != "ok":
             found.broken.append(f"the store is damaged: {verdict}")

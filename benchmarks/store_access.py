@@ -14,11 +14,11 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from benchmarks import furnishing, proof
+from benchmarks import population, proof
 
 
-def furnish(settings: Mapping[str, str], urls: Mapping[str, str], projects: int) -> dict[str, Any]:
-    return asdict(asyncio.run(furnishing.furnish(settings, urls, projects)))
+def populate(settings: Mapping[str, str], urls: Mapping[str, str], projects: int) -> dict[str, Any]:
+    return asdict(asyncio.run(population.populate(settings, urls, projects)))
 
 
 def wait_until_settled(settings: Mapping[str, str], accounts: Sequence[UUID]) -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     # With buffers of their own: some environments want none, and a pipe takes only a part then.
     questions = os.fdopen(os.dup(0), "rb")
     answers, sys.stdout = os.fdopen(os.dup(1), "wb"), sys.stderr
-    known = {each.__name__: each for each in (furnish, wait_until_settled, stored_since)}
+    known = {each.__name__: each for each in (populate, wait_until_settled, stored_since)}
     while True:
         try:
             question, arguments = pickle.load(questions)

@@ -21,27 +21,27 @@ from uuid import UUID, uuid4
 import uvloop
 
 from benchmarks.backlog import attempt_of
+from benchmarks.environment import MASTER_KEY
 from benchmarks.figures import Figure, NotRun
-from benchmarks.furnishing import furnish, pieces, settings_of
-from benchmarks.scenery import MASTER_KEY
+from benchmarks.population import pieces, populate, settings_of
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, on_each_store
 from cuepost.adapters.storage.outbox import NoHandover
-from cuepost.application.milestone_book import Milestone
+from cuepost.application.milestone_batch import Milestone
 from cuepost.application.service import assemble
-from cuepost.bootstrap.parts import Parts, running
+from cuepost.bootstrap.container import Container, running
 from cuepost.bootstrap.server import OBJECTS_BETWEEN_COLLECTIONS
-from cuepost.domain.access import SERVICE_SCOPES, Caller, Door
+from cuepost.domain.access import SERVICE_SCOPES, Caller, Interface
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.project import ProjectStatus
-from cuepost.ports.dispatch import Assignment, Claim, Lane, Result, Verdict
+from cuepost.ports.dispatch import Assignment, Claim, Lane, NextStep, Result
 from cuepost.ports.store import Action, Priority, Store, Transaction
 
 T = TypeVar("T")
 
 GROUPS = (100, 14, 1)
 ENDPOINTS = 10
-PIPELINE = Caller(Door.REST, "key:bench", None, SERVICE_SCOPES)
+PIPELINE = Caller(Interface.REST, "key:bench", None, SERVICE_SCOPES)
 
 
 def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
@@ -76,10 +76,10 @@ async def _costs(
     store: StoreChoice, settings: Mapping[str, str], group: int, count: int
 ) -> Mapping[str, float]:
     urls = {f"/ok/{each}": f"http://127.0.0.1:1/ok/{each}" for each in range(ENDPOINTS)}
-    furnished = await furnish(settings, urls, 2 * count // ENDPOINTS)
-    projects = furnished.in_turn()
-    async with running(settings_of(settings)) as parts:
-        bench = Bench(parts, claims=store.server is not None)
+    populated = await populate(settings, urls, 2 * count // ENDPOINTS)
+    projects = populated.in_turn()
+    async with running(settings_of(settings)) as container:
+        bench = Bench(container, claims=store.server is not None)
         await bench.enlist()
         await bench.deliver(projects[:count], group)
         bench.cpu.clear()
@@ -94,7 +94,7 @@ async def _costs(
         return found | ({"database": (store.cpu - before) * per_delivery} if store.pids else {})
 
 
-class Straight(NoHandover):
+class DirectHandover(NoHandover):
     """Hands everything to one worker, which is this benchmark."""
 
     def __init__(self, worker: UUID) -> None:
@@ -135,16 +135,16 @@ class Metered:
 class Bench:
     """`cpu` are seconds of this process with all its threads, by what was done."""
 
-    def __init__(self, parts: Parts, *, claims: bool) -> None:
-        self._store = Metered(parts.store)
-        self._service = assemble(cast("Store", self._store), parts.ambient, parts.rules)
-        self._clock = parts.ambient.clock
+    def __init__(self, container: Container, *, claims: bool) -> None:
+        self._store = Metered(container.store)
+        self._service = assemble(cast("Store", self._store), container.ambient, container.rules)
+        self._clock = container.ambient.clock
         self._worker = uuid4()
-        self._handed_over = Straight(self._worker)
+        self._handed_over = DirectHandover(self._worker)
         self._claims = claims
         self.cpu: dict[str, float] = defaultdict(float)
         if not claims:
-            parts.store.handover = self._handed_over  # type: ignore[attr-defined]  # see SqliteStore
+            container.store.handover = self._handed_over  # type: ignore[attr-defined]  # see SqliteStore
 
     async def enlist(self) -> None:
         async with self._store.transaction() as transaction:
@@ -198,4 +198,4 @@ class Bench:
 
 def _delivered(each: Assignment, now: datetime) -> Result:
     attempt = attempt_of(each.account_id, each.delivery_id, each.event_id, now)
-    return Result(each, attempt, Verdict(DeliveryStatus.DELIVERED))
+    return Result(each, attempt, NextStep(DeliveryStatus.DELIVERED))

@@ -28,8 +28,8 @@ def sections(
     yield from _caution(runs, machine)
     yield table(_aim_rows([each for each in aims if each.met is not None]))
     if missing := [each for each in aims if each.met is None]:
-        told = "; ".join(f"{each.text}, beside {each.against}" for each in missing)
-        yield f"Not measured: {told}."
+        reported = "; ".join(f"{each.text}, beside {each.against}" for each in missing)
+        yield f"Not measured: {reported}."
     yield from _short_growth(figures)
     for title, begin, rows in (
         ("Beside another commit", "against.", _comparison_rows),
@@ -109,9 +109,9 @@ def _comparison_rows(figures: Sequence[Figure]) -> Iterator[Row]:
     for each in figures:
         raw = each.raw
         ratios = [
-            told
+            reported
             for name in ("CPU ratio", "rate ratio")
-            for told in (
+            for reported in (
                 f"{raw[name]:.2f}",
                 f"{raw[name + ', least']:.2f} – {raw[name + ', most']:.2f}",
             )
@@ -164,7 +164,7 @@ def _rate_rows(figures: Sequence[Figure]) -> Iterator[Row]:
 def _detail_rows(figures: Sequence[Figure]) -> Iterator[Row]:
     yield ("", "measured", "along with it")
     for each in figures:
-        details = "; ".join(f"{name} {number(told)}" for name, told in each.raw.items())
+        details = "; ".join(f"{name} {number(reported)}" for name, reported in each.raw.items())
         yield each.what, f"{number(each.value)} {each.unit}", details
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 
 from benchmarks import traced_calls
+from benchmarks.environment import Product, product
 from benchmarks.feeding import acknowledged, batches
 from benchmarks.figures import Figure, NotRun
-from benchmarks.inside import told_by
-from benchmarks.scenery import Product, product
+from benchmarks.inside import reported_by
 from benchmarks.sizes import SMALL, Sizes
 from benchmarks.stores import StoreChoice, on_each_store, stores
 
@@ -56,7 +56,7 @@ def traced(store: StoreChoice) -> Trace:
         product(store, projects=1 + DELIVERIES, module=traced_calls.__name__) as it,
         closing(HTTPConnection("127.0.0.1", int(it.settings["PORT"]))) as caller,
     ):
-        first, *others = it.furnished.in_turn()
+        first, *others = it.populated.in_turn()
         _deliver(it, caller, first)
         found = [_traced(it, caller, each) for each in others]
         it.proved()
@@ -68,13 +68,13 @@ def _traced(it: Product, caller: HTTPConnection, project: str) -> list[tuple[str
     for pid in it.pids:
         os.kill(pid, signal.SIGUSR1)
     _deliver(it, caller, project)
-    calls = sorted(call for pid in it.pids for call in told_by(pid, it.folder))
+    calls = sorted(call for pid in it.pids for call in reported_by(pid, it.folder))
     # Two processes may have called the same one.
     return list(dict.fromkeys((file, name) for _, file, name in calls))
 
 
 def _deliver(it: Product, caller: HTTPConnection, project: str) -> None:
-    key = {"authorization": f"Bearer {it.furnished.service_key}"}
+    key = {"authorization": f"Bearer {it.populated.service_key}"}
     (body,) = batches([project], 1)
     caller.request("POST", "/v1/milestones", body, key | {"content-type": "application/json"})
     it.acknowledged |= acknowledged(caller.getresponse().read())

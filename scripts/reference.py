@@ -16,15 +16,15 @@ from prometheus_client.metrics_core import Metric
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetrics
 from cuepost.domain.event_catalog import CATALOG, EventType
-from cuepost.doors.cli import cli
-from cuepost.doors.mcp import prompts
-from cuepost.doors.mcp.resources import RESOURCES, RESULTS, result_schemas
-from cuepost.doors.mcp.schemas import outline_of, schema_of
-from cuepost.doors.mcp.table import TOOLS
-from cuepost.doors.mcp.tool import Tool
-from cuepost.doors.rest.first_reading import DIALECT
-from cuepost.doors.rest.observing import RequestMetrics
-from cuepost.doors.rest.openapi.http_file import http_file
+from cuepost.interfaces.cli import cli
+from cuepost.interfaces.mcp import prompts
+from cuepost.interfaces.mcp.resources import RESOURCES, RESULTS, result_schemas
+from cuepost.interfaces.mcp.schemas import outline_of, schema_of
+from cuepost.interfaces.mcp.table import TOOLS
+from cuepost.interfaces.mcp.tool import Tool
+from cuepost.interfaces.rest.first_reading import DIALECT
+from cuepost.interfaces.rest.observing import RequestMetrics
+from cuepost.interfaces.rest.openapi.http_file import http_file
 from cuepost.ports.store import Store
 from cuepost.settings import CLIENT_VARIABLES, PREFIX, VARIABLES, Setting
 

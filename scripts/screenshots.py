@@ -1,4 +1,4 @@
-"""Writes docs/screenshots: every settings page in both themes and widths, furnished and empty."""
+"""Writes docs/screenshots: every settings page in both themes and widths, populated and empty."""
 
 import logging
 import re
@@ -10,8 +10,8 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from tests.support.browser import opened_browser, opened_context
-from tests.support.furnished_pages import Furnished, furnished
 from tests.support.page_tour import as_newcomer, as_stranger, by_forms, sign_in
+from tests.support.populated_pages import Populated, populated
 
 FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
 WIDTHS = {"": 1280, "-narrow": 390}
@@ -35,13 +35,13 @@ def main() -> int:
             for suffix, width in WIDTHS.items():
                 with (
                     tempfile.TemporaryDirectory() as data,
-                    furnished(Path(data)) as house,
+                    populated(Path(data)) as site,
                     opened_context(
                         browser, width=width, dark=theme == "dark", scale=SCALE
                     ) as context,
                 ):
                     page = context.new_page()
-                    for name in tour(page, house):
+                    for name in tour(page, site):
                         if everything or not suffix or name in KEPT_NARROW:
                             shoot(page, folder / f"{name}{suffix}-{theme}.png")
     made = sorted(folder.glob("*.png"))
@@ -49,17 +49,17 @@ def main() -> int:
     return 0
 
 
-def tour(page: Page, house: Furnished) -> Iterator[str]:
-    yield from as_stranger(page, house)
-    yield from as_newcomer(page, house)
+def tour(page: Page, site: Populated) -> Iterator[str]:
+    yield from as_stranger(page, site)
+    yield from as_newcomer(page, site)
     page.context.clear_cookies()
-    sign_in(page, house)
-    for name, path in house.paths.items():
-        page.goto(house.base_url + path)
+    sign_in(page, site)
+    for name, path in site.paths.items():
+        page.goto(site.base_url + path)
         if "data-live" in page.content():
             page.get_by_text(re.compile("Live: rows|Rows appear")).first.wait_for()
         yield name
-    yield from by_forms(page, house)
+    yield from by_forms(page, site)
 
 
 def shoot(page: Page, file: Path) -> None:

@@ -33,19 +33,19 @@ def peer_versions() -> dict[str, str]:
 
 def _node_versions() -> dict[str, str]:
     manifest = json.loads((BULLMQ.source / "package.json").read_text(encoding="utf-8"))
-    told = subprocess.run(
+    reported = subprocess.run(
         ["node", "--version"], capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS
     )
-    return {"Node.js": told.stdout.strip().removeprefix("v"), **manifest["dependencies"]}
+    return {"Node.js": reported.stdout.strip().removeprefix("v"), **manifest["dependencies"]}
 
 
 def _python_versions() -> dict[str, str]:
-    told = subprocess.run(
+    reported = subprocess.run(
         [PYTHON, "-c", _ASKED, *PACKAGES],
         capture_output=True,
         text=True,
         check=True,
         timeout=PATIENCE_SECONDS,
     )
-    found: dict[str, str] = json.loads(told.stdout)
+    found: dict[str, str] = json.loads(reported.stdout)
     return found

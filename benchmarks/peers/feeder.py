@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 
-def main(app: str, told: str, result: str) -> None:
-    job = json.loads(Path(told).read_text(encoding="utf-8"))
+def main(app: str, reported: str, result: str) -> None:
+    job = json.loads(Path(reported).read_text(encoding="utf-8"))
     peer = importlib.import_module(f"benchmarks.peers.{app}")
     before = _cpu()
     began = peer.enqueue([(each["id"], each["body"]) for each in job["jobs"]], job["rate"])

@@ -46,10 +46,10 @@ class Program:
         )
 
     def version(self) -> str:
-        told, _ = self.started("--version", output=subprocess.PIPE).communicate(
+        reported, _ = self.started("--version", output=subprocess.PIPE).communicate(
             timeout=PATIENCE_SECONDS
         )
-        return told.partition("v=")[2].partition(" ")[0]
+        return reported.partition("v=")[2].partition(" ")[0]
 
 
 @dataclass(frozen=True, slots=True)

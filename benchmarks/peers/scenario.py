@@ -182,10 +182,10 @@ class Run:
 
     def sent(self, count: int, rate: float = 0.0) -> tuple[dict[str, float], float]:
         """When each job was handed over, and what that cost, once all have arrived."""
-        told, result = self.folder / "job.json", self.folder / "done.json"
+        reported, result = self.folder / "job.json", self.folder / "done.json"
         jobs = [{"id": each, "body": body_of(each).decode()} for each in event_ids(count)]
-        told.write_text(json.dumps({"jobs": jobs, "rate": rate}), encoding="utf-8")
-        _run(self.known, self.peer.program, *self.peer.feeder, str(told), str(result))
+        reported.write_text(json.dumps({"jobs": jobs, "rate": rate}), encoding="utf-8")
+        _run(self.known, self.peer.program, *self.peer.feeder, str(reported), str(result))
         done = json.loads(result.read_text(encoding="utf-8"))
         self.handed_over |= set(done["began"])
         wanted = len(self.handed_over)

@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from uuid import UUID
 
-from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Account, Caller, Door
+from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Account, Caller, Interface
 from cuepost.domain.attempt import Outcome, Timings, TlsFault
 from cuepost.domain.ids import compose
 from cuepost.domain.instants import to_millis
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
-from cuepost.ports.runtime import Clock
+from cuepost.ports.system import Clock
 from cuepost.ports.transport import Exchange, Headers, Request
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
@@ -230,8 +230,8 @@ class Factory:
 
     @staticmethod
     def owner(account_id: UUID) -> Caller:
-        return Caller(Door.REST, "key:test", account_id, ACCOUNT_SCOPES, webhooks_enabled=True)
+        return Caller(Interface.REST, "key:test", account_id, ACCOUNT_SCOPES, webhooks_enabled=True)
 
     @staticmethod
     def pipeline() -> Caller:
-        return Caller(Door.REST, "key:pipeline", None, SERVICE_SCOPES)
+        return Caller(Interface.REST, "key:pipeline", None, SERVICE_SCOPES)

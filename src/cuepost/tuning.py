@@ -84,7 +84,7 @@ LOOK_SECONDS = 0.5
 # Looks are counted instead of seconds, so that a suspended process has time to go on. 0035
 LOOKS_UNTIL_STALLED = 4
 
-# Housekeeping: steps are small enough not to delay deliveries
+# Maintenance: steps are small enough not to delay deliveries
 
 # Jobs that advance in one round, so that a long one does not keep others waiting. 0003
 BULK_RETRY_JOBS = 50
@@ -95,9 +95,9 @@ EXPIRED_PROJECTS = 100
 # Rows of deleted endpoints, in one transaction. 0008
 PURGED_ROWS = 1_000
 # Listeners whose reader never came back, in one transaction. 0020
-FORGOTTEN_LISTENERS = 20
+UNSERVED_LISTENERS_AT_ONCE = 20
 # Rows of history that are deleted in one transaction. 0002
-FORGOTTEN_AT_ONCE = 250
+EXPIRED_ROWS_AT_ONCE = 250
 # Pages that SQLite gives back to the file system in one step. 0004
 PAGES_AT_ONCE = 50
 

@@ -55,7 +55,7 @@ class Sender:
     transport: GuardedTransport
     resolver: StubResolver
     policy: EgressPolicy
-    told: list[Unusable]
+    reported: list[Unusable]
 
     async def post(
         self,
@@ -71,16 +71,16 @@ class Sender:
 
     async def _started(self, request: Request) -> Exchange | None:
         """As the engine does it, where there is an open connection."""
-        told: asyncio.Future[Exchange | None] = asyncio.get_running_loop().create_future()
+        reported: asyncio.Future[Exchange | None] = asyncio.get_running_loop().create_future()
 
         def done(exchange: Exchange | None) -> None:
             # A test may have cancelled this; the exchange goes on to its end.
-            if not told.cancelled():
-                told.set_result(exchange)
+            if not reported.cancelled():
+                reported.set_result(exchange)
 
         is_started = self.transport.start(request, done)
-        assert not told.done(), "never from inside of start"
-        return await told if is_started else None
+        assert not reported.done(), "never from inside of start"
+        return await reported if is_started else None
 
     async def failed(self, url: str, timeout_seconds: float = AMPLE_SECONDS) -> Exchange:
         """Nothing came back, and the reason is told where TLS is at fault, and only there."""
@@ -111,7 +111,7 @@ def sender(
     resolver: StubResolver | None = None,
     unusable_seconds: float = 0.0,
 ) -> Iterator[Sender]:
-    told: list[Unusable] = []
+    reported: list[Unusable] = []
     policy = policy or loopback_policy()
     resolver = resolver or StubResolver()
     transport = GuardedTransport(
@@ -119,11 +119,11 @@ def sender(
         resolver,
         tls or _system_tls(),
         most_resting,
-        on_unusable=lambda why, request: told.append(why),
+        on_unusable=lambda why, request: reported.append(why),
         unusable_seconds=unusable_seconds,
     )
     try:
-        yield Sender(transport, resolver, policy, told)
+        yield Sender(transport, resolver, policy, reported)
     finally:
         transport.close()
 

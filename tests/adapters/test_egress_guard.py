@@ -107,7 +107,7 @@ async def test_a_look_up_without_an_answer_opens_nothing(answer: Answers) -> Non
         client.resolver.answers[NAME] = [answer]
         exchange = await client.post(f"http://{NAME}/")
     assert exchange == Exchange(0.0, Timings(), Outcome.BLOCKED_DESTINATION)
-    assert client.told == [Unusable.NOT_RESOLVED]
+    assert client.reported == [Unusable.NOT_RESOLVED]
     assert destinations == []
 
 
@@ -127,7 +127,7 @@ async def test_names_that_cannot_be_used_look_alike_and_take_as_long(
     assert exchange == Exchange(200.0, Timings(), Outcome.BLOCKED_DESTINATION)
     # The loop's clock and this one may differ by a little.
     assert 0.19 <= took < 0.2 + LATE_SECONDS
-    assert client.told == [why]
+    assert client.reported == [why]
 
 
 async def test_a_hanging_look_up_is_a_timeout() -> None:

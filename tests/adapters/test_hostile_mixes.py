@@ -16,8 +16,8 @@ import pytest
 from cuepost.adapters import guarded_dialler
 from cuepost.adapters.answer_reader import BODY_KEPT, LARGEST_HEAD, MOST_HEADERS
 from cuepost.adapters.http_connection import HttpConnection
-from tests.adapters.hostile.mix import MIX, DrawnResolver, Errand, Mix
-from tests.adapters.hostile.street import ADDRESSES, POLICY, Certificates, street
+from tests.adapters.hostile.hostile_network import ADDRESSES, POLICY, Certificates, network
+from tests.adapters.hostile.mix import MIX, DrawnResolver, Mix, ScriptedRequest
 from tests.adapters.sender import ConnectionRecord, open_sockets, sender
 from tests.support.certificates import Authority
 from tests.support.fault_server import Peer, PeerGone, ReceivedRequest, Script
@@ -46,26 +46,32 @@ def noted_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def serving(mixes: Sequence[Mix]) -> Script:
     """Does with each request what was drawn for it."""
-    errands = {errand.tag: (mix, errand) for mix in mixes for errand in mix.errands()}
+    scripted_requests = {
+        scripted_request.tag: (mix, scripted_request)
+        for mix in mixes
+        for scripted_request in mix.scripted_requests()
+    }
 
     async def script(peer: Peer) -> None:
         for nth in count():
             head = await peer.request_without_body()
-            mix, errand = errands[head.header("webhook-id")]
+            mix, scripted_request = scripted_requests[head.header("webhook-id")]
             if mix.has_ended(peer):
                 break
             try:
-                await received(peer, mix, errand, head, nth)
+                await received(peer, mix, scripted_request, head, nth)
             except (AssertionError, TimeoutError) as error:
-                mix.troubles.append(f"{error!r}: {errand}")
+                mix.troubles.append(f"{error!r}: {scripted_request}")
                 break
         await peer.wait_until_gone()
 
     return script
 
 
-async def received(peer: Peer, mix: Mix, errand: Errand, head: ReceivedRequest, nth: int) -> None:
-    arrival = errand.arrived(nth)
+async def received(
+    peer: Peer, mix: Mix, scripted_request: ScriptedRequest, head: ReceivedRequest, nth: int
+) -> None:
+    arrival = scripted_request.arrived(nth)
     conduct = arrival.conduct
     if not conduct.early:
         arrival.request = await peer.with_body(head)
@@ -88,14 +94,22 @@ async def complaints_about(mix: Mix, trusting: ssl.SSLContext, port: int) -> lis
     except Exception as error:  # noqa: BLE001 - with the seed beside it, among all others
         mix.troubles.append(repr(error))
     complaints = mix.troubles + mix.complaints(port)
-    complaints += [f"too large: {errand}" for errand in mix.errands() if is_too_large(errand)]
+    complaints += [
+        f"too large: {scripted_request}"
+        for scripted_request in mix.scripted_requests()
+        if is_too_large(scripted_request)
+    ]
     if complaints:
-        return [f"mix {mix.seed}: {replay(mix.seed, 1)}", *complaints, *map(str, mix.errands())]
+        return [
+            f"mix {mix.seed}: {replay(mix.seed, 1)}",
+            *complaints,
+            *map(str, mix.scripted_requests()),
+        ]
     return []
 
 
-def is_too_large(errand: Errand) -> bool:
-    exchange = errand.exchange
+def is_too_large(scripted_request: ScriptedRequest) -> bool:
+    exchange = scripted_request.exchange
     if exchange is None:
         return False
     size = sum(len(name) + len(value) for name, value in exchange.headers) + len(exchange.body)
@@ -133,7 +147,7 @@ async def test_every_exchange_of_a_mix_ends_as_it_has_to_and_leaves_nothing(
     first: int, certificates: Certificates, trusting: ssl.SSLContext
 ) -> None:
     mixes = [Mix(seed) for seed in range(first, min(first + AT_ONCE, FIRST + MIXES))]
-    async with street(serving(mixes), certificates) as receivers:
+    async with network(serving(mixes), certificates) as receivers:
         before = open_sockets()
         tasks = asyncio.all_tasks()
         with ConnectionRecord.kept() as destinations:
@@ -146,5 +160,8 @@ async def test_every_exchange_of_a_mix_ends_as_it_has_to_and_leaves_nothing(
 
 
 def test_a_seed_draws_the_same_mix_again() -> None:
-    first, again = ([errand.drawn() for errand in Mix(FIRST).errands()] for _ in range(2))
+    first, again = (
+        [scripted_request.drawn() for scripted_request in Mix(FIRST).scripted_requests()]
+        for _ in range(2)
+    )
     assert first == again

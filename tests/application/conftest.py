@@ -9,7 +9,7 @@ import pytest
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.testing import START, VirtualClock
-from tests.application.world import World, local_media, opened_world
+from tests.application.harness import Harness, local_media, opened_harness
 from tests.support.postgres import fresh_database
 from tests.support.store_rows import empty
 
@@ -24,13 +24,13 @@ async def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def sqlite_world(migrated_file: Path, tmp_path: Path) -> AsyncIterator[World]:
+async def sqlite_harness(migrated_file: Path, tmp_path: Path) -> AsyncIterator[Harness]:
     path = tmp_path / "cuepost.db"
     shutil.copyfile(migrated_file, path)
     clock = VirtualClock()
     store = SqliteStore(path, clock)
     await store.open()
-    yield await opened_world(store, clock, local_media(tmp_path / "media"))
+    yield await opened_harness(store, clock, local_media(tmp_path / "media"))
     await store.close()
 
 
@@ -44,18 +44,18 @@ async def postgres_store(postgres_url: str) -> AsyncIterator[PostgresStore]:
 
 
 @pytest.fixture
-async def postgres_world(postgres_store: PostgresStore, tmp_path: Path) -> World:
+async def postgres_harness(postgres_store: PostgresStore, tmp_path: Path) -> Harness:
     """Rows are deleted, because a new database with its partitions takes ten times as long."""
     await empty(postgres_store)
     # A test that lets a month pass leaves without the days that the next one begins with.
     await postgres_store.prepare_days(START)
     media = local_media(tmp_path / "media")
-    return await opened_world(postgres_store, VirtualClock(), media)
+    return await opened_harness(postgres_store, VirtualClock(), media)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def world(request: pytest.FixtureRequest) -> World:
-    kind = {"sqlite": "sqlite_world", "postgresql": "postgres_world"}[request.param]
+def harness(request: pytest.FixtureRequest) -> Harness:
+    kind = {"sqlite": "sqlite_harness", "postgresql": "postgres_harness"}[request.param]
     found = request.getfixturevalue(kind)
-    assert isinstance(found, World)
+    assert isinstance(found, Harness)
     return found

@@ -1,4 +1,4 @@
-"""API keys in the hands of their own account."""
+"""API keys in the actions of their own account."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -7,46 +7,46 @@ import pytest
 
 from cuepost.domain.access import ACCOUNT_SCOPES, Scope
 from cuepost.domain.errors import Invalid, MissingScope, NotFound
-from tests.application.world import World
+from tests.application.harness import Harness
 
 READ = frozenset({Scope.PROJECTS_READ})
 
 
-async def test_keys_are_listed_newest_first_and_revoked(world: World) -> None:
-    keys = world.service.keys
+async def test_keys_are_listed_newest_first_and_revoked(harness: Harness) -> None:
+    keys = harness.service.keys
     made = [
-        await world.do(keys.create, world.owner, name=name, scopes=READ, expires_at=None)
+        await harness.do(keys.create, harness.owner, name=name, scopes=READ, expires_at=None)
         for name in ("first", " second ")
     ]
-    assert [key.name for key in await world.see(keys.all, world.owner)] == ["second", "first"]
-    revoked = await world.do(keys.revoke, world.owner, made[0].key.id)
-    assert revoked.revoked_at == world.clock.now()
-    assert not revoked.accepts(made[0].token, world.clock.now())
+    assert [key.name for key in await harness.see(keys.all, harness.owner)] == ["second", "first"]
+    revoked = await harness.do(keys.revoke, harness.owner, made[0].key.id)
+    assert revoked.revoked_at == harness.clock.now()
+    assert not revoked.accepts(made[0].token, harness.clock.now())
 
 
-async def test_nobody_hands_out_more_than_they_may_do(world: World) -> None:
-    weak = replace(world.owner, scopes=frozenset({Scope.WEBHOOKS_MANAGE}))
+async def test_nobody_hands_out_more_than_they_may_do(harness: Harness) -> None:
+    weak = replace(harness.owner, scopes=frozenset({Scope.WEBHOOKS_MANAGE}))
     with pytest.raises(MissingScope):
-        await world.do(
-            world.service.keys.create, weak, name="more", scopes=ACCOUNT_SCOPES, expires_at=None
+        await harness.do(
+            harness.service.keys.create, weak, name="more", scopes=ACCOUNT_SCOPES, expires_at=None
         )
-    weaker = replace(world.owner, scopes=READ)
+    weaker = replace(harness.owner, scopes=READ)
     for deed in (
-        world.see(world.service.keys.all, weaker),
-        world.do(world.service.keys.create, weaker, name="x", scopes=READ, expires_at=None),
+        harness.see(harness.service.keys.all, weaker),
+        harness.do(harness.service.keys.create, weaker, name="x", scopes=READ, expires_at=None),
     ):
         with pytest.raises(MissingScope):
             await deed
 
 
-async def test_a_key_of_another_account_is_not_there(world: World) -> None:
-    stranger = await world.new_owner()
-    theirs = await world.do(
-        world.service.keys.create, stranger, name="theirs", scopes=READ, expires_at=None
+async def test_a_key_of_another_account_is_not_there(harness: Harness) -> None:
+    stranger = await harness.new_owner()
+    theirs = await harness.do(
+        harness.service.keys.create, stranger, name="theirs", scopes=READ, expires_at=None
     )
     with pytest.raises(NotFound):
-        await world.do(world.service.keys.revoke, world.owner, theirs.key.id)
-    assert await world.see(world.service.keys.all, world.owner) == []
+        await harness.do(harness.service.keys.revoke, harness.owner, theirs.key.id)
+    assert await harness.see(harness.service.keys.all, harness.owner) == []
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ async def test_a_key_of_another_account_is_not_there(world: World) -> None:
     ],
 )
 async def test_bad_wishes_are_refused_by_field(
-    world: World, name: str, scopes: frozenset[Scope], days: int, field: str
+    harness: Harness, name: str, scopes: frozenset[Scope], days: int, field: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
-        await world.do(
-            world.service.keys.create,
-            world.owner,
+        await harness.do(
+            harness.service.keys.create,
+            harness.owner,
             name=name,
             scopes=scopes,
-            expires_at=world.clock.now() + timedelta(days=days),
+            expires_at=harness.clock.now() + timedelta(days=days),
         )
     assert [error.field for error in caught.value.errors] == [field]

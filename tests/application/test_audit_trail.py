@@ -14,46 +14,46 @@ from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.errors import EndpointDisabled
 from cuepost.ports.records import Page
 from cuepost.testing import START
-from tests.application.world import OPERATOR, World
+from tests.application.harness import OPERATOR, Harness
 
 URL = "https://hooks.example.com/cue"
 
 
-async def newest(world: World) -> tuple[Action, str | None, dict[str, str]]:
-    entry = (await world.audit())[0]
+async def newest(harness: Harness) -> tuple[Action, str | None, dict[str, str]]:
+    entry = (await harness.audit())[0]
     return entry.action, entry.subject, dict(entry.details)
 
 
-async def test_an_entry_names_actor_door_address_subject_and_time(world: World) -> None:
-    caller = replace(world.owner, address="192.0.2.7")
-    webhook = (await world.endpoint(caller=caller)).view.endpoint
-    [entry] = await world.audit()
+async def test_an_entry_names_actor_interface_address_subject_and_time(harness: Harness) -> None:
+    caller = replace(harness.owner, address="192.0.2.7")
+    webhook = (await harness.endpoint(caller=caller)).view.endpoint
+    [entry] = await harness.audit()
     assert entry == AuditEntry(
-        account_id=world.account.id,
+        account_id=harness.account.id,
         id=entry.id,
         action=Action.WEBHOOK_CREATED,
         actor="key:test",
-        door="rest",
+        interface="rest",
         address="192.0.2.7",
         subject=str(webhook.id),
         details={"url": URL},
-        at=world.clock.now(),
+        at=harness.clock.now(),
     )
 
 
-async def test_every_deed_upon_an_endpoint_is_written_down(world: World) -> None:
-    webhooks, owner = world.service.webhooks, world.owner
-    webhook_id = (await world.endpoint()).view.endpoint.id
+async def test_every_deed_upon_an_endpoint_is_written_down(harness: Harness) -> None:
+    webhooks, owner = harness.service.webhooks, harness.owner
+    webhook_id = (await harness.endpoint()).view.endpoint.id
 
     async def written(deed: Awaitable[object], action: Action, **details: str) -> None:
-        world.clock.advance(1)
+        harness.clock.advance(1)
         await deed
-        assert await newest(world) == (action, str(webhook_id), details)
-        assert (await world.audit())[0].at == world.clock.now()
+        assert await newest(harness) == (action, str(webhook_id), details)
+        assert (await harness.audit())[0].at == harness.clock.now()
 
     def change(**wanted: object) -> Awaitable[object]:
         changed = EndpointChange(**wanted)  # type: ignore[arg-type]  # named by the test
-        return world.do(webhooks.change, owner, webhook_id, changed)
+        return harness.do(webhooks.change, owner, webhook_id, changed)
 
     moved = "https://other.example.com/"
     await written(change(url=moved), Action.WEBHOOK_CHANGED, url=moved)
@@ -64,75 +64,77 @@ async def test_every_deed_upon_an_endpoint_is_written_down(world: World) -> None
         (webhooks.end_overlap, Action.OVERLAP_ENDED),
         (webhooks.send_test, Action.TEST_SENT),
     ):
-        await written(world.do(deed, owner, webhook_id), action)
-    await written(world.do(webhooks.delete, owner, webhook_id), Action.WEBHOOK_DELETED, url=URL)
+        await written(harness.do(deed, owner, webhook_id), action)
+    await written(harness.do(webhooks.delete, owner, webhook_id), Action.WEBHOOK_DELETED, url=URL)
 
 
-async def test_sending_again_is_written_down(world: World) -> None:
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    delivery, redeliver = await world.complete(), world.service.redeliver
-    await world.end(delivery, DeliveryStatus.FAILED)
-    await world.do(redeliver.one, world.owner, webhook_id, delivery.id)
-    assert await newest(world) == (Action.DELIVERY_RETRIED, str(delivery.id), {})
-    job = await world.do(
+async def test_sending_again_is_written_down(harness: Harness) -> None:
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    delivery, redeliver = await harness.complete(), harness.service.redeliver
+    await harness.end(delivery, DeliveryStatus.FAILED)
+    await harness.do(redeliver.one, harness.owner, webhook_id, delivery.id)
+    assert await newest(harness) == (Action.DELIVERY_RETRIED, str(delivery.id), {})
+    job = await harness.do(
         redeliver.start_bulk,
-        world.owner,
+        harness.owner,
         webhook_id,
         since=START,
         until=None,
         statuses=(),
         dry_run=False,
     )
-    assert await newest(world) == (Action.BULK_RETRY_STARTED, str(webhook_id), {})
-    await world.do(redeliver.cancel_bulk, world.owner, webhook_id, job.id)
-    assert await newest(world) == (Action.BULK_RETRY_CANCELLED, str(webhook_id), {})
+    assert await newest(harness) == (Action.BULK_RETRY_STARTED, str(webhook_id), {})
+    await harness.do(redeliver.cancel_bulk, harness.owner, webhook_id, job.id)
+    assert await newest(harness) == (Action.BULK_RETRY_CANCELLED, str(webhook_id), {})
 
 
-async def test_listeners_that_come_and_go_are_written_down(world: World) -> None:
-    listeners, named = world.service.listeners, {"name": "laptop"}
-    made = await world.do(listeners.register, world.owner, "laptop", None)
-    assert await newest(world) == (Action.LISTENER_CREATED, str(made.id), named)
-    await world.do(listeners.delete, world.owner, made.id)
-    assert await newest(world) == (Action.LISTENER_DELETED, str(made.id), named)
+async def test_listeners_that_come_and_go_are_written_down(harness: Harness) -> None:
+    listeners, named = harness.service.listeners, {"name": "laptop"}
+    made = await harness.do(listeners.register, harness.owner, "laptop", None)
+    assert await newest(harness) == (Action.LISTENER_CREATED, str(made.id), named)
+    await harness.do(listeners.delete, harness.owner, made.id)
+    assert await newest(harness) == (Action.LISTENER_DELETED, str(made.id), named)
 
 
-async def test_a_deleted_project_is_written_down(world: World) -> None:
-    project = await world.project()
-    await world.do(world.service.projects.delete, world.owner, project.id)
-    assert await newest(world) == (Action.PROJECT_DELETED, str(project.id), {})
+async def test_a_deleted_project_is_written_down(harness: Harness) -> None:
+    project = await harness.project()
+    await harness.do(harness.service.projects.delete, harness.owner, project.id)
+    assert await newest(harness) == (Action.PROJECT_DELETED, str(project.id), {})
 
 
-async def test_what_the_operator_does_is_written_down_in_the_account(world: World) -> None:
-    access, account_id = world.service.access, world.account.id
-    await world.do(access.set_webhooks, OPERATOR, account_id, False)
-    assert await newest(world) == (Action.ACCESS_CLOSED, str(account_id), {})
-    await world.do(access.set_webhooks, OPERATOR, account_id, True)
-    assert await newest(world) == (Action.ACCESS_OPENED, str(account_id), {})
+async def test_what_the_operator_does_is_written_down_in_the_account(harness: Harness) -> None:
+    access, account_id = harness.service.access, harness.account.id
+    await harness.do(access.set_webhooks, OPERATOR, account_id, False)
+    assert await newest(harness) == (Action.ACCESS_CLOSED, str(account_id), {})
+    await harness.do(access.set_webhooks, OPERATOR, account_id, True)
+    assert await newest(harness) == (Action.ACCESS_OPENED, str(account_id), {})
     scopes = [Scope.PROJECTS_READ]
-    made = await world.do(access.create_key, OPERATOR, account_id, name="CI", scopes=scopes)
-    assert await newest(world) == (Action.KEY_CREATED, str(made.key.id), {"name": "CI"})
-    await world.do(access.revoke_key, OPERATOR, made.key.id)
-    assert await newest(world) == (Action.KEY_REVOKED, str(made.key.id), {"name": "CI"})
-    assert {(entry.actor, entry.door) for entry in await world.audit()} == {("operator", "cli")}
-    other = await world.new_owner()
-    assert [(entry.action, entry.subject) for entry in await world.audit(other)] == [
+    made = await harness.do(access.create_key, OPERATOR, account_id, name="CI", scopes=scopes)
+    assert await newest(harness) == (Action.KEY_CREATED, str(made.key.id), {"name": "CI"})
+    await harness.do(access.revoke_key, OPERATOR, made.key.id)
+    assert await newest(harness) == (Action.KEY_REVOKED, str(made.key.id), {"name": "CI"})
+    assert {(entry.actor, entry.interface) for entry in await harness.audit()} == {
+        ("operator", "cli")
+    }
+    other = await harness.new_owner()
+    assert [(entry.action, entry.subject) for entry in await harness.audit(other)] == [
         (Action.ACCOUNT_CREATED, str(other.account_id))
     ]
 
 
-async def test_a_refused_action_leaves_no_entry(world: World) -> None:
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    await world.enable(webhook_id, False)
-    before = await world.audit()
+async def test_a_refused_action_leaves_no_entry(harness: Harness) -> None:
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    await harness.enable(webhook_id, False)
+    before = await harness.audit()
     with pytest.raises(EndpointDisabled):
-        await world.do(world.service.webhooks.send_test, world.owner, webhook_id)
-    assert await world.audit() == before
+        await harness.do(harness.service.webhooks.send_test, harness.owner, webhook_id)
+    assert await harness.audit() == before
 
 
 async def test_an_action_that_cannot_be_written_down_does_not_happen(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = await world.dump()
+    before = await harness.dump()
 
     async def broken(*_: object) -> None:
         raise ValueError("no room in the trail")
@@ -140,17 +142,17 @@ async def test_an_action_that_cannot_be_written_down_does_not_happen(
     with monkeypatch.context() as patch:
         patch.setattr(AuditRecords, "add", broken)
         with pytest.raises(ValueError, match="no room in the trail"):
-            await world.endpoint()
-    assert await world.dump() == before
+            await harness.endpoint()
+    assert await harness.dump() == before
 
 
-async def test_the_trail_is_paged_newest_first(world: World) -> None:
+async def test_the_trail_is_paged_newest_first(harness: Harness) -> None:
     for _ in range(3):
-        await world.endpoint()
-    trail = await world.audit()
+        await harness.endpoint()
+    trail = await harness.audit()
     assert trail == sorted(trail, key=lambda entry: entry.id, reverse=True)
     behind = Page(limit=1, before=trail[0].id)
-    assert await world.see(world.service.history.audit, world.owner, behind) == trail[1:2]
+    assert await harness.see(harness.service.history.audit, harness.owner, behind) == trail[1:2]
 
 
 # What people do to sign in is shown in test_sign_in, and the others in the tests of their use case.

@@ -11,7 +11,7 @@ from cuepost.application.check_receiver import NOT_REACHED, CheckReceiver, UrlVe
 from cuepost.domain.egress_policy import Address
 from cuepost.ports.transport import CannotResolve
 from cuepost.testing import START, Factory, SequentialIds
-from tests.application.world import BASE_URL, POLICY
+from tests.application.harness import BASE_URL, POLICY
 
 OWNER = Factory.owner(SequentialIds()(START))
 

@@ -11,14 +11,14 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import reports
 from cuepost.adapters.storage.transaction import RecordsTransaction
-from cuepost.application.milestone_book import Milestone
+from cuepost.application.milestone_batch import Milestone
 from cuepost.application.report_digest import digest_of
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
 from cuepost.ports.records import ReportAnswer
 from cuepost.testing import START
-from tests.application.world import World
+from tests.application.harness import Harness
 from tests.support import core_statements
 
 VIDEO = Artifact("video", "trailer.mp4", "a/1.mp4", "video/mp4", 1_000)
@@ -30,24 +30,26 @@ def reused(report: Milestone) -> ReportAnswer:
     return ReportAnswer(report.report_id, False, None, False, SilenceReason.REPORT_ID_REUSED)
 
 
-async def test_other_content_is_refused_and_leaves_the_first_answer_as_it_is(world: World) -> None:
-    await world.endpoint()
-    report = world.milestone(await world.project(), artifacts=(VIDEO,))
-    elsewhere = replace(report, project_id=(await world.project()).id)
-    first = await world.report(report)
-    before = await world.dump()
+async def test_other_content_is_refused_and_leaves_the_first_answer_as_it_is(
+    harness: Harness,
+) -> None:
+    await harness.endpoint()
+    report = harness.milestone(await harness.project(), artifacts=(VIDEO,))
+    elsewhere = replace(report, project_id=(await harness.project()).id)
+    first = await harness.report(report)
+    before = await harness.dump()
     for other in (elsewhere, replace(report, status=ProjectStatus.EXPORTING, artifacts=None)):
-        assert await world.report(other) == [reused(report)]
-    assert await world.report(report) == first
-    assert await world.dump() == before
+        assert await harness.report(other) == [reused(report)]
+    assert await harness.report(report) == first
+    assert await harness.dump() == before
 
 
-async def test_inside_a_batch_the_first_accepted_content_has_the_id(world: World) -> None:
-    one, other = await world.project(ProjectStatus.PROCESSING), await world.project()
-    early = world.milestone(one, report_id="same")
-    accepted = world.milestone(other, report_id="same")
-    late = world.milestone(other, "exporting", report_id="same")
-    answers = await world.report(early, accepted, late, accepted, early)
+async def test_inside_a_batch_the_first_accepted_content_has_the_id(harness: Harness) -> None:
+    one, other = await harness.project(ProjectStatus.PROCESSING), await harness.project()
+    early = harness.milestone(one, report_id="same")
+    accepted = harness.milestone(other, report_id="same")
+    late = harness.milestone(other, "exporting", report_id="same")
+    answers = await harness.report(early, accepted, late, accepted, early)
     assert [(each.accepted, each.reason) for each in answers] == [
         (False, SilenceReason.ILLEGAL_TRANSITION),
         (True, SilenceReason.NOT_SUBSCRIBED),
@@ -55,33 +57,33 @@ async def test_inside_a_batch_the_first_accepted_content_has_the_id(world: World
         (True, SilenceReason.NOT_SUBSCRIBED),
         (False, SilenceReason.ILLEGAL_TRANSITION),
     ]
-    assert len(await world.events()) == 1
+    assert len(await harness.events()) == 1
 
 
-async def test_calls_that_are_written_together_are_told_apart(world: World) -> None:
+async def test_calls_that_are_written_together_are_told_apart(harness: Harness) -> None:
     """While the first is written the others gather, and are then written in one transaction."""
-    projects = [await world.project() for _ in range(6)]
+    projects = [await harness.project() for _ in range(6)]
     answers = await asyncio.gather(
-        *(world.report(world.milestone(each, report_id="same")) for each in projects)
+        *(harness.report(harness.milestone(each, report_id="same")) for each in projects)
     )
     accepted = [answer for [answer] in answers if answer.accepted]
-    assert len(accepted) == len(await world.events()) == 1
+    assert len(accepted) == len(await harness.events()) == 1
     assert {answer.reason for [answer] in answers if not answer.accepted} == {
         SilenceReason.REPORT_ID_REUSED
     }
 
 
-async def test_a_report_from_before_digests_gets_its_first_answer(world: World) -> None:
-    await world.endpoint()
-    report = world.milestone(await world.project())
-    first = await world.report(report)
+async def test_a_report_from_before_digests_gets_its_first_answer(harness: Harness) -> None:
+    await harness.endpoint()
+    report = harness.milestone(await harness.project())
+    first = await harness.report(report)
 
     async def forget(transaction: RecordsTransaction) -> None:
         await core_statements.run(transaction._session, sa.update(reports).values(digest=None))
 
-    await world.sql(forget)
-    assert await world.report(report) == first
-    assert await world.report(replace(report, status=ProjectStatus.EXPORTING)) == first
+    await harness.sql(forget)
+    assert await harness.report(report) == first
+    assert await harness.report(replace(report, status=ProjectStatus.EXPORTING)) == first
 
 
 FAILED = Milestone(
@@ -145,10 +147,10 @@ def test_whatever_means_something_else_has_another_digest() -> None:
     assert len({digest_of(each) for each in different}) == len(different)
 
 
-async def test_reports_of_a_project_that_does_not_exist_are_told_apart(world: World) -> None:
-    gone = replace(await world.project(), id=world.ids(world.clock.now()))
-    answers = await world.report(
-        world.milestone(gone, report_id="one"), world.milestone(gone, report_id="other")
+async def test_reports_of_a_project_that_does_not_exist_are_told_apart(harness: Harness) -> None:
+    gone = replace(await harness.project(), id=harness.ids(harness.clock.now()))
+    answers = await harness.report(
+        harness.milestone(gone, report_id="one"), harness.milestone(gone, report_id="other")
     )
     assert [(each.report_id, each.reason) for each in answers] == [
         ("one", SilenceReason.PROJECT_NOT_FOUND),

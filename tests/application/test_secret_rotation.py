@@ -6,32 +6,34 @@ from uuid import UUID
 
 import pytest
 
-from cuepost.application.manage_webhooks import EndpointView, Unveiled
+from cuepost.application.manage_webhooks import EndpointView, EndpointWithSecret
 from cuepost.domain.endpoint import Keyring
 from cuepost.domain.errors import RotationOverlapActive
-from tests.application.world import EVERYTHING, RULES, World
+from tests.application.harness import EVERYTHING, RULES, Harness
 
 OVERLAP = timedelta(hours=24)
 
 
-async def rotate(world: World, webhook_id: UUID) -> Unveiled:
-    return await world.do(world.service.webhooks.rotate_secret, world.owner, webhook_id)
+async def rotate(harness: Harness, webhook_id: UUID) -> EndpointWithSecret:
+    return await harness.do(harness.service.webhooks.rotate_secret, harness.owner, webhook_id)
 
 
-async def look(world: World, webhook_id: UUID) -> EndpointView:
-    return await world.see(world.service.webhooks.get, world.owner, webhook_id)
+async def look(harness: Harness, webhook_id: UUID) -> EndpointView:
+    return await harness.see(harness.service.webhooks.get, harness.owner, webhook_id)
 
 
-async def test_no_two_endpoints_share_a_secret(world: World) -> None:
-    made = [await world.endpoint() for _ in range(3)]
+async def test_no_two_endpoints_share_a_secret(harness: Harness) -> None:
+    made = [await harness.endpoint() for _ in range(3)]
     assert len({each.secret.key for each in made}) == 3
 
 
-async def test_rotation_shows_a_new_secret_and_keeps_the_old_one_for_a_day(world: World) -> None:
-    first = await world.endpoint()
-    world.clock.advance(days=3)
-    second = await rotate(world, first.view.endpoint.id)
-    end = world.clock.now() + OVERLAP
+async def test_rotation_shows_a_new_secret_and_keeps_the_old_one_for_a_day(
+    harness: Harness,
+) -> None:
+    first = await harness.endpoint()
+    harness.clock.advance(days=3)
+    second = await rotate(harness, first.view.endpoint.id)
+    end = harness.clock.now() + OVERLAP
     assert second.secret.key != first.secret.key
     assert second.view.keyring.current.version == 2
     assert second.view.keyring == Keyring(
@@ -39,71 +41,73 @@ async def test_rotation_shows_a_new_secret_and_keeps_the_old_one_for_a_day(world
     )
     assert second.view.keyring.previous_expires_at == end
     assert second.view.keyring.current.hint == second.secret.hint
-    assert await look(world, first.view.endpoint.id) == second.view
+    assert await look(harness, first.view.endpoint.id) == second.view
 
 
-async def test_rotation_is_blocked_until_the_overlap_has_ended(world: World) -> None:
-    webhook = (await world.endpoint()).view.endpoint
-    await rotate(world, webhook.id)
-    before = await world.dump()
-    world.clock.advance(hours=23, minutes=59, seconds=59.999)
+async def test_rotation_is_blocked_until_the_overlap_has_ended(harness: Harness) -> None:
+    webhook = (await harness.endpoint()).view.endpoint
+    await rotate(harness, webhook.id)
+    before = await harness.dump()
+    harness.clock.advance(hours=23, minutes=59, seconds=59.999)
     with pytest.raises(RotationOverlapActive) as refused:
-        await rotate(world, webhook.id)
+        await rotate(harness, webhook.id)
     assert refused.value.details == {"availableAt": "2026-01-03T03:04:05.678Z"}
-    assert await world.dump() == before
-    world.clock.advance(0.001)
-    assert (await look(world, webhook.id)).keyring.previous is None
-    third = await rotate(world, webhook.id)
+    assert await harness.dump() == before
+    harness.clock.advance(0.001)
+    assert (await look(harness, webhook.id)).keyring.previous is None
+    third = await rotate(harness, webhook.id)
     assert third.view.keyring.current.version == 3
     assert third.view.keyring.previous is not None
     assert third.view.keyring.previous.version == 2
 
 
-async def test_after_the_overlap_one_secret_is_left(world: World) -> None:
-    webhook = (await world.endpoint()).view.endpoint
-    rotated = await rotate(world, webhook.id)
-    world.clock.advance(hours=24)
-    assert (await look(world, webhook.id)).keyring == Keyring(rotated.view.keyring.current)
+async def test_after_the_overlap_one_secret_is_left(harness: Harness) -> None:
+    webhook = (await harness.endpoint()).view.endpoint
+    rotated = await rotate(harness, webhook.id)
+    harness.clock.advance(hours=24)
+    assert (await look(harness, webhook.id)).keyring == Keyring(rotated.view.keyring.current)
 
 
-async def test_ending_the_overlap_stops_the_old_secret_and_allows_rotation(world: World) -> None:
-    webhook = (await world.endpoint()).view.endpoint
-    rotated = await rotate(world, webhook.id)
-    ended = await world.do(world.service.webhooks.end_overlap, world.owner, webhook.id)
+async def test_ending_the_overlap_stops_the_old_secret_and_allows_rotation(
+    harness: Harness,
+) -> None:
+    webhook = (await harness.endpoint()).view.endpoint
+    rotated = await rotate(harness, webhook.id)
+    ended = await harness.do(harness.service.webhooks.end_overlap, harness.owner, webhook.id)
     assert ended.keyring == Keyring(rotated.view.keyring.current)
-    assert len((await world.dump())["signing_secrets"]) == 1
-    assert (await rotate(world, webhook.id)).view.keyring.current.version == 3
+    assert len((await harness.dump())["signing_secrets"]) == 1
+    assert (await rotate(harness, webhook.id)).view.keyring.current.version == 3
 
 
-async def test_ending_an_overlap_that_is_not_there_changes_nothing(world: World) -> None:
-    view = (await world.endpoint()).view
-    before = await world.dump()
-    ended = await world.do(world.service.webhooks.end_overlap, world.owner, view.endpoint.id)
+async def test_ending_an_overlap_that_is_not_there_changes_nothing(harness: Harness) -> None:
+    view = (await harness.endpoint()).view
+    before = await harness.dump()
+    ended = await harness.do(harness.service.webhooks.end_overlap, harness.owner, view.endpoint.id)
     assert ended == view
-    assert await world.dump() == before
+    assert await harness.dump() == before
 
 
-async def test_the_length_of_the_overlap_can_be_set(world: World) -> None:
-    shorter = world.reassembled(replace(RULES, rotation_overlap=timedelta(hours=1)))
+async def test_the_length_of_the_overlap_can_be_set(harness: Harness) -> None:
+    shorter = harness.reassembled(replace(RULES, rotation_overlap=timedelta(hours=1)))
     webhook = (await shorter.endpoint()).view.endpoint
     rotated = await rotate(shorter, webhook.id)
-    assert rotated.view.keyring.previous_expires_at == world.clock.now() + timedelta(hours=1)
+    assert rotated.view.keyring.previous_expires_at == harness.clock.now() + timedelta(hours=1)
 
 
-async def test_sealed_secrets_open_for_their_own_endpoint_alone(world: World) -> None:
-    one, other = await world.endpoint(), await world.endpoint()
+async def test_sealed_secrets_open_for_their_own_endpoint_alone(harness: Harness) -> None:
+    one, other = await harness.endpoint(), await harness.endpoint()
     sealed = one.view.keyring.current.sealed
-    assert world.box.open(sealed, one.view.endpoint.id.bytes) == one.secret.key
+    assert harness.box.open(sealed, one.view.endpoint.id.bytes) == one.secret.key
     with pytest.raises(Exception, match="None of the master keys opens this value"):
-        world.box.open(sealed, other.view.endpoint.id.bytes)
+        harness.box.open(sealed, other.view.endpoint.id.bytes)
 
 
-async def test_no_secret_is_in_the_store_in_a_list_or_in_any_repr(world: World) -> None:
-    made = await world.endpoint()
-    rotated = await rotate(world, made.view.endpoint.id)
-    listed = await world.see(world.service.webhooks.page, world.owner, EVERYTHING)
-    shown = f"{made!r} {rotated!r} {listed!r} {await world.audit()!r}"
-    everything = shown + repr(await world.dump())
+async def test_no_secret_is_in_the_store_in_a_list_or_in_any_repr(harness: Harness) -> None:
+    made = await harness.endpoint()
+    rotated = await rotate(harness, made.view.endpoint.id)
+    listed = await harness.see(harness.service.webhooks.page, harness.owner, EVERYTHING)
+    shown = f"{made!r} {rotated!r} {listed!r} {await harness.audit()!r}"
+    everything = shown + repr(await harness.dump())
     for secret in (made.secret, rotated.secret):
         text = secret.reveal().removeprefix("whsec_")
         assert text not in everything

@@ -9,9 +9,9 @@ from argon2 import PasswordHasher
 
 from cuepost.adapters.argon2_passwords import MOST_AT_WORK, Argon2Passwords
 from cuepost.application.service import Ambient, assemble
-from cuepost.application.sign_in import NewSession, SignIn, Visitor
+from cuepost.application.sign_in import NewSession, SignedIn, SignIn
 from cuepost.application.sign_in_limits import SignInLimits
-from cuepost.domain.access import ACCOUNT_SCOPES, Door
+from cuepost.domain.access import ACCOUNT_SCOPES, Interface
 from cuepost.domain.errors import (
     EmailTaken,
     Invalid,
@@ -21,7 +21,7 @@ from cuepost.domain.errors import (
 )
 from cuepost.ports.passwords import PasswordsBusy
 from cuepost.testing import RepeatableEntropy
-from tests.application.world import BASE_URL, OPERATOR, RULES, World
+from tests.application.harness import BASE_URL, OPERATOR, RULES, Harness
 from tests.support.stepping_clock import SteppingClock
 
 EMAIL, PASSWORD = "ada@example.com", "correct horse battery"
@@ -31,11 +31,11 @@ CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 @pytest.fixture
-def people(world: World) -> World:
-    """The world, with passwords that are hashed for real but cheaply."""
+def people(harness: Harness) -> Harness:
+    """The harness, with passwords that are hashed for real but cheaply."""
     entropy = RepeatableEntropy("people")
-    ambient = Ambient(world.clock, world.ids, entropy, world.box, Argon2Passwords(CHEAP))
-    return replace(world, service=assemble(world.store, ambient, RULES))
+    ambient = Ambient(harness.clock, harness.ids, entropy, harness.box, Argon2Passwords(CHEAP))
+    return replace(harness, service=assemble(harness.store, ambient, RULES))
 
 
 class Counting(Argon2Passwords):
@@ -55,77 +55,77 @@ class Busy(Argon2Passwords):
         raise PasswordsBusy
 
 
-def sign_in_of(world: World) -> SignIn:
-    return world.service.sign_in
+def sign_in_of(harness: Harness) -> SignIn:
+    return harness.service.sign_in
 
 
-async def link_token(world: World) -> str:
-    link = await world.do(sign_in_of(world).make_link, OPERATOR, world.account.id)
+async def link_token(harness: Harness) -> str:
+    link = await harness.do(sign_in_of(harness).make_link, OPERATOR, harness.account.id)
     assert link.url.startswith(PREFIX)
-    assert link.expires_at == world.clock.now() + timedelta(hours=24)
+    assert link.expires_at == harness.clock.now() + timedelta(hours=24)
     return link.url.removeprefix(PREFIX)
 
 
-async def session_by_link(world: World) -> NewSession:
-    return await world.do(sign_in_of(world).by_link, await link_token(world), HERE)
+async def session_by_link(harness: Harness) -> NewSession:
+    return await harness.do(sign_in_of(harness).by_link, await link_token(harness), HERE)
 
 
-async def visitor_of(world: World, session: NewSession) -> Visitor:
-    return await world.see(sign_in_of(world).visitor, session.token, HERE)
+async def signed_in_of(harness: Harness, session: NewSession) -> SignedIn:
+    return await harness.see(sign_in_of(harness).signed_in, session.token, HERE)
 
 
-async def member(world: World) -> NewSession:
+async def member(harness: Harness) -> NewSession:
     """Somebody who has chosen e-mail and password."""
-    visitor = await visitor_of(world, await session_by_link(world))
-    return await sign_in_of(world).change_credentials(visitor, EMAIL, PASSWORD, "")
+    signed_in = await signed_in_of(harness, await session_by_link(harness))
+    return await sign_in_of(harness).change_credentials(signed_in, EMAIL, PASSWORD, "")
 
 
-async def test_a_link_signs_in_once(people: World) -> None:
+async def test_a_link_signs_in_once(people: Harness) -> None:
     token = await link_token(people)
     looked = await people.see(sign_in_of(people).link, token)
     session = await people.do(sign_in_of(people).by_link, token, HERE)
     assert looked.user_id == session.user.id
-    visitor = await visitor_of(people, session)
-    assert (visitor.account, visitor.user) == (people.account, session.user)
-    assert visitor.caller.door is Door.PAGES
-    assert visitor.caller.id == session.user.id
-    assert visitor.caller.scopes == ACCOUNT_SCOPES
-    assert visitor.caller.webhooks_enabled
+    signed_in = await signed_in_of(people, session)
+    assert (signed_in.account, signed_in.user) == (people.account, session.user)
+    assert signed_in.caller.interface is Interface.PAGES
+    assert signed_in.caller.id == session.user.id
+    assert signed_in.caller.scopes == ACCOUNT_SCOPES
+    assert signed_in.caller.webhooks_enabled
     with pytest.raises(NotFound):
         await people.do(sign_in_of(people).by_link, token, HERE)
 
 
-async def test_a_link_is_over_after_a_day(people: World) -> None:
+async def test_a_link_is_over_after_a_day(people: Harness) -> None:
     token = await link_token(people)
     people.clock.advance(hours=24)
     with pytest.raises(NotFound):
         await people.do(sign_in_of(people).by_link, token, HERE)
 
 
-async def test_all_links_of_an_account_are_for_its_first_user(people: World) -> None:
+async def test_all_links_of_an_account_are_for_its_first_user(people: Harness) -> None:
     first, second = await session_by_link(people), await session_by_link(people)
     assert first.user == second.user
     assert first.token != second.token
 
 
-async def test_links_are_needed_until_somebody_has_a_password(people: World) -> None:
+async def test_links_are_needed_until_somebody_has_a_password(people: Harness) -> None:
     needs = sign_in_of(people).needs_link
     assert await people.see(needs, people.account.id)
     await member(people)
     assert not await people.see(needs, people.account.id)
 
 
-async def test_email_and_password_sign_in_whatever_the_case_of_the_email(people: World) -> None:
+async def test_email_and_password_sign_in_whatever_the_case_of_the_email(people: Harness) -> None:
     await member(people)
     session = await sign_in_of(people).by_password(" ADA@example.com ", PASSWORD, HERE)
-    assert (await visitor_of(people, session)).user.email == EMAIL
+    assert (await signed_in_of(people, session)).user.email == EMAIL
 
 
 @pytest.mark.parametrize(
     ("email", "password"), [(EMAIL, "wrong"), ("eve@example.com", PASSWORD), ("", "")]
 )
 async def test_what_does_not_belong_together_is_refused_alike(
-    people: World, email: str, password: str
+    people: Harness, email: str, password: str
 ) -> None:
     await member(people)
     with pytest.raises(WrongCredentials) as caught:
@@ -133,23 +133,23 @@ async def test_what_does_not_belong_together_is_refused_alike(
     assert str(caught.value) == WrongCredentials.__doc__
 
 
-async def test_new_credentials_end_every_session_but_the_new_one(people: World) -> None:
+async def test_new_credentials_end_every_session_but_the_new_one(people: Harness) -> None:
     old = await member(people)
     other = await sign_in_of(people).by_password(EMAIL, PASSWORD, HERE)
-    visitor = await visitor_of(people, old)
-    new = await sign_in_of(people).change_credentials(visitor, EMAIL, PASSWORD, PASSWORD)
+    signed_in = await signed_in_of(people, old)
+    new = await sign_in_of(people).change_credentials(signed_in, EMAIL, PASSWORD, PASSWORD)
     for ended in (old, other):
         with pytest.raises(NotFound):
-            await visitor_of(people, ended)
-    assert (await visitor_of(people, new)).user.email == EMAIL
+            await signed_in_of(people, ended)
+    assert (await signed_in_of(people, new)).user.email == EMAIL
 
 
-async def test_whoever_has_a_password_must_know_it_to_change_it(people: World) -> None:
-    visitor = await visitor_of(people, await member(people))
+async def test_whoever_has_a_password_must_know_it_to_change_it(people: Harness) -> None:
+    signed_in = await signed_in_of(people, await member(people))
     change = sign_in_of(people).change_credentials
     with pytest.raises(WrongCredentials):
-        await change(visitor, EMAIL, "another long password", "wrong")
-    await change(visitor, EMAIL, "another long password", PASSWORD)
+        await change(signed_in, EMAIL, "another long password", "wrong")
+    await change(signed_in, EMAIL, "another long password", PASSWORD)
     await sign_in_of(people).by_password(EMAIL, "another long password", HERE)
 
 
@@ -158,36 +158,36 @@ async def test_whoever_has_a_password_must_know_it_to_change_it(people: World) -
     [("ada", PASSWORD, "email"), ("a b@c.d", PASSWORD, "email"), (EMAIL, "short", "password")],
 )
 async def test_bad_credentials_are_refused_by_field(
-    people: World, email: str, password: str, field: str
+    people: Harness, email: str, password: str, field: str
 ) -> None:
-    visitor = await visitor_of(people, await session_by_link(people))
+    signed_in = await signed_in_of(people, await session_by_link(people))
     with pytest.raises(Invalid) as caught:
-        await sign_in_of(people).change_credentials(visitor, email, password, "")
+        await sign_in_of(people).change_credentials(signed_in, email, password, "")
     assert [error.field for error in caught.value.errors] == [field]
 
 
-async def test_an_email_belongs_to_one_person(people: World) -> None:
+async def test_an_email_belongs_to_one_person(people: Harness) -> None:
     await member(people)
     stranger = await people.new_owner()
     made = await people.do(sign_in_of(people).make_link, OPERATOR, stranger.account)
     session = await people.do(sign_in_of(people).by_link, made.url.removeprefix(PREFIX), HERE)
-    visitor = await visitor_of(people, session)
+    signed_in = await signed_in_of(people, session)
     with pytest.raises(EmailTaken):
-        await sign_in_of(people).change_credentials(visitor, EMAIL, PASSWORD, "")
+        await sign_in_of(people).change_credentials(signed_in, EMAIL, PASSWORD, "")
 
 
-async def test_a_session_ends_at_sign_out_and_after_two_weeks(people: World) -> None:
+async def test_a_session_ends_at_sign_out_and_after_two_weeks(people: Harness) -> None:
     first = await member(people)
     second = await sign_in_of(people).by_password(EMAIL, PASSWORD, HERE)
-    await people.do(sign_in_of(people).sign_out, await visitor_of(people, first))
+    await people.do(sign_in_of(people).sign_out, await signed_in_of(people, first))
     with pytest.raises(NotFound):
-        await visitor_of(people, first)
+        await signed_in_of(people, first)
     people.clock.advance(days=14)
     with pytest.raises(NotFound):
-        await visitor_of(people, second)
+        await signed_in_of(people, second)
 
 
-async def test_ten_failures_for_an_email_make_it_wait_a_quarter_of_an_hour(people: World) -> None:
+async def test_ten_failures_for_an_email_make_it_wait_a_quarter_of_an_hour(people: Harness) -> None:
     await member(people)
     sign_in = sign_in_of(people)
     for number in range(10):
@@ -200,7 +200,7 @@ async def test_ten_failures_for_an_email_make_it_wait_a_quarter_of_an_hour(peopl
 
 
 async def test_thirty_failures_from_an_address_make_it_wait_whoever_it_tries(
-    people: World,
+    people: Harness,
 ) -> None:
     await member(people)
     sign_in = sign_in_of(people)
@@ -213,7 +213,7 @@ async def test_thirty_failures_from_an_address_make_it_wait_whoever_it_tries(
 
 
 async def test_attempts_in_parallel_count_before_their_passwords_are_looked_at(
-    people: World,
+    people: Harness,
 ) -> None:
     await member(people)
     looked_at: list[str] = []
@@ -225,7 +225,7 @@ async def test_attempts_in_parallel_count_before_their_passwords_are_looked_at(
     assert looked_at == ["wrong"] * 10
 
 
-async def test_an_ipv6_client_is_counted_by_its_network(people: World) -> None:
+async def test_an_ipv6_client_is_counted_by_its_network(people: Harness) -> None:
     sign_in = sign_in_of(people)
     for number in range(30):
         with pytest.raises(WrongCredentials):
@@ -236,7 +236,7 @@ async def test_an_ipv6_client_is_counted_by_its_network(people: World) -> None:
         await sign_in.by_password("x@example.com", "wrong", "2001:db8:0:1::1")
 
 
-async def test_what_was_right_or_not_looked_at_is_given_back(people: World) -> None:
+async def test_what_was_right_or_not_looked_at_is_given_back(people: Harness) -> None:
     await member(people)
     for _ in range(40):
         await sign_in_of(people).by_password(EMAIL, PASSWORD, HERE)
@@ -247,19 +247,19 @@ async def test_what_was_right_or_not_looked_at_is_given_back(people: World) -> N
     await sign_in_of(people).by_password(EMAIL, PASSWORD, HERE)
 
 
-async def test_guesses_of_the_current_password_are_limited_too(people: World) -> None:
+async def test_guesses_of_the_current_password_are_limited_too(people: Harness) -> None:
     await member(people)
     session = await sign_in_of(people).by_password(EMAIL, PASSWORD, HERE)
-    visitor = await visitor_of(people, session)
+    signed_in = await signed_in_of(people, session)
     change = sign_in_of(people).change_credentials
     for _ in range(10):
         with pytest.raises(WrongCredentials):
-            await change(visitor, EMAIL, PASSWORD, "wrong")
+            await change(signed_in, EMAIL, PASSWORD, "wrong")
     with pytest.raises(TooManySignIns):
-        await change(visitor, EMAIL, PASSWORD, PASSWORD)
+        await change(signed_in, EMAIL, PASSWORD, PASSWORD)
 
 
-async def test_a_clock_that_is_set_back_locks_nobody_out_for_longer(people: World) -> None:
+async def test_a_clock_that_is_set_back_locks_nobody_out_for_longer(people: Harness) -> None:
     await member(people)
     for _ in range(10):
         with pytest.raises(WrongCredentials):
@@ -269,7 +269,7 @@ async def test_a_clock_that_is_set_back_locks_nobody_out_for_longer(people: Worl
     await replace(sign_in_of(people), limits=limits).by_password(EMAIL, PASSWORD, HERE)
 
 
-async def test_counts_whose_window_has_ended_leave_the_store(people: World) -> None:
+async def test_counts_whose_window_has_ended_leave_the_store(people: Harness) -> None:
     for number in range(15):
         with pytest.raises(WrongCredentials):
             await sign_in_of(people).by_password(f"{number}@example.com", "wrong", HERE)
@@ -280,36 +280,36 @@ async def test_counts_whose_window_has_ended_leave_the_store(people: World) -> N
     assert len((await people.dump())["sign_in_attempts"]) == 3
 
 
-async def test_using_a_link_ends_every_other_link_and_session(people: World) -> None:
+async def test_using_a_link_ends_every_other_link_and_session(people: Harness) -> None:
     before, tokens = await member(people), [await link_token(people) for _ in range(3)]
     session = await people.do(sign_in_of(people).by_link, tokens[1], HERE)
     for token in tokens:
         with pytest.raises(NotFound):
             await people.do(sign_in_of(people).by_link, token, HERE)
     with pytest.raises(NotFound):
-        await visitor_of(people, before)
-    assert (await visitor_of(people, session)).user.email == EMAIL
+        await signed_in_of(people, before)
+    assert (await signed_in_of(people, session)).user.email == EMAIL
 
 
-async def test_an_older_link_is_over_after_a_change_of_the_password(people: World) -> None:
-    visitor, token = await visitor_of(people, await member(people)), await link_token(people)
-    await sign_in_of(people).change_credentials(visitor, EMAIL, "another long one", PASSWORD)
+async def test_an_older_link_is_over_after_a_change_of_the_password(people: Harness) -> None:
+    signed_in, token = await signed_in_of(people, await member(people)), await link_token(people)
+    await sign_in_of(people).change_credentials(signed_in, EMAIL, "another long one", PASSWORD)
     with pytest.raises(NotFound):
         await people.do(sign_in_of(people).by_link, token, HERE)
 
 
-async def test_links_of_others_go_on_working(people: World) -> None:
+async def test_links_of_others_go_on_working(people: Harness) -> None:
     stranger = await people.new_owner()
     made = await people.do(sign_in_of(people).make_link, OPERATOR, stranger.account)
     await member(people)
     await people.do(sign_in_of(people).by_link, made.url.removeprefix(PREFIX), HERE)
 
 
-async def test_a_link_may_set_a_new_password_for_an_hour(people: World) -> None:
+async def test_a_link_may_set_a_new_password_for_an_hour(people: Harness) -> None:
     await member(people)
-    visitor = await visitor_of(people, await session_by_link(people))
-    await sign_in_of(people).change_credentials(visitor, EMAIL, "a forgotten one no more", "")
-    late = await visitor_of(people, await session_by_link(people))
+    signed_in = await signed_in_of(people, await session_by_link(people))
+    await sign_in_of(people).change_credentials(signed_in, EMAIL, "a forgotten one no more", "")
+    late = await signed_in_of(people, await session_by_link(people))
     people.clock.advance(hours=1)
     with pytest.raises(WrongCredentials):
         await sign_in_of(people).change_credentials(late, EMAIL, PASSWORD, "")
@@ -324,19 +324,19 @@ async def test_the_queue_of_passwords_is_bounded() -> None:
     assert await passwords.fits("right", await passwords.hashed("right"))
 
 
-async def test_no_password_and_no_token_is_in_the_store_or_in_a_repr(people: World) -> None:
+async def test_no_password_and_no_token_is_in_the_store_or_in_a_repr(people: Harness) -> None:
     session, token = await member(people), await link_token(people)
-    visitor = await visitor_of(people, session)
-    told = f"{await people.dump()} {session!r} {visitor!r}"
+    signed_in = await signed_in_of(people, session)
+    reported = f"{await people.dump()} {session!r} {signed_in!r}"
     for secret in (session.token, token, PASSWORD):
-        assert secret not in told
+        assert secret not in reported
 
 
-async def test_what_people_do_about_signing_in_is_in_the_audit_trail(people: World) -> None:
+async def test_what_people_do_about_signing_in_is_in_the_audit_trail(people: Harness) -> None:
     session = await member(people)
     with pytest.raises(WrongCredentials):
         await sign_in_of(people).by_password(EMAIL, "wrong", HERE)
-    await people.do(sign_in_of(people).sign_out, await visitor_of(people, session))
+    await people.do(sign_in_of(people).sign_out, await signed_in_of(people, session))
     trail = [(entry.action, entry.address) for entry in await people.audit()]
     assert trail == [
         ("user.signed_out", HERE),

@@ -1,4 +1,4 @@
-"""Functions stay short enough to be read at a glance."""
+"""Functions stay short enough to be read at a single_read."""
 
 import ast
 from collections.abc import Iterator

@@ -27,13 +27,13 @@ VIOLATIONS = [
     ("layers", "application/planted.py", "import cuepost.adapters"),
     ("layers", "adapters/planted.py", "import cuepost.application"),
     ("layers", "application/planted.py", "import cuepost.testing"),
-    # Behind bootstrap stand the adapters and the other doors.
-    ("layers strangers doors", "doors/rest/planted.py", "import cuepost.bootstrap"),
+    # Behind bootstrap stand the adapters and the other interfaces.
+    ("layers strangers interfaces", "interfaces/rest/planted.py", "import cuepost.bootstrap"),
     ("layers", "unplanned_layer.py", ""),
-    ("strangers", "doors/rest/planted.py", "import cuepost.adapters"),
+    ("strangers", "interfaces/rest/planted.py", "import cuepost.adapters"),
     ("strangers", "engine/planted.py", "import cuepost.adapters"),
-    ("doors", "doors/rest/planted.py", "import cuepost.doors.cli"),
-    ("doors", "doors/planted.py", "import cuepost.doors.rest"),
+    ("interfaces", "interfaces/rest/planted.py", "import cuepost.interfaces.cli"),
+    ("interfaces", "interfaces/planted.py", "import cuepost.interfaces.rest"),
     ("pure-domain", "domain/planted.py", "import time"),
     ("pure-domain", "domain/planted.py", "from os import path"),
     ("pure-domain", "domain/planted.py", "import msgspec"),
@@ -42,14 +42,14 @@ VIOLATIONS = [
     ("sql", "application/planted.py", "from asyncpg import connect"),
     ("frameworks", "application/planted.py", "from starlette.requests import Request"),
     ("frameworks", "adapters/planted.py", "import click"),
-    ("mcp", "doors/rest/planted.py", "from mcp.server import Server"),
-    ("mcp", "doors/mcp/planted.py", "import mcp_types"),
-    ("settings", "doors/rest/planted.py", "import cuepost.settings"),
+    ("mcp", "interfaces/rest/planted.py", "from mcp.server import Server"),
+    ("mcp", "interfaces/mcp/planted.py", "import mcp_types"),
+    ("settings", "interfaces/rest/planted.py", "import cuepost.settings"),
     ("kit-apart", "../cuepost_receiver/planted.py", "import cuepost.domain.signing"),
     ("kit-pure", "../cuepost_receiver/planted.py", "import msgspec"),
     ("kit-pure", "../cuepost_receiver/inbox_planted.py", "import flask"),
-    ("doctor-alone", "doors/rest/planted.py", "from cuepost_receiver.inbox import Inbox"),
-    ("doctor-in-doors", "application/planted.py", "import cuepost_receiver.doctor"),
+    ("doctor-alone", "interfaces/rest/planted.py", "from cuepost_receiver.inbox import Inbox"),
+    ("doctor-in-interfaces", "application/planted.py", "import cuepost_receiver.doctor"),
 ]
 
 

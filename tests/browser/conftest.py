@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.support.browser import opened_browser
-from tests.support.furnished_pages import Furnished, furnished
+from tests.support.populated_pages import Populated, populated
 from tests.support.service_process import ServiceProcess, free_port, run
 
 COMMAND = re.compile(r"Link   cuepost (accounts) (sign-in-link) (\S+)")
@@ -33,6 +33,6 @@ def printed_link(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Furnished]:
-    with furnished(tmp_path_factory.mktemp("furnished")) as made:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Populated]:
+    with populated(tmp_path_factory.mktemp("populated")) as made:
         yield made

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Response
 
 from tests.support.browser import complaints_of, opened_context, violations
-from tests.support.furnished_pages import Furnished
 from tests.support.page_tour import as_newcomer, as_stranger, by_forms, sign_in
+from tests.support.populated_pages import Populated
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -19,17 +19,17 @@ OPEN_ALL = "for (const each of document.querySelectorAll('main details')) each.o
 NUMBER = re.compile(r"the server responded with a status of (401|403|404|410|500)")
 
 
-def opened(page: Page, house: Furnished) -> Iterator[str]:
-    """What can be opened in the furnished account."""
-    sign_in(page, house)
-    for name, path in house.paths.items():
-        page.goto(house.base_url + path)
+def opened(page: Page, site: Populated) -> Iterator[str]:
+    """What can be opened in the populated account."""
+    sign_in(page, site)
+    for name, path in site.paths.items():
+        page.goto(site.base_url + path)
         yield name
 
 
-def after_signing_in(page: Page, house: Furnished) -> Iterator[str]:
-    sign_in(page, house)
-    yield from by_forms(page, house)
+def after_signing_in(page: Page, site: Populated) -> Iterator[str]:
+    sign_in(page, site)
+    yield from by_forms(page, site)
 
 
 def is_document(answer: Response) -> bool:
@@ -45,7 +45,7 @@ def faults_of_policy(answer: Response) -> list[str]:
 
 @pytest.mark.parametrize("tour", [opened, after_signing_in, as_newcomer, as_stranger])
 def test_no_page_has_a_violation_or_a_complaint_or_anything_inline_or_scrolls_sideways(
-    browser: Browser, house: Furnished, tour: Callable[[Page, Furnished], Iterator[str]]
+    browser: Browser, site: Populated, tour: Callable[[Page, Populated], Iterator[str]]
 ) -> None:
     """Each is loaded once, and changes its dress while it is looked at."""
     faults: dict[str, object] = {}
@@ -54,7 +54,7 @@ def test_no_page_has_a_violation_or_a_complaint_or_anything_inline_or_scrolls_si
         page = context.new_page()
         said = complaints_of(page)
         page.on("response", lambda each: documents.append(each) if is_document(each) else None)
-        for name in tour(page, house):
+        for name in tour(page, site):
             inline = page.locator("[style], script:not([src]), style").count()
             if inline:
                 faults[f"{name} inline"] = inline
@@ -89,27 +89,27 @@ def weight(page: Page, url: str) -> int:
 
 
 def test_a_page_with_all_it_needs_weighs_less_than_150_kilobytes(
-    browser: Browser, house: Furnished
+    browser: Browser, site: Populated
 ) -> None:
     heaviest: dict[str, int] = {}
     with opened_context(browser) as first:
         signed = first.new_page()
-        sign_in(signed, house)
+        sign_in(signed, site)
         state = first.storage_state()
     for name in ("webhooks", "webhook", "deliveries", "delivery-failed", "audit", "event-types"):
         context = browser.new_context(storage_state=state)
-        heaviest[name] = weight(context.new_page(), house.base_url + house.paths[name])
+        heaviest[name] = weight(context.new_page(), site.base_url + site.paths[name])
         context.close()
     assert max(heaviest.values()) < MOST_BYTES, heaviest
     assert min(heaviest.values()) > 10_000, heaviest
 
 
-def test_what_a_hostile_receiver_answered_does_nothing(browser: Browser, house: Furnished) -> None:
+def test_what_a_hostile_receiver_answered_does_nothing(browser: Browser, site: Populated) -> None:
     with opened_context(browser) as context:
         page = context.new_page()
         said = complaints_of(page)
-        sign_in(page, house)
-        page.goto(house.base_url + house.paths["delivery-failed"])
+        sign_in(page, site)
+        page.goto(site.base_url + site.paths["delivery-failed"])
         page.evaluate(OPEN_ALL)
         assert page.get_by_text('<script>document.title = "owned"</script>').count() > 0
         assert page.locator("main script, main img, main style, main [onload]").count() == 0

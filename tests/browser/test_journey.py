@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.hands import Hands, Keyboard
-from tests.browser.journey import walk
+from tests.browser.page_actions import Keyboard, PageActions
+from tests.browser.walkthrough import walk
 from tests.support.browser import opened_context
 
 pytestmark = pytest.mark.timeout(120)
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(120)
 
 def test_the_whole_journey_with_a_mouse(browser: Browser, printed_link: str) -> None:
     with opened_context(browser) as context:
-        walk(Hands(context.new_page()), printed_link)
+        walk(PageActions(context.new_page()), printed_link)
 
 
 def test_the_whole_journey_with_the_keyboard_alone(browser: Browser, printed_link: str) -> None:
@@ -22,9 +22,9 @@ def test_the_whole_journey_with_the_keyboard_alone(browser: Browser, printed_lin
 
 def test_the_whole_journey_without_javascript(browser: Browser, printed_link: str) -> None:
     with opened_context(browser, javascript=False) as context:
-        walk(Hands(context.new_page(), is_live=False), printed_link)
+        walk(PageActions(context.new_page(), is_live=False), printed_link)
 
 
 def test_the_whole_journey_on_a_telephone(browser: Browser, printed_link: str) -> None:
     with opened_context(browser, width=390, dark=True) as context:
-        walk(Hands(context.new_page()), printed_link)
+        walk(PageActions(context.new_page()), printed_link)

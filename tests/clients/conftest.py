@@ -9,13 +9,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.story import keys_in
+from tests.e2e.first_steps import keys_in
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess, free_port
 
 
 @dataclass(frozen=True)
-class Scene:
+class SimulationState:
     """Where a client is generated, and what its program is told."""
 
     folder: Path
@@ -38,7 +38,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
+def scene(tmp_path: Path) -> Iterator[SimulationState]:
     with RecordingReceiver() as receiver:
         settings = {
             "DATA_DIR": str(tmp_path / "data"),
@@ -60,4 +60,4 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
                 "CLIENT_SERVICE_KEY": keys.service,
                 "CLIENT_RECEIVER_URL": receiver.url("/cuepost"),
             }
-            yield Scene(tmp_path, document, receiver, environ)
+            yield SimulationState(tmp_path, document, receiver, environ)

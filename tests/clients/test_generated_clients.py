@@ -5,14 +5,14 @@ import shutil
 import sys
 from pathlib import Path
 
-from tests.clients.conftest import Scene
+from tests.clients.conftest import SimulationState
 from tests.support.node_packages import node_packages
 
 ROOT = Path(__file__).parents[2]
 PYTHON, TYPESCRIPT = (Path(__file__).parent / name for name in ("python", "typescript"))
 
 
-def expect_main_calls(printed: str, scene: Scene) -> None:
+def expect_main_calls(printed: str, scene: SimulationState) -> None:
     """What the programs of both clients print, and what reached the receiver."""
     seen = json.loads(printed)
     [retried] = seen.pop("retriedEvents")
@@ -31,7 +31,9 @@ def expect_main_calls(printed: str, scene: Scene) -> None:
     )
 
 
-def test_a_generated_python_client_passes_mypy_and_makes_the_main_calls(scene: Scene) -> None:
+def test_a_generated_python_client_passes_mypy_and_makes_the_main_calls(
+    scene: SimulationState,
+) -> None:
     client = scene.folder / "cuepost_client"
     scene.run(
         *(sys.executable, "-m", "openapi_python_client", "generate", "--path", scene.document),
@@ -46,7 +48,9 @@ def test_a_generated_python_client_passes_mypy_and_makes_the_main_calls(scene: S
     expect_main_calls(scene.run(sys.executable, "calls.py"), scene)
 
 
-def test_a_generated_typescript_client_passes_tsc_and_makes_the_main_calls(scene: Scene) -> None:
+def test_a_generated_typescript_client_passes_tsc_and_makes_the_main_calls(
+    scene: SimulationState,
+) -> None:
     packages = node_packages()
     (scene.folder / "node_modules").symlink_to(packages)
     for name in ("package.json", "tsconfig.json", "calls.ts"):

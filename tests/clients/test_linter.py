@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.doors.rest.openapi.document import openapi_document
-from cuepost.doors.rest.table import OPERATIONS
+from cuepost.interfaces.rest.openapi.document import openapi_document
+from cuepost.interfaces.rest.table import OPERATIONS
 from tests.support.node_packages import node_packages
 
 SOURCE = Path(__file__).parent / "typescript"

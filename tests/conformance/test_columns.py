@@ -29,5 +29,5 @@ def test_no_name_is_there_in_vain() -> None:
 
 def test_history_is_partitioned_by_these_keys() -> None:
     declared = {table.name: table.dialect_options["postgresql"] for table in PARTITIONED}
-    told = {name: f"RANGE ({key})" for name, key in PARTITION_KEYS.items()}
-    assert {name: options["partition_by"] for name, options in declared.items()} == told
+    reported = {name: f"RANGE ({key})" for name, key in PARTITION_KEYS.items()}
+    assert {name: options["partition_by"] for name, options in declared.items()} == reported

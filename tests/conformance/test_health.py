@@ -13,7 +13,7 @@ from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
-from cuepost.ports.dispatch import Result, Verdict
+from cuepost.ports.dispatch import NextStep, Result
 from cuepost.testing import START
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore, lease, rows, run
@@ -46,7 +46,7 @@ class Receiver:
             Result(
                 records.assignment(delivery, **numbers, number=3, attempt_count=2),
                 records.attempt(delivery, number=3),
-                Verdict(status, due_at=now + SECOND if status is RETRYING else None),
+                NextStep(status, due_at=now + SECOND if status is RETRYING else None),
             )
             for delivery, status in zip(made, statuses, strict=True)
         ]
@@ -178,7 +178,7 @@ async def test_whoever_disables_and_whoever_records_lock_in_one_order(
     await lease(store, worker, attempts_made=2)
     numbers = await numbers_of(store, endpoint)
     assignment = records.assignment(delivery, **numbers, number=3, attempt_count=2)
-    result = Result(assignment, records.attempt(delivery), Verdict(FAILED))
+    result = Result(assignment, records.attempt(delivery), NextStep(FAILED))
 
     async def record() -> None:
         async with store.transaction() as transaction:

@@ -267,11 +267,11 @@ def protocol_methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 def test_every_method_that_is_told_an_account_is_tried() -> None:
     plain = {"account_id", "job", "projects", "endpoint", "user", "message", "listener"}
     words = plain | {"account_ids", "keys", "artifacts", "accepted"}
-    told = {
+    reported = {
         f"{kind}.{name}"
         for kind, name, method in protocol_methods()
         if words & set(inspect.signature(method).parameters)
     }
     # Whatever these add carries its own account.
-    told -= {"BulkRetries.add", "Endpoints.add", "Users.add", "Listeners.add"}
-    assert told == {name.partition(" ")[0] for name in READS | CHANGES | ADDITIONS}
+    reported -= {"BulkRetries.add", "Endpoints.add", "Users.add", "Listeners.add"}
+    assert reported == {name.partition(" ")[0] for name in READS | CHANGES | ADDITIONS}

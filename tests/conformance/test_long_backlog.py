@@ -100,10 +100,10 @@ async def test_what_is_announced_is_claimed_without_being_planned_anew(
     await run(postgres_store, sa.text("ANALYZE queue"))
     before = await plans_made_for_claims(postgres_store)
     for _ in range(2 * EXECUTIONS_BEFORE_A_SHARED_PLAN):
-        hints = [await queue_up(postgres_store, records, account_id, 1)]
-        wanted = Claim(worker, ROOM, lambda _: ROOM, hints=hints, behind=None)
+        woken = [await queue_up(postgres_store, records, account_id, 1)]
+        wanted = Claim(worker, ROOM, lambda _: ROOM, woken=woken, behind=None)
         claimed = await postgres_store.write(partial(claim, wanted), Priority.BACKGROUND)
-        assert [each.lane for each in claimed.assignments] == hints
+        assert [each.lane for each in claimed.assignments] == woken
 
     assert await plans_made_for_claims(postgres_store) == before
 
@@ -155,7 +155,7 @@ async def planned(driver: Driver, statement: str) -> list[str]:
     return [step for (step,) in plan]
 
 
-async def claim(store: PostgresStore, records: Records, hints: set[Lane]) -> tuple[Claimed, int]:
+async def claim(store: PostgresStore, records: Records, woken: set[Lane]) -> tuple[Claimed, int]:
     worker, now = records.id(), records.clock.now()
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
@@ -164,7 +164,7 @@ async def claim(store: PostgresStore, records: Records, hints: set[Lane]) -> tup
             await transaction._session.fetch(Sql(f"SET LOCAL enable_{way} = off"))
         await transaction.queue.enlist(worker, now + timedelta(minutes=1))
         claimed = await transaction.queue.claim(
-            Claim(worker, ROOM, lambda _: ROOM, hints=hints), now
+            Claim(worker, ROOM, lambda _: ROOM, woken=woken), now
         )
         [(rows_read,)] = await transaction._session.fetch(READ)
     return claimed, rows_read

@@ -119,6 +119,6 @@ async def test_what_is_over_is_forgotten(store: AnyStore, records: Records, what
     for instant, gone in ((now, False), (now + timedelta(days=15), True)):
         async with store.transaction() as transaction:
             assert await transaction.retention.any_before(what, instant) is gone
-            await transaction.retention.forget_before(what, instant, 10)
+            await transaction.retention.delete_before(what, instant, 10)
     async with store.snapshot() as transaction:
         assert not await transaction.retention.any_before(what, now + timedelta(days=15))

@@ -53,8 +53,8 @@ def performing(store: Store) -> Perform:
     return Perform(store, VirtualClock(), AesGcmBox([bytes(32)], RepeatableEntropy("box")))
 
 
-async def glanced(store: Store) -> list[Account]:
-    return await performing(store).glance(lambda transaction: transaction.accounts.all())
+async def single_read_of(store: Store) -> list[Account]:
+    return await performing(store).single_read(lambda transaction: transaction.accounts.all())
 
 
 async def execute(transaction: Transaction, sql: str) -> None:
@@ -115,7 +115,7 @@ async def test_a_question_after_a_restart_of_the_server_is_answered(
 
     server.restart(mode)
 
-    assert await asyncio.wait_for(glanced(private_store), LIMIT) == [account]
+    assert await asyncio.wait_for(single_read_of(private_store), LIMIT) == [account]
 
 
 async def test_a_question_that_takes_too_long_is_not_asked_again(
@@ -129,7 +129,7 @@ async def test_a_question_that_takes_too_long_is_not_asked_again(
         await execute(transaction, "SELECT pg_sleep(600)")
 
     with pytest.raises(StoreUnavailable):
-        await asyncio.wait_for(performing(postgres_store).glance(ask), LIMIT)
+        await asyncio.wait_for(performing(postgres_store).single_read(ask), LIMIT)
     assert len(tries) == 1
 
 
@@ -140,7 +140,7 @@ async def test_a_server_that_is_away_is_named_as_such(
     for work in (
         add(private_store, Records().account()),
         accounts(private_store),
-        glanced(private_store),
+        single_read_of(private_store),
         private_store.check(),
         private_store.prepare_days(START),
     ):

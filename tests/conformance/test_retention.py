@@ -57,10 +57,10 @@ async def has_old(store: AnyStore, what: Passing, before: datetime) -> bool:
 
 async def forget(store: AnyStore, what: Passing, before: datetime, count: int = MANY) -> bool:
     async with store.transaction() as transaction:
-        return await transaction.retention.forget_before(what, before, count)
+        return await transaction.retention.delete_before(what, before, count)
 
 
-async def forget_all(store: AnyStore, what: Passing, before: datetime, count: int = MANY) -> int:
+async def delete_all(store: AnyStore, what: Passing, before: datetime, count: int = MANY) -> int:
     steps = 0
     while await has_old(store, what, before):
         await forget(store, what, before, count)
@@ -88,7 +88,7 @@ async def test_history_leaves_with_its_attempts_and_events_and_the_younger_stays
     records.clock.advance(days=1)
     young = await add_history(store, records, 2)
 
-    await forget_all(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Passing.HISTORY, MIDNIGHT)
 
     assert await delivery_ids(store) == {delivery.id for delivery in young}
     counts = await row_counts(store)
@@ -102,7 +102,7 @@ async def test_an_event_that_nobody_was_sent_leaves_too(store: AnyStore, records
         await transaction.accounts.add(account)
         await transaction.events.add([records.event(account.id)])
 
-    await forget_all(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Passing.HISTORY, MIDNIGHT)
 
     assert "events" not in await row_counts(store)
 
@@ -113,7 +113,7 @@ async def test_what_is_being_sent_again_stays_until_that_has_ended(
     [delivery] = await add_history(store, records, 1, "failed")
     await send_again(store, delivery)
 
-    await forget_all(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Passing.HISTORY, MIDNIGHT)
     assert not await forget(store, Passing.HISTORY, MIDNIGHT)
     counts = await row_counts(store)
     assert (counts["events"], counts["queue"], counts["attempts"]) == (1, 1, 1)
@@ -122,7 +122,7 @@ async def test_what_is_being_sent_again_stays_until_that_has_ended(
         await transaction.deliveries.stop_endpoint(
             delivery.account_id, delivery.webhook_id, CancelReason.ENDPOINT_DISABLED, START + DAY
         )
-    await forget_all(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Passing.HISTORY, MIDNIGHT)
     assert set(await row_counts(store)) == {"accounts", "endpoints"}
 
 
@@ -186,7 +186,7 @@ async def test_many_can_forget_at_once(store: AnyStore, records: Records) -> Non
             pass
 
     await asyncio.gather(*(work() for _ in range(4)))
-    await forget_all(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Passing.HISTORY, MIDNIGHT)
 
     assert set(await row_counts(store)) == {"accounts", "endpoints"}
 
@@ -205,7 +205,7 @@ async def test_old_bulk_retries_leave_unless_they_are_still_running(
         for job in (*jobs, running, young):
             await transaction.bulk_retries.add(job)
 
-    steps = await forget_all(store, Passing.BULK_RETRIES, MIDNIGHT, 2)
+    steps = await delete_all(store, Passing.BULK_RETRIES, MIDNIGHT, 2)
 
     left = await rows(store, sa.select(tables.bulk_retries.c.id))
     assert ({row.id for row in left}, steps) == ({running.id, young.id}, 2)
@@ -223,7 +223,7 @@ async def test_secrets_leave_when_their_overlap_has_ended(
             secret = records.secret(version, expires_at=expires_at)
             await transaction.endpoints.put_secret(account.id, endpoint.id, secret)
 
-    assert await forget_all(store, Passing.SECRETS, now) == 1
+    assert await delete_all(store, Passing.SECRETS, now) == 1
 
     async with store.snapshot() as transaction:
         found = await transaction.endpoints.secrets(account.id, [endpoint.id])
@@ -250,7 +250,7 @@ async def test_reports_idempotency_keys_and_the_audit_trail_leave_in_chunks(
     await add(1)
 
     kinds = (Passing.REPORTS, Passing.IDEMPOTENCY_KEYS, Passing.AUDIT_TRAIL)
-    assert [await forget_all(store, what, MIDNIGHT, 2) for what in kinds] == [3, 3, 3]
+    assert [await delete_all(store, what, MIDNIGHT, 2) for what in kinds] == [3, 3, 3]
     assert await row_counts(store) == {
         "accounts": 1,
         "reports": 1,
@@ -272,13 +272,13 @@ async def test_whoever_forgets_is_told_whether_there_may_be_more(
             )
             await transaction.audit.add(records.audit_entry(account.id))
 
-    told = {
+    reported = {
         what: [await forget(store, what, MIDNIGHT, 2) for _ in range(3)]
         for what in (Passing.AUDIT_TRAIL, Passing.BULK_RETRIES)
     }
 
     # Bulk retries leave account by account, and the next account may have some.
-    assert told == {
+    assert reported == {
         Passing.AUDIT_TRAIL: [True, False, False],
         Passing.BULK_RETRIES: [True, True, False],
     }

@@ -12,7 +12,7 @@ from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.sqlite_statistics import BELIEVED
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
-from cuepost.ports.dispatch import Claim, Result, Verdict
+from cuepost.ports.dispatch import Claim, NextStep, Result
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
@@ -109,7 +109,7 @@ WORK |= OF_FEW
 def result(of: Populated) -> Result:
     records = Records()
     attempt = records.attempt(of.pending)
-    return Result(records.assignment(of.pending), attempt, Verdict(DeliveryStatus.DELIVERED))
+    return Result(records.assignment(of.pending), attempt, NextStep(DeliveryStatus.DELIVERED))
 
 
 async def put_back(transaction: Transaction, worker: UUID, delivery_id: UUID) -> None:

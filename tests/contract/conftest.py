@@ -1,6 +1,6 @@
 """Real deliveries of the engine, for whoever receives them."""
 
-from tests.engine.conftest import stage_file
+from tests.engine.conftest import engine_store_file
 from tests.engine.test_signatures import delivered
 
-__all__ = ["delivered", "stage_file"]
+__all__ = ["delivered", "engine_store_file"]

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.e2e.story import Keys, keys_in
+from tests.e2e.first_steps import Keys, keys_in
 from tests.support.nginx import KIT, Proxy, configured, running_nginx
 from tests.support.operator_tools import program
 from tests.support.postgres import fresh_database_sync
@@ -113,7 +113,7 @@ def test_a_rolling_restart_under_load_loses_and_refuses_nothing(
 
         services = [started(half, more) for half, more in halves]
         stack.enter_context(running_nginx(proxy))
-        load = Load(proxy, keys, furnished(proxy, keys, receiver))
+        load = Load(proxy, keys, populated(proxy, keys, receiver))
         with load.running():
             load.wait_for(10)
             for _ in range(ROUNDS):
@@ -145,7 +145,7 @@ def settings_of(
     }
 
 
-def furnished(proxy: Proxy, keys: Keys, receiver: RecordingReceiver) -> list[str]:
+def populated(proxy: Proxy, keys: Keys, receiver: RecordingReceiver) -> list[str]:
     """An endpoint, and a project for each caller that has been exported once."""
     projects: list[str] = []
     with proxy.client(keys.api) as client, proxy.client(keys.service) as pipeline:

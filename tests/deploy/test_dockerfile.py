@@ -123,8 +123,8 @@ def test_the_steps_make_a_service_that_runs_for_an_ordinary_user() -> None:
         command = f"{folder}{INSTALLED}/bin/cuepost"
         assert builder.run(command, "--version").stdout.startswith("cuepost ")
         settings = {"CUEPOST_DATA_DIR": f"{folder}/data", "CUEPOST_PORT": str(free_port())}
-        told = builder.run(command, "setup", "--json", **settings).stdout
-        assert '"apiKey"' in told
+        reported = builder.run(command, "setup", "--json", **settings).stdout
+        assert '"apiKey"' in reported
         assert "Every step held" in builder.run(command, "demo").stdout
     finally:
         shutil.rmtree(folder)

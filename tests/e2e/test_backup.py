@@ -12,8 +12,8 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import queue
-from tests.e2e.story import WELL, health
-from tests.faults.world import World, repeated, world
+from tests.e2e.first_steps import WELL, health
+from tests.faults.harness import Harness, harness, repeated
 from tests.support.service_process import Ended, ServiceProcess, free_port, run
 from tests.support.store_rows import AnyStore, rows
 
@@ -23,7 +23,7 @@ STORE = "cuepost.sqlite3"
 
 def test_a_copy_of_a_busy_store_is_carried_on_with_elsewhere(tmp_path: Path) -> None:
     copy = tmp_path / "copy.sqlite3"
-    with world({"DATA_DIR": str(tmp_path / "data")}) as it:
+    with harness({"DATA_DIR": str(tmp_path / "data")}) as it:
         with ServiceProcess(it.settings) as service, it.load() as load:
             load.wait_for(EVENTS)
             it.receiver.hold()
@@ -44,19 +44,19 @@ def test_a_copy_of_a_busy_store_is_carried_on_with_elsewhere(tmp_path: Path) -> 
         carry_on(restored(it, copy, tmp_path / "restored"), len(load.acknowledged) + EVENTS)
 
 
-def restored(it: World, copy: Path, folder: Path) -> World:
+def restored(it: Harness, copy: Path, folder: Path) -> Harness:
     folder.mkdir()
     shutil.copy(copy, folder / STORE)
     settings = it.settings | {"DATA_DIR": str(folder), "PORT": str(free_port())}
-    visitor = replace(it.visitor, base_url=f"http://127.0.0.1:{settings['PORT']}")
-    return replace(it, settings=settings, visitor=visitor)
+    api_user = replace(it.api_user, base_url=f"http://127.0.0.1:{settings['PORT']}")
+    return replace(it, settings=settings, api_user=api_user)
 
 
-def carry_on(it: World, events: int) -> None:
+def carry_on(it: Harness, events: int) -> None:
     """What waited when the copy was taken is sent, although some of it was sent since."""
     waiting = it.ask(queued)
     with ServiceProcess(it.settings) as service:
-        assert health(it.visitor.base_url) == WELL
+        assert health(it.api_user.base_url) == WELL
         it.wait_until_settled()
         with it.load() as load:
             load.wait_for(events)
@@ -84,10 +84,10 @@ def events_in(copy: Path) -> set[str]:
 
 def test_a_copy_is_of_use_only_with_its_master_key(tmp_path: Path) -> None:
     settings = {"DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port())}
-    with world(settings) as it:
+    with harness(settings) as it:
         key_in_a_file = {name: value for name, value in it.settings.items() if name != "MASTER_KEY"}
         with ServiceProcess(key_in_a_file):
-            it.visitor.post("/v1/webhooks", {"url": it.receiver.url("/hook")})
+            it.api_user.post("/v1/webhooks", {"url": it.receiver.url("/hook")})
             said = run(key_in_a_file, "backup", str(tmp_path / "copy.sqlite3"))
         assert said.returncode == 0
         key = tmp_path / "data" / "master.key"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.e2e.test_backup import EVENTS, carry_on
-from tests.faults.world import World, world
+from tests.faults.harness import Harness, harness
 from tests.support.postgres import PostgresServer, fresh_database_sync
 from tests.support.postgres_binaries import server_binaries
 from tests.support.service_process import Ended, ServiceProcess, free_port
@@ -28,7 +28,7 @@ def test_a_dump_of_a_busy_database_is_carried_on_with(tmp_path: Path) -> None:
         shell = Shell(tmp_path, url, url.rpartition("/")[0] + f"/{RESTORED}")
         dump, restore = documented()
         settings = {"DATA_DIR": str(tmp_path / "data"), "DATABASE_URL": url}
-        with world(settings) as it:
+        with harness(settings) as it:
             with ServiceProcess(it.settings) as service, it.load() as load:
                 load.wait_for(EVENTS)
                 it.receiver.hold()
@@ -68,7 +68,7 @@ class Shell:
         assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def at(it: World, url: str) -> World:
+def at(it: Harness, url: str) -> Harness:
     settings = it.settings | {"DATABASE_URL": url, "PORT": str(free_port())}
-    visitor = replace(it.visitor, base_url=f"http://127.0.0.1:{settings['PORT']}")
-    return replace(it, settings=settings, visitor=visitor)
+    api_user = replace(it.api_user, base_url=f"http://127.0.0.1:{settings['PORT']}")
+    return replace(it, settings=settings, api_user=api_user)

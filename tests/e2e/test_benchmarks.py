@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from benchmarks import against, checkout, profile, store_cost
 from benchmarks.__main__ import main
 from benchmarks.delivery import Case, delivered
+from benchmarks.environment import product
 from benchmarks.fairness import Calls, compared, undisturbed
 from benchmarks.figures import Figure, NotRun, middle, percentile
 from benchmarks.peers import scenario
-from benchmarks.scenery import product
 from benchmarks.sizes import SMALL
 from benchmarks.stolen_time import StolenTime
 from benchmarks.stores import SQLITE
@@ -121,7 +121,7 @@ def test_figures_of_a_small_run_are_not_written_down(tmp_path: Path) -> None:
 def test_a_measured_service_has_default_settings_and_keeps_its_log_in_a_file() -> None:
     with product(SQLITE, projects=1) as it:
         chosen = it.checkout.environment(it.settings)
-        it.feed(it.furnished.in_turn())
+        it.feed(it.populated.in_turn())
         it.wait_until_settled()
         # Lines are written in groups, at the latest when the service ends.
         it.stop()

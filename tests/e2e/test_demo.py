@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cuepost.doors.cli import cli
-from cuepost.doors.cli.demo import STEPS
-from cuepost.doors.cli.demo_receiver import Arrival, Receiver
+from cuepost.interfaces.cli import cli
+from cuepost.interfaces.cli.demo import STEPS
+from cuepost.interfaces.cli.demo_receiver import Arrival, Receiver
 from tests.support.service_process import PATIENCE_SECONDS, command, environment
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -39,13 +39,13 @@ def demo(folder: Path, **more: str) -> "subprocess.Popen[str]":
 
 def test_every_step_holds_and_nothing_stays_behind(tmp_path: Path) -> None:
     process = demo(tmp_path, PORT="a setting of somebody's own service")
-    told, complaints = process.communicate(timeout=PATIENCE_SECONDS)
+    reported, complaints = process.communicate(timeout=PATIENCE_SECONDS)
 
     assert (process.returncode, complaints) == (0, "")
-    assert re.findall(r"^(\d)/\d  ", told, re.MULTILINE) == [str(n + 1) for n in range(STEPS)]
-    assert re.search(r"^Every step held \(\d+ s\)\.$", told, re.MULTILINE)
-    assert "\x1b" not in told
-    assert [line.split()[1] for line in told.splitlines() if line.startswith("     →")] == [
+    assert re.findall(r"^(\d)/\d  ", reported, re.MULTILINE) == [str(n + 1) for n in range(STEPS)]
+    assert re.search(r"^Every step held \(\d+ s\)\.$", reported, re.MULTILINE)
+    assert "\x1b" not in reported
+    assert [line.split()[1] for line in reported.splitlines() if line.startswith("     →")] == [
         "webhook.test",
         "project.ready",
         "project.completed",
@@ -56,7 +56,7 @@ def test_every_step_holds_and_nothing_stays_behind(tmp_path: Path) -> None:
         "webhook.test",
         "project.completed",
     ]
-    assert "two signatures, both valid" in told
+    assert "two signatures, both valid" in reported
     assert list(tmp_path.iterdir()) == []
 
 

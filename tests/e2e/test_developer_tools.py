@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.doors.cli.judging_receiver import judging_receiver
-from tests.e2e.story import Keys, Visitor, keys_in
+from tests.e2e.first_steps import ApiUser, Keys, keys_in
+from tests.interfaces.cli.judging_receiver import judging_receiver
 from tests.support.service_process import (
     PATIENCE_SECONDS,
     ServiceProcess,
@@ -26,12 +26,12 @@ from tests.support.service_process import (
 
 
 @dataclass
-class Desk:
+class Workstation:
     """A developer's terminal, with a service and a receiver that answers as told."""
 
     url: str
     keys: Keys
-    visitor: Visitor
+    api_user: ApiUser
     receiver: str
     answer: list[int]
 
@@ -52,12 +52,12 @@ class Desk:
 
     def endpoint(self, *events: str) -> str:
         body = {"url": self.receiver, "events": list(events)}
-        made: str = self.visitor.post("/v1/webhooks", body)["id"]
+        made: str = self.api_user.post("/v1/webhooks", body)["id"]
         return made
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def workstation(tmp_path: Path) -> Iterator[Workstation]:
     answer = [204]
     with judging_receiver(lambda body, headers: answer[0]) as port:
         settings = {
@@ -75,63 +75,65 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
             assert keys is not None
             url = f"http://127.0.0.1:{settings['PORT']}"
             hook = f"http://127.0.0.1:{port}/hook"
-            yield Desk(url, keys, Visitor(url, keys), hook, answer)
+            yield Workstation(url, keys, ApiUser(url, keys), hook, answer)
 
 
 @pytest.mark.parametrize(
     "event_type", ["project.completed", "project.failed", "project.ready", "project.cancelled"]
 )
-def test_every_type_can_be_triggered_for_real(desk: Desk, event_type: str) -> None:
-    webhook = desk.endpoint(event_type)
-    made = desk.json("trigger", event_type)
+def test_every_type_can_be_triggered_for_real(workstation: Workstation, event_type: str) -> None:
+    webhook = workstation.endpoint(event_type)
+    made = workstation.json("trigger", event_type)
     [delivery] = made["deliveries"]
     assert (delivery["webhookId"], delivery["status"]) == (webhook, "delivered")
-    assert desk.visitor.get(f"/v1/events/{made['eventId']}")["type"] == event_type
+    assert workstation.api_user.get(f"/v1/events/{made['eventId']}")["type"] == event_type
 
 
-def test_a_test_event_finds_the_only_endpoint(desk: Desk) -> None:
-    assert desk.run("trigger", "webhook.test").returncode == 2
-    webhook = desk.endpoint()
-    assert desk.json("trigger", "webhook.test")["deliveries"][0]["status"] == "delivered"
-    desk.endpoint("project.ready")
-    refused = desk.run("trigger", "webhook.test")
+def test_a_test_event_finds_the_only_endpoint(workstation: Workstation) -> None:
+    assert workstation.run("trigger", "webhook.test").returncode == 2
+    webhook = workstation.endpoint()
+    assert workstation.json("trigger", "webhook.test")["deliveries"][0]["status"] == "delivered"
+    workstation.endpoint("project.ready")
+    refused = workstation.run("trigger", "webhook.test")
     assert refused.stderr == (
         "Error: Name the endpoint with --webhook ID; the account has not just one.\n"
     )
-    shown = desk.run("trigger", "webhook.test", "--webhook", webhook)
+    shown = workstation.run("trigger", "webhook.test", "--webhook", webhook)
     assert shown.stdout.splitlines()[2].split() == ["ENDPOINT", "STATUS", "ANSWER", "DELIVERY"]
     assert webhook in shown.stdout
 
 
-def test_a_receiver_that_fails_is_shown_and_retried(desk: Desk) -> None:
-    desk.endpoint("project.completed")
-    desk.answer[0] = 500
-    made = desk.json("trigger", "project.completed", code=1)
+def test_a_receiver_that_fails_is_shown_and_retried(workstation: Workstation) -> None:
+    workstation.endpoint("project.completed")
+    workstation.answer[0] = 500
+    made = workstation.json("trigger", "project.completed", code=1)
     [delivery] = made["deliveries"]
     assert (delivery["status"], delivery["lastAttempt"]["responseStatus"]) == ("retrying", 500)
-    refused = desk.run("deliveries", "retry", delivery["id"])
+    refused = workstation.run("deliveries", "retry", delivery["id"])
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert desk.json("deliveries", "tail", "--no-follow")["status"] == "retrying"
+    assert workstation.json("deliveries", "tail", "--no-follow")["status"] == "retrying"
 
 
-def test_nobody_subscribes(desk: Desk) -> None:
-    shown = desk.run("trigger", "project.completed")
+def test_nobody_subscribes(workstation: Workstation) -> None:
+    shown = workstation.run("trigger", "project.completed")
     assert (shown.returncode, shown.stderr) == (1, "")
     assert "no endpoint subscribes" in shown.stdout
 
 
-def test_one_delivery_and_many_are_sent_again(desk: Desk) -> None:
-    webhook = desk.endpoint("project.completed")
-    first = desk.json("trigger", "project.completed")["deliveries"][0]
-    again = desk.run("deliveries", "retry", first["id"])
+def test_one_delivery_and_many_are_sent_again(workstation: Workstation) -> None:
+    webhook = workstation.endpoint("project.completed")
+    first = workstation.json("trigger", "project.completed")["deliveries"][0]
+    again = workstation.run("deliveries", "retry", first["id"])
     assert again.stdout == (f"Delivery {first['id']} of event {first['eventId']} is sent again.\n")
-    desk.json("trigger", "project.completed")
+    workstation.json("trigger", "project.completed")
     chosen = ("--webhook", webhook, "--since", "2020-01-01T00:00:00Z", "--status", "delivered")
-    counted = desk.json("deliveries", "retry", *chosen, "--dry-run")
+    counted = workstation.json("deliveries", "retry", *chosen, "--dry-run")
     assert (counted["dryRun"], counted["count"], counted["includeDelivered"]) == (True, 2, False)
-    counted = desk.json("deliveries", "retry", *chosen, "--dry-run", "--include-delivered")
+    counted = workstation.json("deliveries", "retry", *chosen, "--dry-run", "--include-delivered")
     assert counted["includeDelivered"] is True
-    assert desk.run("deliveries", "retry", *chosen).stdout == "2 deliveries are sent again.\n"
+    assert (
+        workstation.run("deliveries", "retry", *chosen).stdout == "2 deliveries are sent again.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,30 +146,32 @@ def test_one_delivery_and_many_are_sent_again(desk: Desk) -> None:
     ],
     ids=" ".join,
 )
-def test_what_is_typed_wrongly_is_a_usage_error(desk: Desk, arguments: tuple[str, ...]) -> None:
-    assert desk.run(*arguments).returncode == 2
+def test_what_is_typed_wrongly_is_a_usage_error(
+    workstation: Workstation, arguments: tuple[str, ...]
+) -> None:
+    assert workstation.run(*arguments).returncode == 2
 
 
-def test_what_cannot_be_done_is_said_in_one_line(desk: Desk, tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_said_in_one_line(workstation: Workstation, tmp_path: Path) -> None:
     unknown = "0198c0de-9c4e-7d21-8a1b-3f6a5b7c8d90"
     nobody = f"http://127.0.0.1:{free_port()}"
     key_file = tmp_path / "key"
-    key_file.write_text(desk.keys.api + "\n")
-    told = [
-        desk.run("deliveries", "retry", unknown),
-        desk.run("deliveries", "retry", unknown, "--webhook", unknown),
-        desk.run("deliveries", "tail", CUEPOST_API_KEY="cpk_wrong"),
-        desk.run("deliveries", "tail", CUEPOST_API_KEY=""),
-        desk.run("deliveries", "tail", CUEPOST_URL=nobody),
-        desk.run("deliveries", "tail", CUEPOST_URL="nowhere"),
-        desk.run("trigger", "project.ready", CUEPOST_SERVICE_KEY=""),
-        desk.run("trigger", "project.ready", CUEPOST_SERVICE_KEY=desk.keys.api),
+    key_file.write_text(workstation.keys.api + "\n")
+    reported = [
+        workstation.run("deliveries", "retry", unknown),
+        workstation.run("deliveries", "retry", unknown, "--webhook", unknown),
+        workstation.run("deliveries", "tail", CUEPOST_API_KEY="cpk_wrong"),
+        workstation.run("deliveries", "tail", CUEPOST_API_KEY=""),
+        workstation.run("deliveries", "tail", CUEPOST_URL=nobody),
+        workstation.run("deliveries", "tail", CUEPOST_URL="nowhere"),
+        workstation.run("trigger", "project.ready", CUEPOST_SERVICE_KEY=""),
+        workstation.run("trigger", "project.ready", CUEPOST_SERVICE_KEY=workstation.keys.api),
     ]
-    assert [each.returncode for each in told] == [1, 1, 1, 2, 1, 2, 2, 1]
-    assert [each.stderr.count("\n") for each in told] == [1] * len(told)
-    assert all(desk.keys.api not in each.stderr for each in told)
+    assert [each.returncode for each in reported] == [1, 1, 1, 2, 1, 2, 2, 1]
+    assert [each.stderr.count("\n") for each in reported] == [1] * len(reported)
+    assert all(workstation.keys.api not in each.stderr for each in reported)
     by_file = ("deliveries", "tail", "--no-follow", "--api-key-file", str(key_file))
-    assert desk.run(*by_file, CUEPOST_API_KEY="").returncode == 0
+    assert workstation.run(*by_file, CUEPOST_API_KEY="").returncode == 0
 
 
 def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[Any]:
@@ -183,34 +187,34 @@ def lines_of(process: "subprocess.Popen[bytes]") -> Iterator[Any]:
     raise AssertionError("nothing more was said")
 
 
-def test_tail_shows_each_change_until_it_is_interrupted(desk: Desk) -> None:
-    desk.endpoint("project.completed")
-    known = desk.json("trigger", "project.completed")["deliveries"][0]
-    told = ("deliveries", "tail", "--json", "--interval", "0.1")
-    with start(desk.environ, *told) as process:
+def test_tail_shows_each_change_until_it_is_interrupted(workstation: Workstation) -> None:
+    workstation.endpoint("project.completed")
+    known = workstation.json("trigger", "project.completed")["deliveries"][0]
+    reported = ("deliveries", "tail", "--json", "--interval", "0.1")
+    with start(workstation.environ, *reported) as process:
         lines = lines_of(process)
         assert next(lines)["id"] == known["id"]
-        desk.answer[0] = 503
-        new = desk.json("trigger", "project.completed", code=1)["deliveries"][0]
+        workstation.answer[0] = 503
+        new = workstation.json("trigger", "project.completed", code=1)["deliveries"][0]
         seen = next(each for each in lines if each["status"] == "retrying")
         assert (seen["id"], seen["attemptCount"]) == (new["id"], 1)
-        desk.answer[0] = 200
+        workstation.answer[0] = 200
         home = f"/v1/webhooks/{known['webhookId']}/deliveries/{known['id']}/retry"
-        desk.visitor.post(home, None, status=202)
+        workstation.api_user.post(home, None, status=202)
         again = next(each for each in lines if each["id"] == known["id"])
         assert again["budget"] == known["budget"] + 1
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_SECONDS) == 0
 
 
-def test_tail_is_a_table_for_people(desk: Desk) -> None:
-    desk.endpoint("project.completed")
-    made = desk.json("trigger", "project.completed")["deliveries"][0]
-    shown = desk.run("deliveries", "tail", "--no-follow", "--webhook", made["webhookId"])
+def test_tail_is_a_table_for_people(workstation: Workstation) -> None:
+    workstation.endpoint("project.completed")
+    made = workstation.json("trigger", "project.completed")["deliveries"][0]
+    shown = workstation.run("deliveries", "tail", "--no-follow", "--webhook", made["webhookId"])
     [line] = shown.stdout.splitlines()
     assert line.split()[1:4] == ["delivered", "project.completed", made["id"]]
     assert "\x1b" not in line
     failed = ("deliveries", "tail", "--no-follow", "--status", "failed")
     for more in ((), ("--include-delivered",)):
-        shown = desk.run(*failed, *more)
+        shown = workstation.run(*failed, *more)
         assert (shown.returncode, shown.stdout) == (0, "")

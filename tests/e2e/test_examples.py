@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.e2e.story import Visitor, keys_in
+from tests.e2e.first_steps import ApiUser, keys_in
 from tests.support.missing import missing_component
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess, free_port
 
@@ -135,7 +135,7 @@ def example(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
 
 
 @pytest.fixture
-def visitor(example: Example, tmp_path: Path) -> Iterator[Visitor]:
+def api_user(example: Example, tmp_path: Path) -> Iterator[ApiUser]:
     settings = {
         "DATA_DIR": str(tmp_path / "data"),
         "PORT": str(free_port()),
@@ -147,15 +147,15 @@ def visitor(example: Example, tmp_path: Path) -> Iterator[Visitor]:
     with ServiceProcess(settings) as service:
         keys = keys_in(service.greeting)
         assert keys is not None
-        yield Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
+        yield ApiUser(f"http://127.0.0.1:{settings['PORT']}", keys)
 
 
-def ended(visitor: Visitor, delivery_id: str, budget: int = 1) -> Any:
+def ended(api_user: ApiUser, delivery_id: str, budget: int = 1) -> Any:
     """The delivery once it is over."""
     found: dict[str, Any] = {}
 
     def is_over() -> bool:
-        listed = {each["id"]: each for each in visitor.get("/v1/deliveries")["data"]}
+        listed = {each["id"]: each for each in api_user.get("/v1/deliveries")["data"]}
         found.update(listed[delivery_id])
         return found["status"] in {"delivered", "failed"} and found["budget"] == budget
 
@@ -169,15 +169,15 @@ def posted(url: str, headers: Mapping[str, str], body: bytes) -> int:
     ).status_code
 
 
-def test_each_event_is_handled_once(example: Example, visitor: Visitor) -> None:
-    webhook = visitor.post("/v1/webhooks", {"url": example.url})
+def test_each_event_is_handled_once(example: Example, api_user: ApiUser) -> None:
+    webhook = api_user.post("/v1/webhooks", {"url": example.url})
     home = f"/v1/webhooks/{webhook['id']}"
     with example.running(webhook["secret"]):
-        test = visitor.post(f"{home}/test", None, status=202)
-        assert ended(visitor, test["id"])["status"] == "delivered"
-        project = visitor.finish_a_project()
-        [first] = visitor.get(f"/v1/deliveries?projectId={project}")["data"]
-        assert ended(visitor, first["id"])["status"] == "delivered"
+        test = api_user.post(f"{home}/test", None, status=202)
+        assert ended(api_user, test["id"])["status"] == "delivered"
+        project = api_user.finish_a_project()
+        [first] = api_user.get(f"/v1/deliveries?projectId={project}")["data"]
+        assert ended(api_user, first["id"])["status"] == "delivered"
         expected = [
             f"test webhook.test {test['eventId']} ",
             f"fetch project.completed {first['eventId']} {project}",
@@ -185,18 +185,18 @@ def test_each_event_is_handled_once(example: Example, visitor: Visitor) -> None:
         wait_until(lambda: len(example.lines) == 2, "two lines", lambda: example.lines)
 
         # The same event again, by hand: acknowledged, and not handled a second time.
-        visitor.post(f"{home}/deliveries/{first['id']}/retry", None, status=202)
-        assert ended(visitor, first["id"], budget=2)["status"] == "delivered"
-        sent = visitor.get(f"{home}/deliveries/{first['id']}")["attempts"][-1]
+        api_user.post(f"{home}/deliveries/{first['id']}/retry", None, status=202)
+        assert ended(api_user, first["id"], budget=2)["status"] == "delivered"
+        sent = api_user.get(f"{home}/deliveries/{first['id']}")["attempts"][-1]
         headers = {each["name"]: each["value"] for each in sent["requestHeaders"]}
         assert posted(example.url, headers, b'{"id": "forged"}') == 400
         assert posted(example.url, {}, b"{}") == 400
 
     # After kill -9 it still knows what it has had.
     with example.running(f"whsec_{'A' * 43}=,{webhook['secret']}"):
-        visitor.post(f"{home}/deliveries/{first['id']}/retry", None, status=202)
-        assert ended(visitor, first["id"], budget=3)["status"] == "delivered"
-        second = visitor.finish_a_project()
+        api_user.post(f"{home}/deliveries/{first['id']}/retry", None, status=202)
+        assert ended(api_user, first["id"], budget=3)["status"] == "delivered"
+        second = api_user.finish_a_project()
         wait_until(lambda: len(example.lines) > 2, "a third line", lambda: example.lines)
     assert [line[: len(start)] for line, start in zip(example.lines, expected, strict=False)] == (
         expected

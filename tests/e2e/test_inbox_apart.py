@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.story import Keys, Visitor
+from tests.e2e.first_steps import ApiUser, Keys
 from tests.support.postgres import fresh_database_sync
 from tests.support.service_process import Ended, ServiceProcess, free_port, run
 
@@ -32,13 +32,13 @@ def settings(tmp_path: Path, postgres_url: str) -> Iterator[dict[str, str]]:
 def test_a_delivery_to_the_inbox_arrives_through_the_store(settings: dict[str, str]) -> None:
     made = json.loads(run(settings, "setup", "--json").stdout)
     base_url = f"http://127.0.0.1:{settings['PORT']}"
-    visitor = Visitor(base_url, Keys(made["apiKey"], made["serviceKey"]))
+    api_user = ApiUser(base_url, Keys(made["apiKey"], made["serviceKey"]))
     with ServiceProcess(settings, "api") as api, ServiceProcess(settings, "worker") as worker:
         with httpx2.Client(base_url=base_url, timeout=20, trust_env=False) as client:
             inbox = signed_in(client, made["signInUrl"])
-            endpoint = visitor.post("/v1/webhooks", {"url": base_url + inbox})
-            visitor.post(f"/v1/webhooks/{endpoint['id']}/test", {}, 202)
-            assert arrived(visitor, client, inbox)
+            endpoint = api_user.post("/v1/webhooks", {"url": base_url + inbox})
+            api_user.post(f"/v1/webhooks/{endpoint['id']}/test", {}, 202)
+            assert arrived(api_user, client, inbox)
         assert worker.stop() == Ended(0, "")
         assert api.stop() == Ended(0, "")
 
@@ -50,9 +50,9 @@ def signed_in(client: httpx2.Client, link: str) -> str:
     return client.get("/settings/inbox").headers["location"]
 
 
-def arrived(visitor: Visitor, client: httpx2.Client, inbox: str) -> bool:
+def arrived(api_user: ApiUser, client: httpx2.Client, inbox: str) -> bool:
     for _ in range(LOOKS):
-        [delivery] = visitor.get("/v1/deliveries")["data"]
+        [delivery] = api_user.get("/v1/deliveries")["data"]
         if delivery["status"] == "delivered":
             return "signature fits" in client.get(inbox).text
     return False

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.story import Visitor, keys_in, request
+from tests.e2e.first_steps import ApiUser, keys_in, request
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess, free_port
 
 MIB = 1024 * 1024
@@ -70,13 +70,13 @@ def large(tmp_path: Path) -> Iterator[Large]:
             written.write(MARK)
         keys = keys_in(service.greeting)
         assert keys is not None
-        visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
-        yield Large(service, link_of(visitor), file)
+        api_user = ApiUser(f"http://127.0.0.1:{settings['PORT']}", keys)
+        yield Large(service, link_of(api_user), file)
 
 
-def link_of(visitor: Visitor) -> str:
-    project = visitor.post("/v1/projects", {"name": "Long film"})["id"]
-    visitor.report(project, "processing", "exporting")
+def link_of(api_user: ApiUser) -> str:
+    project = api_user.post("/v1/projects", {"name": "Long film"})["id"]
+    api_user.report(project, "processing", "exporting")
     artifact = {
         "kind": "video",
         "name": "large.mp4",
@@ -86,8 +86,8 @@ def link_of(visitor: Visitor) -> str:
     }
     report = {"reportId": "done", "projectId": project, "status": "completed"}
     body = {"milestones": [report | {"artifacts": [artifact]}]}
-    request(visitor.base_url, visitor.keys.service, "POST", "/v1/milestones", body)
-    link: str = visitor.get(f"/v1/projects/{project}/result")["links"][0]["url"]
+    request(api_user.base_url, api_user.keys.service, "POST", "/v1/milestones", body)
+    link: str = api_user.get(f"/v1/projects/{project}/result")["links"][0]["url"]
     return link
 
 

@@ -17,13 +17,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from cuepost.domain.signing import SigningSecret
-from cuepost.doors.cli.forwarding import Forwarder
-from cuepost.doors.cli.listen_output import Display
-from cuepost.doors.cli.listening import Listening
-from cuepost.doors.cli.service_client import ServiceClient
+from cuepost.interfaces.cli.forwarding import Forwarder
+from cuepost.interfaces.cli.listen_output import Display
+from cuepost.interfaces.cli.listening import Listening
+from cuepost.interfaces.cli.service_client import ServiceClient
 from cuepost_receiver import verify
-from tests.doors.cli.judging_receiver import judging_receiver
-from tests.e2e.story import Visitor, keys_in
+from tests.e2e.first_steps import ApiUser, keys_in
+from tests.interfaces.cli.judging_receiver import judging_receiver
 from tests.support.listen_process import ListenProcess
 from tests.support.service_process import (
     PATIENCE_SECONDS,
@@ -36,10 +36,10 @@ from tests.support.service_process import (
 
 
 @dataclass
-class Desk:
+class Workstation:
     """A service, and a receiver that answers as told and keeps what it gets."""
 
-    visitor: Visitor
+    api_user: ApiUser
     folder: Path
     receiver: str
     answers: list[int]
@@ -47,23 +47,23 @@ class Desk:
 
     @property
     def listener(self) -> ListenProcess:
-        keys = self.visitor.keys
-        return ListenProcess(self.visitor.base_url, keys.api, self.receiver, self.folder)
+        keys = self.api_user.keys
+        return ListenProcess(self.api_user.base_url, keys.api, self.receiver, self.folder)
 
     def environ(self) -> dict[str, str]:
-        settings = {"URL": self.visitor.base_url, "API_KEY": self.visitor.keys.api}
+        settings = {"URL": self.api_user.base_url, "API_KEY": self.api_user.keys.api}
         return environment(settings) | {"XDG_STATE_HOME": str(self.folder / "state")}
 
     def cancelled(self) -> str:
         """An event that needs no pipeline; its id."""
-        project = self.visitor.post("/v1/projects", {"name": "Cut"})["id"]
-        self.visitor.post(f"/v1/projects/{project}/cancel", None, 200)
-        [event] = self.visitor.get(f"/v1/events?projectId={project}")["data"]
+        project = self.api_user.post("/v1/projects", {"name": "Cut"})["id"]
+        self.api_user.post(f"/v1/projects/{project}/cancel", None, 200)
+        [event] = self.api_user.get(f"/v1/events?projectId={project}")["data"]
         return str(event["id"])
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def workstation(tmp_path: Path) -> Iterator[Workstation]:
     answers: list[int] = []
     got: list[tuple[bytes, dict[str, str]]] = []
 
@@ -76,8 +76,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         with ServiceProcess(settings) as service:
             keys = keys_in(service.greeting)
             assert keys is not None
-            visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
-            yield Desk(visitor, tmp_path, f"http://127.0.0.1:{port}/hook", answers, got)
+            api_user = ApiUser(f"http://127.0.0.1:{settings['PORT']}", keys)
+            yield Workstation(api_user, tmp_path, f"http://127.0.0.1:{port}/hook", answers, got)
             # Somebody may be waiting for events: a stop does not wait for them.
             began = time.monotonic()
             assert service.stop().code == 0
@@ -85,8 +85,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 @contextmanager
-def listening(desk: Desk) -> Iterator[ListenProcess]:
-    listener = desk.listener
+def listening(workstation: Workstation) -> Iterator[ListenProcess]:
+    listener = workstation.listener
     listener.start()
     try:
         listener.wait_until(lambda: bool(listener.lines("listening")))
@@ -96,60 +96,66 @@ def listening(desk: Desk) -> Iterator[ListenProcess]:
             listener.end(signal.SIGKILL)
 
 
-def test_what_the_receiver_answers_badly_is_tried_three_times_and_passed_over(desk: Desk) -> None:
-    desk.answers += [500, 404, 503, 200]
-    with listening(desk) as listener:
-        bad, good = desk.cancelled(), desk.cancelled()
+def test_what_the_receiver_answers_badly_is_tried_three_times_and_passed_over(
+    workstation: Workstation,
+) -> None:
+    workstation.answers += [500, 404, 503, 200]
+    with listening(workstation) as listener:
+        bad, good = workstation.cancelled(), workstation.cancelled()
         listener.wait_until(lambda: len(listener.lines("forwarded")) == 4)
         assert listener.end(signal.SIGINT) == 0
-    told = [
+    reported = [
         (each["eventId"], each["status"], each["givenUp"]) for each in listener.lines("forwarded")
     ]
-    assert told == [(bad, 500, False), (bad, 404, False), (bad, 503, True), (good, 200, False)]
+    assert reported == [(bad, 500, False), (bad, 404, False), (bad, 503, True), (good, 200, False)]
     assert [each["forwarded"] for each in listener.lines("ended")] == [1]
     [secret] = {each["secret"] for each in listener.lines("listening")}
-    assert [verify(body, headers, [secret]).id for body, headers in desk.got] == [bad] * 3 + [good]
+    assert [verify(body, headers, [secret]).id for body, headers in workstation.got] == [
+        bad
+    ] * 3 + [good]
 
 
-def test_what_was_shown_as_forwarded_counts_though_it_is_ended_at_that_moment(desk: Desk) -> None:
+def test_what_was_shown_as_forwarded_counts_though_it_is_ended_at_that_moment(
+    workstation: Workstation,
+) -> None:
     def interrupted() -> datetime:
         raise KeyboardInterrupt
 
-    client = ServiceClient(urlsplit(desk.visitor.base_url), desk.visitor.keys.api)
+    client = ServiceClient(urlsplit(workstation.api_user.base_url), workstation.api_user.keys.api)
     secret = SigningSecret(os.urandom(32))
-    forwarder = Forwarder(urlsplit(desk.receiver), secret, lambda: datetime.now(UTC))
-    work = Listening(client, "desk", (), forwarder, Display(as_json=True, now=interrupted))
+    forwarder = Forwarder(urlsplit(workstation.receiver), secret, lambda: datetime.now(UTC))
+    work = Listening(client, "workstation", (), forwarder, Display(as_json=True, now=interrupted))
     began_at = work.register()["acknowledged"]
-    desk.cancelled()
+    workstation.cancelled()
     with pytest.raises(KeyboardInterrupt):
         work.run()
     work.leave()
-    assert (work.forwarded, len(desk.got)) == (1, 1)
+    assert (work.forwarded, len(workstation.got)) == (1, 1)
     assert work.register()["acknowledged"] > began_at, "it would come again"
 
 
-def test_a_second_one_with_the_same_name_is_refused(desk: Desk) -> None:
-    with listening(desk):
-        ran = run_in(desk.environ(), "listen", desk.receiver)
+def test_a_second_one_with_the_same_name_is_refused(workstation: Workstation) -> None:
+    with listening(workstation):
+        ran = run_in(workstation.environ(), "listen", workstation.receiver)
     assert (ran.returncode, ran.stdout) == (1, "")
     assert "Another 'cuepost listen' serves" in ran.stderr
 
 
-def test_a_wrong_key_ends_it_and_a_wrong_address_is_a_usage_error(desk: Desk) -> None:
+def test_a_wrong_key_ends_it_and_a_wrong_address_is_a_usage_error(workstation: Workstation) -> None:
     for target, key, code, said in (
-        (desk.receiver, "cpk_wrong", 1, "does not know this API key"),
-        ("ftp://localhost/hook", desk.visitor.keys.api, 2, "is not an address such as"),
+        (workstation.receiver, "cpk_wrong", 1, "does not know this API key"),
+        ("ftp://localhost/hook", workstation.api_user.keys.api, 2, "is not an address such as"),
     ):
-        ran = run_in(desk.environ() | {"CUEPOST_API_KEY": key}, "listen", target)
+        ran = run_in(workstation.environ() | {"CUEPOST_API_KEY": key}, "listen", target)
         assert ran.returncode == code
         assert said in ran.stderr
 
 
-def test_on_a_terminal_r_sends_the_last_one_again(desk: Desk) -> None:
+def test_on_a_terminal_r_sends_the_last_one_again(workstation: Workstation) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        command("listen", desk.receiver),
-        env=desk.environ() | {"TERM": "xterm"},
+        command("listen", workstation.receiver),
+        env=workstation.environ() | {"TERM": "xterm"},
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -158,7 +164,7 @@ def test_on_a_terminal_r_sends_the_last_one_again(desk: Desk) -> None:
     try:
         shown = read_until(ours, "Ctrl-C ends")
         [secret] = re.findall(r"whsec_[A-Za-z0-9+/=]+", shown)
-        event_id = desk.cancelled()
+        event_id = workstation.cancelled()
         assert re.search(rf"204.* ms  project.cancelled  {event_id}", read_until(ours, event_id))
         os.write(ours, b"r")
         read_until(ours, "sent again")
@@ -170,7 +176,9 @@ def test_on_a_terminal_r_sends_the_last_one_again(desk: Desk) -> None:
             process.kill()
             process.wait(PATIENCE_SECONDS)
         os.close(ours)
-    assert [verify(body, headers, [secret]).id for body, headers in desk.got] == [event_id] * 2
+    assert [verify(body, headers, [secret]).id for body, headers in workstation.got] == [
+        event_id
+    ] * 2
 
 
 def read_until(terminal: int, wanted: str) -> str:

@@ -17,8 +17,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from tests.doors.mcp.agent import ERAS
-from tests.e2e.story import Visitor, keys_in
+from tests.e2e.first_steps import ApiUser, keys_in
+from tests.interfaces.mcp.agent import ERAS
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import (
     PATIENCE_SECONDS,
@@ -55,29 +55,29 @@ def settings(tmp_path: Path, receiver: RecordingReceiver) -> dict[str, str]:
     }
 
 
-def visitor_of(service: ServiceProcess, settings: dict[str, str]) -> Visitor:
+def api_user_of(service: ServiceProcess, settings: dict[str, str]) -> ApiUser:
     keys = keys_in(service.greeting)
     assert keys is not None
-    return Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
+    return ApiUser(f"http://127.0.0.1:{settings['PORT']}", keys)
 
 
 @asynccontextmanager
 async def over_http(
-    visitor: Visitor, era: str, *answered: Callable[[httpx2.Response], Awaitable[None]]
+    api_user: ApiUser, era: str, *answered: Callable[[httpx2.Response], Awaitable[None]]
 ) -> AsyncIterator[Client]:
-    headers, hooks = {"Authorization": f"Bearer {visitor.keys.api}"}, {"response": [*answered]}
+    headers, hooks = {"Authorization": f"Bearer {api_user.keys.api}"}, {"response": [*answered]}
     async with httpx2.AsyncClient(
         headers=headers, event_hooks=hooks, trust_env=False, timeout=20
     ) as http:
-        transport = streamable_http_client(f"{visitor.base_url}/mcp", http_client=http)
+        transport = streamable_http_client(f"{api_user.base_url}/mcp", http_client=http)
         async with Client(transport, mode=era) as agent:
             yield agent
 
 
 @asynccontextmanager
-async def over_stdio(visitor: Visitor, era: str) -> AsyncIterator[Client]:
+async def over_stdio(api_user: ApiUser, era: str) -> AsyncIterator[Client]:
     program, *arguments = command("mcp")
-    environ = environment({"URL": visitor.base_url, "API_KEY": visitor.keys.api})
+    environ = environment({"URL": api_user.base_url, "API_KEY": api_user.keys.api})
     started = StdioServerParameters(command=program, args=arguments, env=environ)
     async with Client(started, mode=era) as agent:
         yield agent
@@ -87,22 +87,22 @@ async def arrived(agent: Client) -> Any:
     """What is said of the newest export, once it is not on its way any more."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
-            told = (await agent.call_tool("webhooks_explain", {})).structured_content
-            if told["cause"] != "not_sent_yet":
-                return told
+            reported = (await agent.call_tool("webhooks_explain", {})).structured_content
+            if reported["cause"] != "not_sent_yet":
+                return reported
 
 
-async def walk_through(agent: Client, visitor: Visitor, receiver: RecordingReceiver) -> None:
+async def walk_through(agent: Client, api_user: ApiUser, receiver: RecordingReceiver) -> None:
     """A project made by an agent; the pipeline finishes it; its endpoint is told."""
     made = await agent.call_tool("webhooks_create", {"url": receiver.url("/cue")})
     assert not made.is_error, made.content
     project = (await agent.call_tool("projects_create", {"name": "Trailer"})).structured_content
     assert project["origin"] == "mcp"
-    results = visitor.report(project["id"], "processing", "exporting", "completed")
+    results = api_user.report(project["id"], "processing", "exporting", "completed")
     assert results[-1]["notified"]
-    told = await arrived(agent)
-    assert (told["arrived"], told["projectId"]) == (True, project["id"])
-    assert told["eventId"] in [each.event_id for each in receiver.seen()]
+    reported = await arrived(agent)
+    assert (reported["arrived"], reported["projectId"]) == (True, project["id"])
+    assert reported["eventId"] in [each.event_id for each in receiver.seen()]
     result = await agent.call_tool("projects_get_result", {"project_id": project["id"]})
     assert result.structured_content["status"] == "completed"
     webhook_id = made.structured_content["webhook"]["id"]
@@ -116,11 +116,11 @@ async def test_an_agent_walks_a_project_through_in_both_eras_and_both_ways(
     settings: dict[str, str], receiver: RecordingReceiver
 ) -> None:
     with ServiceProcess(settings) as service:
-        visitor = visitor_of(service, settings)
+        api_user = api_user_of(service, settings)
         for reached in (over_http, over_stdio):
             for era in ERAS:
-                async with asyncio.timeout(PATIENCE_SECONDS), reached(visitor, era) as agent:
-                    await walk_through(agent, visitor, receiver)
+                async with asyncio.timeout(PATIENCE_SECONDS), reached(api_user, era) as agent:
+                    await walk_through(agent, api_user, receiver)
         # Nothing was logged, and nothing but the service's own logging was set up.
         assert service.stop() == Ended(0, "")
 
@@ -136,8 +136,8 @@ async def test_the_list_of_tools_takes_less_than_25_kilobytes_on_the_wire(
             sizes.append(len(await answer.aread()))
 
     with ServiceProcess(settings) as service:
-        visitor = visitor_of(service, settings)
-        async with asyncio.timeout(PATIENCE_SECONDS), over_http(visitor, era, measure) as agent:
+        api_user = api_user_of(service, settings)
+        async with asyncio.timeout(PATIENCE_SECONDS), over_http(api_user, era, measure) as agent:
             assert (await agent.list_tools()).tools
     [size] = sizes
     assert 10_000 < size < 25_000
@@ -147,7 +147,7 @@ async def test_the_go_between_outlives_a_restart_of_the_service(settings: dict[s
     with ServiceProcess(settings) as first:
         async with (
             asyncio.timeout(PATIENCE_SECONDS),
-            over_stdio(visitor_of(first, settings), ERAS[0]) as agent,
+            over_stdio(api_user_of(first, settings), ERAS[0]) as agent,
         ):
             assert not (await agent.call_tool("projects_list", {})).is_error
             first.stop()
@@ -187,16 +187,16 @@ def test_what_the_go_between_lacks_is_said_in_a_line(
 
 def test_a_key_that_is_not_good_for_it_is_said_in_a_line(settings: dict[str, str]) -> None:
     with ServiceProcess(settings) as service:
-        visitor = visitor_of(service, settings)
-        address = f"{visitor.base_url}/mcp"
+        api_user = api_user_of(service, settings)
+        address = f"{api_user.base_url}/mcp"
         for key, said in (
             ("cpk_wrong", f"The service at {address} does not know the key in CUEPOST_API_KEY."),
             (
-                visitor.keys.service,
+                api_user.keys.service,
                 f"{address}: This key has no scope that any tool needs; use an account key.",
             ),
         ):
-            ended = run({"URL": visitor.base_url, "API_KEY": key}, "mcp")
+            ended = run({"URL": api_user.base_url, "API_KEY": key}, "mcp")
             assert (ended.returncode, ended.stderr) == (1, f"Error: {said}\n")
 
 
@@ -244,10 +244,10 @@ print(json.dumps(sorted(name for name in ("mcp", "pydantic", "httpx2") if name i
 @pytest.mark.parametrize(
     "work",
     [
-        "from cuepost.doors.cli import cli",
+        "from cuepost.interfaces.cli import cli",
         "import cuepost.bootstrap.server",
-        "import cuepost.bootstrap.house",
-        "import cuepost.doors.mcp.door",
+        "import cuepost.bootstrap.runtime",
+        "import cuepost.interfaces.mcp.app",
     ],
 )
 def test_what_the_protocol_needs_is_not_loaded_before_somebody_speaks_it(work: str) -> None:

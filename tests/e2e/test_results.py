@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from tests.doors.cli.terminal import Terminal
-from tests.e2e.story import Keys, Visitor, keys_in, request
+from tests.e2e.first_steps import ApiUser, Keys, keys_in, request
+from tests.interfaces.cli.terminal import Terminal
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.s3_process import S3Process, running_s3
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess, free_port
@@ -49,17 +49,17 @@ def receiver() -> Iterator[RecordingReceiver]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ResultSetup:
     """A running service, whoever calls it, and a receiver that it may call."""
 
     operator: Terminal
-    visitor: Visitor
+    api_user: ApiUser
     receiver: RecordingReceiver
     folder: Path
 
     def project(self, **more: Any) -> str:
-        project: str = self.visitor.post("/v1/projects", {"name": "Trailer", **more})["id"]
-        self.visitor.report(project, "processing", "exporting")
+        project: str = self.api_user.post("/v1/projects", {"name": "Trailer", **more})["id"]
+        self.api_user.report(project, "processing", "exporting")
         return project
 
     def put(self, project: str, name: str, content: bytes, kind: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Stage:
     def complete(self, project: str, *artifacts: dict[str, Any]) -> None:
         report = {"reportId": f"{project}/done", "projectId": project, "status": "completed"}
         body = {"milestones": [report | {"artifacts": artifacts}]}
-        answer = self.call(self.visitor.keys.service, "POST", "/v1/milestones", body)
+        answer = self.call(self.api_user.keys.service, "POST", "/v1/milestones", body)
         assert [each["accepted"] for each in answer.json()["results"]] == [True]
 
     def exported(self, **more: Any) -> tuple[str, list[str]]:
@@ -84,11 +84,11 @@ class Stage:
         return project, self.links(project)
 
     def links(self, project: str) -> list[str]:
-        result = self.visitor.get(f"/v1/projects/{project}/result")
+        result = self.api_user.get(f"/v1/projects/{project}/result")
         return [link["url"] for link in result["links"]]
 
     def call(self, key: str, method: str, path: str, body: Any = None) -> httpx2.Response:
-        return request(self.visitor.base_url, key, method, path, body)
+        return request(self.api_user.base_url, key, method, path, body)
 
     def key(self, account: str, *scopes: str) -> str:
         options = [option for scope in scopes for option in ("--scope", scope)]
@@ -97,14 +97,14 @@ class Stage:
         return token
 
 
-Open = Callable[..., Stage]
+Open = Callable[..., ResultSetup]
 
 
 @pytest.fixture
 def opened(media: dict[str, str], receiver: RecordingReceiver, tmp_path: Path) -> Iterator[Open]:
     services: list[ServiceProcess] = []
 
-    def start(**more: str) -> Stage:
+    def start(**more: str) -> ResultSetup:
         settings = {
             "DATA_DIR": str(tmp_path / "data"),
             "PORT": str(free_port()),
@@ -118,8 +118,8 @@ def opened(media: dict[str, str], receiver: RecordingReceiver, tmp_path: Path) -
         services.append(service)
         keys = keys_in(service.greeting)
         assert isinstance(keys, Keys)
-        visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
-        return Stage(Terminal({}).with_settings(**settings), visitor, receiver, tmp_path)
+        api_user = ApiUser(f"http://127.0.0.1:{settings['PORT']}", keys)
+        return ResultSetup(Terminal({}).with_settings(**settings), api_user, receiver, tmp_path)
 
     yield start
     for service in services:
@@ -137,17 +137,17 @@ def digest(content: bytes) -> str:
 
 
 def test_a_receiver_follows_the_result_address_and_gets_every_file(opened: Open) -> None:
-    stage = opened()
-    stage.visitor.post("/v1/webhooks", {"url": stage.receiver.url("/hook")})
-    project, _ = stage.exported()
-    stage.receiver.wait_until(lambda each: len(each.requests) == 1, "no event")
-    data = json.loads(stage.receiver.seen()[0].body)["data"]
+    setup = opened()
+    setup.api_user.post("/v1/webhooks", {"url": setup.receiver.url("/hook")})
+    project, _ = setup.exported()
+    setup.receiver.wait_until(lambda each: len(each.requests) == 1, "no event")
+    data = json.loads(setup.receiver.seen()[0].body)["data"]
     assert (data["projectId"], data["status"]) == (project, "completed")
     path = urlsplit(data["resultUrl"]).path
-    [mine] = [each["id"] for each in stage.operator.json("accounts", "list")["data"]]
-    theirs = stage.operator.json("accounts", "create")["id"]
+    [mine] = [each["id"] for each in setup.operator.json("accounts", "list")["data"]]
+    theirs = setup.operator.json("accounts", "create")["id"]
 
-    result = stage.call(stage.key(mine, "projects:read"), "GET", path).json()
+    result = setup.call(setup.key(mine, "projects:read"), "GET", path).json()
     files = {link["name"]: fetched(link["url"]) for link in result["links"]}
     assert {name: digest(answer.content) for name, answer in files.items()} == {
         "trailer.mp4": digest(VIDEO),
@@ -163,34 +163,34 @@ def test_a_receiver_follows_the_result_address_and_gets_every_file(opened: Open)
     assert [link["sizeBytes"] for link in result["links"]] == [len(VIDEO), len(CAPTIONS)]
 
     others = {
-        stage.key(mine, "projects:write", "webhooks:manage"): (403, "missing_scope"),
-        stage.key(theirs): (404, "not_found"),
+        setup.key(mine, "projects:write", "webhooks:manage"): (403, "missing_scope"),
+        setup.key(theirs): (404, "not_found"),
         "none": (401, "unauthenticated"),
     }
-    answers = {key: stage.call(key, "GET", path) for key in others}
+    answers = {key: setup.call(key, "GET", path) for key in others}
     assert {key: (each.status_code, each.json()["code"]) for key, each in answers.items()} == others
     assert fetched(data["resultUrl"]).status_code == 401
 
 
 def test_a_link_is_refused_once_its_time_is_over(opened: Open) -> None:
-    stage = opened(RESULT_LINK_TTL=str(TTL_SECONDS))
-    project, _ = stage.exported()
+    setup = opened(RESULT_LINK_TTL=str(TTL_SECONDS))
+    project, _ = setup.exported()
     asked = time.monotonic()
-    [link, _] = stage.links(project)
+    [link, _] = setup.links(project)
     while fetched(link, range="bytes=0-0").is_success:
         assert time.monotonic() < asked + TTL_SECONDS + 1
     assert time.monotonic() > asked + TTL_SECONDS - 1
     assert fetched(link).status_code in {403, 410}
-    assert fetched(stage.links(project)[0]).content == VIDEO
+    assert fetched(setup.links(project)[0]).content == VIDEO
 
 
 def test_a_link_ends_with_the_access_window(opened: Open) -> None:
-    stage = opened()
+    setup = opened()
     end = "2999-01-01T00:00:00.000Z"
-    project, _ = stage.exported(accessExpiresAt=end)
+    project, _ = setup.exported(accessExpiresAt=end)
     near = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 60))
-    stage.visitor.patch(f"/v1/projects/{project}", {"accessExpiresAt": near})
-    result = stage.visitor.get(f"/v1/projects/{project}/result")
+    setup.api_user.patch(f"/v1/projects/{project}", {"accessExpiresAt": near})
+    result = setup.api_user.get(f"/v1/projects/{project}/result")
     assert [link["expiresAt"] for link in result["links"]] == [near, near]
     assert result["accessExpiresAt"] == near
     assert fetched(result["links"][0]["url"]).content == VIDEO
@@ -199,10 +199,10 @@ def test_a_link_ends_with_the_access_window(opened: Open) -> None:
 def test_after_deletion_the_result_is_gone_and_a_link_on_disk_with_it(
     opened: Open, media: dict[str, str]
 ) -> None:
-    stage = opened()
-    project, links = stage.exported()
-    assert stage.call(stage.visitor.keys.api, "DELETE", f"/v1/projects/{project}").is_success
-    result = stage.call(stage.visitor.keys.api, "GET", f"/v1/projects/{project}/result")
+    setup = opened()
+    project, links = setup.exported()
+    assert setup.call(setup.api_user.keys.api, "DELETE", f"/v1/projects/{project}").is_success
+    result = setup.call(setup.api_user.keys.api, "GET", f"/v1/projects/{project}/result")
     assert (result.status_code, result.json()["code"]) == (410, "project_deleted")
     # S3 asks nobody: there a link made before ends with its time alone.
     expected = [200, 200] if media else [410, 410]
@@ -210,8 +210,8 @@ def test_after_deletion_the_result_is_gone_and_a_link_on_disk_with_it(
 
 
 def test_a_link_with_one_character_changed_is_refused(opened: Open) -> None:
-    stage = opened()
-    _, [link, _] = stage.exported()
+    setup = opened()
+    _, [link, _] = setup.exported()
     parts = urlsplit(link)
     start = len(f"{parts.scheme}://{parts.netloc}/")
     forged = [
@@ -225,8 +225,8 @@ def test_a_link_with_one_character_changed_is_refused(opened: Open) -> None:
 
 
 def test_what_signs_one_file_does_not_sign_another(opened: Open) -> None:
-    stage = opened()
-    _, [video, captions] = stage.exported()
+    setup = opened()
+    _, [video, captions] = setup.exported()
     if "?" in video:
         swapped = video.partition("?")[0] + "?" + captions.partition("?")[2]
     else:
@@ -235,8 +235,8 @@ def test_what_signs_one_file_does_not_sign_another(opened: Open) -> None:
 
 
 def test_a_download_that_was_cut_off_goes_on_where_it_stopped(opened: Open) -> None:
-    stage = opened()
-    _, [link, _] = stage.exported()
+    setup = opened()
+    _, [link, _] = setup.exported()
     parts = urlsplit(link)
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, PATIENCE_SECONDS)
     connection.request("GET", link.partition(parts.netloc)[2])

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.e2e.story import WELL, Visitor, health, keys_in, request
+from tests.e2e.first_steps import WELL, ApiUser, health, keys_in, request
 from tests.support.postgres import fresh_database_sync
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import (
@@ -55,43 +55,43 @@ def base_url(settings: dict[str, str]) -> str:
     return f"http://127.0.0.1:{settings['PORT']}"
 
 
-def visitor_of(service: ServiceProcess, settings: dict[str, str]) -> Visitor:
+def api_user_of(service: ServiceProcess, settings: dict[str, str]) -> ApiUser:
     keys = keys_in(service.greeting)
     assert keys is not None
-    return Visitor(base_url(settings), keys)
+    return ApiUser(base_url(settings), keys)
 
 
-def walk_through(visitor: Visitor, receiver: RecordingReceiver) -> None:
+def walk_through(api_user: ApiUser, receiver: RecordingReceiver) -> None:
     """Endpoint, project, milestones, and a delivery."""
-    endpoint = visitor.post("/v1/webhooks", {"url": receiver.url(HOOK)})
-    project_id = visitor.finish_a_project()
+    endpoint = api_user.post("/v1/webhooks", {"url": receiver.url(HOOK)})
+    project_id = api_user.finish_a_project()
 
-    delivery = ended_delivery(visitor)
+    delivery = ended_delivery(api_user)
     assert delivery | {"eventType": "project.completed", "status": "delivered"} == delivery
     assert [each.event_id for each in receiver.seen()] == [delivery["eventId"]]
     assert (delivery["webhookId"], delivery["projectId"]) == (endpoint["id"], project_id)
-    shown = visitor.get(f"/v1/webhooks/{endpoint['id']}/deliveries/{delivery['id']}")
+    shown = api_user.get(f"/v1/webhooks/{endpoint['id']}/deliveries/{delivery['id']}")
     assert shown["event"]["data"] == {
         "projectId": project_id,
         "status": "completed",
         "stage": "export",
-        "resultUrl": f"{visitor.base_url}/v1/projects/{project_id}/result",
+        "resultUrl": f"{api_user.base_url}/v1/projects/{project_id}/result",
     }
 
 
-def ended_delivery(visitor: Visitor) -> Any:
+def ended_delivery(api_user: ApiUser) -> Any:
     """The only one there is, once nothing is to be done for it any more."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
-        [delivery] = visitor.get("/v1/deliveries")["data"]
+        [delivery] = api_user.get("/v1/deliveries")["data"]
         if delivery["status"] not in {"pending", "delivering"}:
             return delivery
         assert time.monotonic() < deadline
 
 
-def everything(visitor: Visitor) -> list[object]:
+def everything(api_user: ApiUser) -> list[object]:
     paths = ("/v1/webhooks", "/v1/projects", "/v1/events", "/v1/deliveries")
-    return [visitor.get(path) for path in paths]
+    return [api_user.get(path) for path in paths]
 
 
 def test_the_first_start_hands_over_keys_and_a_restart_keeps_everything(
@@ -99,20 +99,20 @@ def test_the_first_start_hands_over_keys_and_a_restart_keeps_everything(
 ) -> None:
     with ServiceProcess(settings, fresh=True) as first:
         assert health(base_url(settings)) == WELL
-        visitor = visitor_of(first, settings)
-        walk_through(visitor, receiver)
-        before = everything(visitor)
+        api_user = api_user_of(first, settings)
+        walk_through(api_user, receiver)
+        before = everything(api_user)
         assert first.stop() == Ended(0, "")
     with ServiceProcess(settings, fresh=True) as second:
         assert keys_in(second.greeting) is None
         assert "cpk_" not in second.greeting
-        assert everything(visitor) == before
+        assert everything(api_user) == before
         assert second.stop() == Ended(0, "")
 
 
 def test_the_greeting_names_the_addresses_and_a_request_to_paste(settings: dict[str, str]) -> None:
     with ServiceProcess(settings) as service:
-        visitor = visitor_of(service, settings)
+        api_user = api_user_of(service, settings)
         assert f"  Pages  {base_url(settings)}/settings\n" in service.greeting
         assert f"  API    {base_url(settings)}\n" in service.greeting
         assert f"  Docs   {base_url(settings)}/docs\n" in service.greeting
@@ -120,11 +120,11 @@ def test_the_greeting_names_the_addresses_and_a_request_to_paste(settings: dict[
         assert docs.status_code == 200
         assert (
             f"curl {base_url(settings)}/v1/webhooks \\\n"
-            f"  -H 'Authorization: Bearer {visitor.keys.api}' \\\n"
+            f"  -H 'Authorization: Bearer {api_user.keys.api}' \\\n"
             "  -H 'Content-Type: application/json' \\\n"
             """  -d '{"url": "https://example.com/cuepost"}'\n"""
         ) in service.greeting
-        visitor.post("/v1/webhooks", {"url": "https://example.com/cuepost"})
+        api_user.post("/v1/webhooks", {"url": "https://example.com/cuepost"})
 
 
 def test_answers_do_not_say_which_server_gives_them(settings: dict[str, str]) -> None:
@@ -141,13 +141,13 @@ def test_after_a_kill_all_that_was_acknowledged_is_there(
     settings: dict[str, str], receiver: RecordingReceiver
 ) -> None:
     with ServiceProcess(settings) as first:
-        visitor = visitor_of(first, settings)
-        walk_through(visitor, receiver)
-        before = everything(visitor)
+        api_user = api_user_of(first, settings)
+        walk_through(api_user, receiver)
+        before = everything(api_user)
         first.kill()
     with ServiceProcess(settings) as second:
         assert health(base_url(settings)) == WELL
-        assert everything(visitor) == before
+        assert everything(api_user) == before
         assert second.stop() == Ended(0, "")
 
 
@@ -179,35 +179,35 @@ def test_a_bulk_retry_is_done_by_the_running_service(
     settings: dict[str, str], receiver: RecordingReceiver
 ) -> None:
     with ServiceProcess(settings) as service:
-        visitor = visitor_of(service, settings)
-        endpoint = visitor.post("/v1/webhooks", {"url": receiver.url(HOOK)})
+        api_user = api_user_of(service, settings)
+        endpoint = api_user.post("/v1/webhooks", {"url": receiver.url(HOOK)})
         address = f"/v1/webhooks/{endpoint['id']}"
-        visitor.patch(address, {"enabled": False})
-        visitor.finish_a_project()
-        visitor.patch(address, {"enabled": True})
-        [cancelled] = visitor.get("/v1/deliveries")["data"]
+        api_user.patch(address, {"enabled": False})
+        api_user.finish_a_project()
+        api_user.patch(address, {"enabled": True})
+        [cancelled] = api_user.get("/v1/deliveries")["data"]
         assert (cancelled["status"], cancelled["reason"]) == ("cancelled", "endpoint_disabled")
 
         since = {"since": endpoint["createdAt"]}
-        job = visitor.post(f"{address}/retries", since, status=202)
+        job = api_user.post(f"{address}/retries", since, status=202)
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while visitor.get(f"{address}/retries/{job['id']}")["status"] == "running":
+        while api_user.get(f"{address}/retries/{job['id']}")["status"] == "running":
             assert time.monotonic() < deadline
 
-        again = ended_delivery(visitor)
+        again = ended_delivery(api_user)
         assert (again["status"], again["budget"]) == ("delivered", 2)
 
 
 def test_a_key_that_an_operator_revokes_is_soon_refused(settings: dict[str, str]) -> None:
     with ServiceProcess(settings) as service:
-        visitor = visitor_of(service, settings)
-        visitor.get("/v1/projects")
-        assert run(settings, "keys", "revoke", visitor.keys.api).returncode == 0
+        api_user = api_user_of(service, settings)
+        api_user.get("/v1/projects")
+        assert run(settings, "keys", "revoke", api_user.keys.api).returncode == 0
 
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while request(visitor.base_url, visitor.keys.api, "GET", "/v1/projects").is_success:
+        while request(api_user.base_url, api_user.keys.api, "GET", "/v1/projects").is_success:
             assert time.monotonic() < deadline
-        refused = request(visitor.base_url, visitor.keys.api, "GET", "/v1/projects")
+        refused = request(api_user.base_url, api_user.keys.api, "GET", "/v1/projects")
         assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
 
 
@@ -216,8 +216,8 @@ def test_another_master_key_is_found_at_the_start(
 ) -> None:
     old, new = (b64encode(bytes([number]) * 32).decode() for number in (1, 2))
     with ServiceProcess(settings | {"MASTER_KEY": old}) as service:
-        visitor = visitor_of(service, settings)
-        visitor.post("/v1/webhooks", {"url": receiver.url(HOOK)})
+        api_user = api_user_of(service, settings)
+        api_user.post("/v1/webhooks", {"url": receiver.url(HOOK)})
         service.stop()
 
     ended = run(settings | {"MASTER_KEY": new}, "serve")
@@ -226,7 +226,7 @@ def test_another_master_key_is_found_at_the_start(
         "Error: None of the master keys opens this value; was CUEPOST_MASTER_KEY changed?\n",
     )
     with ServiceProcess(settings | {"MASTER_KEY": f"{new},{old}"}):
-        assert len(visitor.get("/v1/webhooks")["data"]) == 1
+        assert len(api_user.get("/v1/webhooks")["data"]) == 1
 
 
 def test_postgres_is_served_once_it_was_migrated(
@@ -244,12 +244,12 @@ def test_postgres_is_served_once_it_was_migrated(
         assert keys_in(api.greeting) is None
         assert api.stop() == Ended(0, "")
     with ServiceProcess(postgres_settings) as whole:
-        visitor = visitor_of(whole, postgres_settings)
-        walk_through(visitor, receiver)
-        before = everything(visitor)
+        api_user = api_user_of(whole, postgres_settings)
+        walk_through(api_user, receiver)
+        before = everything(api_user)
         whole.kill()
     with ServiceProcess(postgres_settings, "api") as api:
-        assert everything(visitor) == before
+        assert everything(api_user) == before
         assert api.stop() == Ended(0, "")
 
 
@@ -269,7 +269,7 @@ def test_on_postgres_a_key_file_of_one_machine_is_warned_of(
 
 def test_the_last_request_before_a_stop_is_in_the_log(settings: dict[str, str]) -> None:
     with ServiceProcess(settings | {"LOG_LEVEL": "info"}) as service:
-        visitor_of(service, settings)
+        api_user_of(service, settings)
         httpx2.get(f"{base_url(settings)}/v1/projects", trust_env=False)
         ended = service.stop()
     assert ended.code == 0

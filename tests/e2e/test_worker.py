@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.e2e.story import Visitor, keys_in
+from tests.e2e.first_steps import ApiUser, keys_in
 from tests.support.postgres import fresh_database_sync
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import PATIENCE_SECONDS, Ended, ServiceProcess, free_port, run
@@ -58,15 +58,15 @@ def test_the_halves_together_deliver(settings: dict[str, str], receiver: Recordi
         ServiceProcess(settings, "api") as api,
         ServiceProcess(settings, "worker", fresh=True) as worker,
     ):
-        visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
-        visitor.post("/v1/webhooks", {"url": receiver.url("/hook")})
-        visitor.finish_a_project()
+        api_user = ApiUser(f"http://127.0.0.1:{settings['PORT']}", keys)
+        api_user.post("/v1/webhooks", {"url": receiver.url("/hook")})
+        api_user.finish_a_project()
         receiver.wait_until(lambda now: len(now.requests) == 1, "nothing was delivered")
 
         assert "is delivering; Ctrl-C stops it.\n\n  Store  postgresql://" in worker.greeting
         assert readiness(settings) == (200, {"status": "ready", "checks": {"store": "ok"}})
         assert worker.stop() == Ended(0, "")
-        [delivery] = visitor.get("/v1/deliveries")["data"]
+        [delivery] = api_user.get("/v1/deliveries")["data"]
         assert delivery["status"] == "delivered"
         assert api.stop() == Ended(0, "")
 
@@ -86,9 +86,9 @@ def test_a_worker_shows_its_health_and_metrics_where_it_is_told_to(
     chosen = settings | {"WORKER_PORT": str(free_port()), "LOG_LEVEL": "info"}
 
     with ServiceProcess(settings, "api"), ServiceProcess(chosen, "worker") as worker:
-        visitor = Visitor(f"http://127.0.0.1:{settings['PORT']}", keys)
-        visitor.post("/v1/webhooks", {"url": receiver.url("/hook")})
-        visitor.finish_a_project()
+        api_user = ApiUser(f"http://127.0.0.1:{settings['PORT']}", keys)
+        api_user.post("/v1/webhooks", {"url": receiver.url("/hook")})
+        api_user.finish_a_project()
         receiver.wait_until(lambda now: len(now.requests) == 1, "nothing was delivered")
 
         well = {"status": "ready", "checks": {"store": "ok", "dispatcher": "ok"}}

@@ -7,25 +7,25 @@ from cuepost.application.manage_projects import ProjectChange
 from cuepost.domain.attempt import Outcome, TlsFault
 from cuepost.domain.project import ProjectKind, ProjectStatus
 from cuepost.testing import HANGS, Answer
-from tests.application.world import OPERATOR
-from tests.support.stage import HOUR, MINUTE, Stage
+from tests.application.harness import OPERATOR
+from tests.support.engine_harness import HOUR, MINUTE, EngineHarness
 
 URL = "https://hooks.example.com/cue"
-SetUp = Callable[[Stage], Awaitable[None]]
+SetUp = Callable[[EngineHarness], Awaitable[None]]
 
 
-async def exported(stage: Stage) -> None:
-    await stage.world.report(stage.world.milestone(await stage.world.project()))
+async def exported(engine: EngineHarness) -> None:
+    await engine.harness.report(engine.harness.milestone(await engine.harness.project()))
 
 
 def answering(*answers: Answer | Outcome | int) -> SetUp:
     """An endpoint whose receiver does this at each of the three attempts."""
 
-    async def set_up(stage: Stage) -> None:
-        stage.transport.will(URL, *answers * 3)
-        await stage.world.endpoint()
-        await exported(stage)
-        await stage.later(HOUR)
+    async def set_up(engine: EngineHarness) -> None:
+        engine.transport.will(URL, *answers * 3)
+        await engine.harness.endpoint()
+        await exported(engine)
+        await engine.later(HOUR)
 
     return set_up
 
@@ -34,112 +34,112 @@ def refused(fault: TlsFault) -> SetUp:
     return answering(Answer(status=None, fault=Outcome.TLS_ERROR, tls_fault=fault))
 
 
-async def disabled(stage: Stage) -> None:
-    endpoint = (await stage.world.endpoint()).view.endpoint
-    await stage.world.enable(endpoint.id, enabled=False)
-    await exported(stage)
+async def disabled(engine: EngineHarness) -> None:
+    endpoint = (await engine.harness.endpoint()).view.endpoint
+    await engine.harness.enable(endpoint.id, enabled=False)
+    await exported(engine)
 
 
-async def disabled_meanwhile(stage: Stage) -> None:
-    stage.transport.will(URL, 500)
-    endpoint = (await stage.world.endpoint()).view.endpoint
-    await exported(stage)
-    await stage.later(timedelta(seconds=5))
-    await stage.world.enable(endpoint.id, enabled=False)
+async def disabled_meanwhile(engine: EngineHarness) -> None:
+    engine.transport.will(URL, 500)
+    endpoint = (await engine.harness.endpoint()).view.endpoint
+    await exported(engine)
+    await engine.later(timedelta(seconds=5))
+    await engine.harness.enable(endpoint.id, enabled=False)
 
 
-async def not_subscribed(stage: Stage) -> None:
-    await stage.world.endpoint("project.failed")
-    await exported(stage)
+async def not_subscribed(engine: EngineHarness) -> None:
+    await engine.harness.endpoint("project.failed")
+    await exported(engine)
 
 
-async def subscribed_later(stage: Stage) -> None:
-    await exported(stage)
-    await stage.later(MINUTE)
-    await stage.world.endpoint()
+async def subscribed_later(engine: EngineHarness) -> None:
+    await exported(engine)
+    await engine.later(MINUTE)
+    await engine.harness.endpoint()
 
 
-async def no_endpoint(stage: Stage) -> None:
-    await exported(stage)
+async def no_endpoint(engine: EngineHarness) -> None:
+    await exported(engine)
 
 
-async def outside_its_window(stage: Stage) -> None:
-    await stage.world.endpoint()
-    project = await stage.world.project(access_expires_at=stage.clock.now())
-    await stage.world.report(stage.world.milestone(project))
+async def outside_its_window(engine: EngineHarness) -> None:
+    await engine.harness.endpoint()
+    project = await engine.harness.project(access_expires_at=engine.clock.now())
+    await engine.harness.report(engine.harness.milestone(project))
 
 
-async def window_ended_meanwhile(stage: Stage) -> None:
-    stage.transport.will(URL, 500)
-    world = stage.world
-    await world.endpoint()
-    project = await world.project()
-    await world.report(world.milestone(project))
-    await stage.later(timedelta(seconds=5))
-    change = ProjectChange(sets_access=True, access_expires_at=stage.clock.now())
-    await world.do(world.service.projects.change, world.owner, project.id, change)
+async def window_ended_meanwhile(engine: EngineHarness) -> None:
+    engine.transport.will(URL, 500)
+    harness = engine.harness
+    await harness.endpoint()
+    project = await harness.project()
+    await harness.report(harness.milestone(project))
+    await engine.later(timedelta(seconds=5))
+    change = ProjectChange(sets_access=True, access_expires_at=engine.clock.now())
+    await harness.do(harness.service.projects.change, harness.owner, project.id, change)
 
 
-async def deleted_meanwhile(stage: Stage) -> None:
-    stage.transport.will(URL, 500)
-    world = stage.world
-    await world.endpoint()
-    project = await world.project()
-    await world.report(world.milestone(project))
-    await stage.later(timedelta(seconds=5))
-    await world.do(world.service.projects.delete, world.owner, project.id)
+async def deleted_meanwhile(engine: EngineHarness) -> None:
+    engine.transport.will(URL, 500)
+    harness = engine.harness
+    await harness.endpoint()
+    project = await harness.project()
+    await harness.report(harness.milestone(project))
+    await engine.later(timedelta(seconds=5))
+    await harness.do(harness.service.projects.delete, harness.owner, project.id)
 
 
-async def standalone_transcript(stage: Stage) -> None:
-    await stage.world.endpoint()
-    project = await stage.world.project(kind=ProjectKind.TRANSCRIPT)
-    await stage.world.report(stage.world.milestone(project))
+async def standalone_transcript(engine: EngineHarness) -> None:
+    await engine.harness.endpoint()
+    project = await engine.harness.project(kind=ProjectKind.TRANSCRIPT)
+    await engine.harness.report(engine.harness.milestone(project))
 
 
-async def not_exported_yet(stage: Stage) -> None:
-    await stage.world.endpoint()
-    await stage.world.project(ProjectStatus.READY)
+async def not_exported_yet(engine: EngineHarness) -> None:
+    await engine.harness.endpoint()
+    await engine.harness.project(ProjectStatus.READY)
 
 
-async def exported_again_and_under_way(stage: Stage) -> None:
-    await stage.world.endpoint()
-    project = await stage.world.project()
-    await stage.world.report(stage.world.milestone(project))
-    await stage.later(MINUTE)
-    await stage.world.report(stage.world.milestone(project, "exporting"))
+async def exported_again_and_under_way(engine: EngineHarness) -> None:
+    await engine.harness.endpoint()
+    project = await engine.harness.project()
+    await engine.harness.report(engine.harness.milestone(project))
+    await engine.later(MINUTE)
+    await engine.harness.report(engine.harness.milestone(project, "exporting"))
 
 
-async def export_failed(stage: Stage) -> None:
-    await stage.world.endpoint()
-    project = await stage.world.project()
-    await stage.world.report(stage.world.milestone(project, "failed"))
-    await stage.later(MINUTE)
+async def export_failed(engine: EngineHarness) -> None:
+    await engine.harness.endpoint()
+    project = await engine.harness.project()
+    await engine.harness.report(engine.harness.milestone(project, "failed"))
+    await engine.later(MINUTE)
 
 
-async def cancelled(stage: Stage) -> None:
-    await stage.world.endpoint()
-    project = await stage.world.project()
-    await stage.world.report(stage.world.milestone(project, "cancelled"))
+async def cancelled(engine: EngineHarness) -> None:
+    await engine.harness.endpoint()
+    project = await engine.harness.project()
+    await engine.harness.report(engine.harness.milestone(project, "cancelled"))
 
 
-async def nothing_at_all(stage: Stage) -> None:
-    await stage.world.endpoint()
+async def nothing_at_all(engine: EngineHarness) -> None:
+    await engine.harness.endpoint()
 
 
-async def set_access(stage: Stage, *, is_open: bool) -> None:
-    world = stage.world
-    await world.do(world.service.access.set_webhooks, OPERATOR, world.account.id, is_open)
+async def set_access(engine: EngineHarness, *, is_open: bool) -> None:
+    harness = engine.harness
+    await harness.do(harness.service.access.set_webhooks, OPERATOR, harness.account.id, is_open)
 
 
-async def access_closed(stage: Stage) -> None:
-    await stage.world.endpoint()
-    await set_access(stage, is_open=False)
-    await exported(stage)
+async def access_closed(engine: EngineHarness) -> None:
+    await engine.harness.endpoint()
+    await set_access(engine, is_open=False)
+    await exported(engine)
 
 
-async def access_was_closed(stage: Stage) -> None:
-    await access_closed(stage)
-    await set_access(stage, is_open=True)
+async def access_was_closed(engine: EngineHarness) -> None:
+    await access_closed(engine)
+    await set_access(engine, is_open=True)
 
 
 BROKEN: dict[str, tuple[SetUp, str]] = {

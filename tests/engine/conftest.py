@@ -1,4 +1,4 @@
-"""The engine runs on the same worlds as the use cases: both stores, a clock that jumps."""
+"""The engine runs on the same harnesses as the use cases: both stores, a clock that jumps."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,46 +8,46 @@ import pytest
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.ports.dispatch import Claim, Claimed
 from tests.application.conftest import (
+    harness,
     migrated_file,
+    postgres_harness,
     postgres_store,
-    postgres_world,
-    sqlite_world,
-    world,
+    sqlite_harness,
 )
+from tests.support.engine_harness import RunScenarios, ScenarioRunner, migrate_database
+from tests.support.engine_harness import migrated_file as make_migrated_file
 from tests.support.postgres import fresh_database_sync
-from tests.support.stage import Play, Theatre, migrate_database
-from tests.support.stage import migrated_file as make_migrated_file
 
-__all__ = ["migrated_file", "postgres_store", "postgres_world", "sqlite_world", "world"]
+__all__ = ["harness", "migrated_file", "postgres_harness", "postgres_store", "sqlite_harness"]
 
 
 @pytest.fixture(scope="session")
-def stage_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def engine_store_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_migrated_file(tmp_path_factory.mktemp("stage"))
 
 
 @pytest.fixture(scope="session")
-def stage_database(postgres_url: str) -> Iterator[str]:
+def engine_database(postgres_url: str) -> Iterator[str]:
     with fresh_database_sync(postgres_url) as url:
         migrate_database(url)
         yield url
 
 
 @pytest.fixture
-def play_embedded(stage_file: Path, tmp_path: Path) -> Play:
-    return Theatre(stage_file, tmp_path).play
+def run_embedded(engine_store_file: Path, tmp_path: Path) -> RunScenarios:
+    return ScenarioRunner(engine_store_file, tmp_path).run
 
 
 @pytest.fixture
-def play_postgres(stage_file: Path, stage_database: str, tmp_path: Path) -> Play:
-    return Theatre(stage_file, tmp_path, stage_database).play
+def run_postgres(engine_store_file: Path, engine_database: str, tmp_path: Path) -> RunScenarios:
+    return ScenarioRunner(engine_store_file, tmp_path, engine_database).run
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def play(request: pytest.FixtureRequest) -> Play:
+def run_scenarios(request: pytest.FixtureRequest) -> RunScenarios:
     """On both stores."""
-    name = {"sqlite": "play_embedded", "postgresql": "play_postgres"}[request.param]
-    found: Play = request.getfixturevalue(name)
+    name = {"sqlite": "run_embedded", "postgresql": "run_postgres"}[request.param]
+    found: RunScenarios = request.getfixturevalue(name)
     return found
 
 

@@ -15,7 +15,7 @@ from cuepost.domain.endpoint import StoredSecret
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.domain.signing import SigningSecret, signature
 from cuepost.engine.attempt_pipeline import AttemptPipeline
-from cuepost.ports.dispatch import Assignment, Result, Target, Verdict
+from cuepost.ports.dispatch import Assignment, NextStep, Result, Target
 from cuepost.ports.transport import Request
 from cuepost.testing import START, Answer, RepeatableEntropy, ScriptedTransport, VirtualClock
 from tests.support.records import Records
@@ -126,7 +126,7 @@ async def test_a_policy_that_became_stricter_blocks_what_is_stored() -> None:
     assert lab.transport.sent == []
     assert result.attempt.outcome is Outcome.BLOCKED_DESTINATION
     assert result.attempt.response_status is None
-    assert result.verdict == Verdict(DeliveryStatus.RETRYING, START + PAUSES[0])
+    assert result.verdict == NextStep(DeliveryStatus.RETRYING, START + PAUSES[0])
 
 
 @pytest.mark.parametrize(
@@ -160,17 +160,17 @@ async def test_a_failure_is_due_again_after_its_pause(
 ) -> None:
     result = await Lab(jitter=jitter).run(assignment(number=number), 500)
     expected = START + timedelta(seconds=due)
-    assert result.verdict == Verdict(DeliveryStatus.RETRYING, expected)
+    assert result.verdict == NextStep(DeliveryStatus.RETRYING, expected)
 
 
 async def test_the_third_failure_is_the_end() -> None:
     result = await Lab().run(assignment(number=3), 500)
-    assert result.verdict == Verdict(DeliveryStatus.FAILED)
+    assert result.verdict == NextStep(DeliveryStatus.FAILED)
 
 
 async def test_the_last_attempt_may_still_succeed() -> None:
     result = await Lab().run(assignment(number=3), 200)
-    assert result.verdict == Verdict(DeliveryStatus.DELIVERED)
+    assert result.verdict == NextStep(DeliveryStatus.DELIVERED)
 
 
 @pytest.mark.parametrize("duration", [0.0004, 0.0125, 0.01275, 1.0001])

@@ -19,7 +19,7 @@ from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.transport import Exchange, Request
 from cuepost.testing import START, Answer, VirtualClock
 from tests.engine.test_attempt_pipeline import BODY, BOX, EVENT, NEW, OLD, URL, assignment, stored
-from tests.support.stage import MINUTE, Play, Stage
+from tests.support.engine_harness import MINUTE, EngineHarness, RunScenarios
 
 OK = Exchange(1.0, Timings(), status=200)
 OTHER_URL = "https://other.example.com/cue"
@@ -65,15 +65,15 @@ class Lab:
         )
 
     async def ended(self, made: Assignment) -> Result | Crash:
-        told: list[Result | Crash] = []
+        reported: list[Result | Crash] = []
         async with asyncio.TaskGroup() as tasks:
-            assert self.pipeline.start(made, told.append, tasks.create_task)
-            assert told == [], "not before start has returned"
+            assert self.pipeline.start(made, reported.append, tasks.create_task)
+            assert reported == [], "not before start has returned"
             with anyio.fail_after(5):
-                while not told:
+                while not reported:
                     await anyio.lowlevel.checkpoint()
         await anyio.lowlevel.checkpoint()
-        [ended] = told
+        [ended] = reported
         return ended
 
     async def signature_of(self, made: Assignment) -> str:
@@ -168,47 +168,47 @@ async def test_a_changed_url_is_used_at_once() -> None:
 
 
 def test_no_attempt_begins_while_too_many_results_wait_to_be_recorded(
-    play_embedded: Play,
+    run_embedded: RunScenarios,
 ) -> None:
     """Eight are held in memory, and one is in flight at a time."""
 
-    async def scenario(stage: Stage) -> None:
-        world, watch = stage.world, stage.store.watch
-        await world.endpoint()
-        stage.transport.will(URL, *(Answer(seconds=0.01) for _ in range(8)))
-        async with stage.delivering(stage.dispatcher(attempts=8, cap=1)) as dispatcher:
+    async def scenario(engine: EngineHarness) -> None:
+        harness, watch = engine.harness, engine.store.watch
+        await harness.endpoint()
+        engine.transport.will(URL, *(Answer(seconds=0.01) for _ in range(8)))
+        async with engine.delivering(engine.dispatcher(attempts=8, cap=1)) as dispatcher:
             dispatcher._recorder.most_unrecorded = 3
-            projects = [await world.project() for _ in range(8)]
-            await world.report(*map(world.milestone, projects))
+            projects = [await harness.project() for _ in range(8)]
+            await harness.report(*map(harness.milestone, projects))
             watch.fails = lambda _: True
-            await stage.later(timedelta(seconds=0.9))
-            sent_without_a_store = len(stage.sent)
+            await engine.later(timedelta(seconds=0.9))
+            sent_without_a_store = len(engine.sent)
             watch.fails = lambda _: False
-            await stage.later(MINUTE)
-        assert (sent_without_a_store, len(stage.sent)) == (3, 8)
+            await engine.later(MINUTE)
+        assert (sent_without_a_store, len(engine.sent)) == (3, 8)
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
-async def deliver_one(stage: Stage, dispatcher: Dispatcher) -> None:
-    async with stage.delivering(dispatcher):
-        await stage.world.complete()
-        await stage.later()
+async def deliver_one(engine: EngineHarness, dispatcher: Dispatcher) -> None:
+    async with engine.delivering(dispatcher):
+        await engine.harness.complete()
+        await engine.later()
 
 
 def test_a_bug_at_the_end_of_an_attempt_ends_the_dispatcher(
-    play_embedded: Play, monkeypatch: pytest.MonkeyPatch
+    run_embedded: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        dispatcher = stage.dispatcher(transport=OpenConnections())
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        dispatcher = engine.dispatcher(transport=OpenConnections())
 
         def broken(*_: object) -> None:
             raise ZeroDivisionError
 
         monkeypatch.setattr(dispatcher._board, "done", broken)
         with pytest.raises(ExceptionGroup) as raised:
-            await deliver_one(stage, dispatcher)
+            await deliver_one(engine, dispatcher)
         assert raised.group_contains(ZeroDivisionError)
 
-    play_embedded(scenario)
+    run_embedded(scenario)

@@ -12,10 +12,10 @@ from typing import Any
 import asyncpg
 import pytest
 
-from cuepost.application.milestone_book import Milestone
+from cuepost.application.milestone_batch import Milestone
+from tests.support.engine_harness import EngineHarness, RunScenarios
 from tests.support.jumping_loop import AtOnce
 from tests.support.other_process import OtherProcess
-from tests.support.stage import Play, Stage
 from tests.support.watched_store import Watch
 
 MANY = 100
@@ -33,7 +33,7 @@ TO_DELIVER_A_BACKLOG = 38
 
 @pytest.fixture
 def hops(monkeypatch: pytest.MonkeyPatch) -> list[Callable[..., object]]:
-    """What the embedded store hands to another thread."""
+    """What the embedded store actions to another thread."""
     handed: list[Callable[..., object]] = []
     submit = AtOnce.submit
 
@@ -66,118 +66,118 @@ def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sent
 
 
-async def milestones_of(stage: Stage, count: int) -> list[Milestone]:
-    return [stage.world.milestone(await stage.world.project()) for _ in range(count)]
+async def milestones_of(engine: EngineHarness, count: int) -> list[Milestone]:
+    return [engine.harness.milestone(await engine.harness.project()) for _ in range(count)]
 
 
 @pytest.mark.parametrize("count", [1, MANY])
-def test_accepting(play: Play, count: int) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        milestones = await milestones_of(stage, count)
-        stage.store.watch = Watch()
-        await stage.world.report(*milestones)
-        assert stage.store.watch.operations <= TO_ACCEPT
+def test_accepting(run_scenarios: RunScenarios, count: int) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        milestones = await milestones_of(engine, count)
+        engine.store.watch = Watch()
+        await engine.harness.report(*milestones)
+        assert engine.store.watch.operations <= TO_ACCEPT
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 @pytest.mark.parametrize(("count", "most_hops"), [(1, 1), (MANY, 12)])
 def test_from_the_report_to_the_record_of_the_attempt(
-    play_embedded: Play, hops: list[object], count: int, most_hops: int
+    run_embedded: RunScenarios, hops: list[object], count: int, most_hops: int
 ) -> None:
     """A hundred cost as many statements as one, and one wait for the disk."""
 
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        async with stage.delivering(stage.dispatcher(attempts=MANY, cap=MANY)):
-            await stage.later()
-            milestones = await milestones_of(stage, count)
-            stage.store.watch = Watch()
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        async with engine.delivering(engine.dispatcher(attempts=MANY, cap=MANY)):
+            await engine.later()
+            milestones = await milestones_of(engine, count)
+            engine.store.watch = Watch()
             hops.clear()
-            await stage.world.report(*milestones)
-            await stage.later()
-            assert len(stage.sent) == count
-            assert stage.store.watch.operations <= TO_ACCEPT_AND_DELIVER
-            assert stage.store.watch.commits == 2
+            await engine.harness.report(*milestones)
+            await engine.later()
+            assert len(engine.sent) == count
+            assert engine.store.watch.operations <= TO_ACCEPT_AND_DELIVER
+            assert engine.store.watch.commits == 2
             assert len(hops) <= most_hops
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
-def test_one_that_a_worker_has_to_claim(play_postgres: Play, trips: list[str]) -> None:
+def test_one_that_a_worker_has_to_claim(run_postgres: RunScenarios, trips: list[str]) -> None:
     """As in production: one process takes the report, another one is told of it and sends it."""
 
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        lanes = await stage.lanes()
-        async with stage.delivering(straight=False) as dispatcher:
-            await stage.later()
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        lanes = await engine.lanes()
+        async with engine.delivering(direct=False) as dispatcher:
+            await engine.later()
             for number in range(1, 4):
-                milestones = await milestones_of(stage, 1)
+                milestones = await milestones_of(engine, 1)
                 # Health is written once a second.
-                await stage.later(timedelta(seconds=1))
+                await engine.later(timedelta(seconds=1))
                 trips.clear()
-                await stage.world.report(*milestones)
+                await engine.harness.report(*milestones)
                 assert len(trips) <= TRIPS_TO_ACCEPT, trips
                 trips.clear()
                 dispatcher.work_for(lanes)
-                await stage.later()
-                assert len(stage.sent) == number
+                await engine.later()
+                assert len(engine.sent) == number
                 assert len(trips) <= TRIPS_TO_CLAIM_AND_DELIVER, trips
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_one_that_is_handed_over(play_postgres: Play, trips: list[str]) -> None:
+def test_one_that_is_handed_over(run_postgres: RunScenarios, trips: list[str]) -> None:
     """As in production: one process takes the report, and the worker that has the lane sends it."""
 
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        async with stage.delivering(straight=False) as dispatcher:
-            await stage.world.report(*await milestones_of(stage, 1))
-            dispatcher.work_for(await stage.lanes())
-            stage.store.handover = OtherProcess(dispatcher.hand_over)
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        async with engine.delivering(direct=False) as dispatcher:
+            await engine.harness.report(*await milestones_of(engine, 1))
+            dispatcher.work_for(await engine.lanes())
+            engine.store.handover = OtherProcess(dispatcher.hand_over)
             for number in range(2, 4):
-                milestones = await milestones_of(stage, 1)
-                await stage.later(timedelta(seconds=1))
+                milestones = await milestones_of(engine, 1)
+                await engine.later(timedelta(seconds=1))
                 trips.clear()
-                await stage.world.report(*milestones)
-                await stage.later()
-                assert len(stage.sent) == number
+                await engine.harness.report(*milestones)
+                await engine.later()
+                assert len(engine.sent) == number
                 assert len(trips) <= TRIPS_TO_ACCEPT + TRIPS_TO_DELIVER_WHAT_WAS_HANDED_OVER, trips
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_many_on_a_shared_store(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        async with stage.delivering(stage.dispatcher(attempts=MANY, cap=MANY)):
-            await stage.later()
+def test_many_on_a_shared_store(run_postgres: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        async with engine.delivering(engine.dispatcher(attempts=MANY, cap=MANY)):
+            await engine.later()
             # From then on the lane is this worker's.
-            await stage.world.report(*await milestones_of(stage, 1))
-            await stage.later()
-            milestones = await milestones_of(stage, MANY)
-            stage.store.watch = Watch()
-            await stage.world.report(*milestones)
-            await stage.later()
-            assert len(stage.sent) == 1 + MANY
-            assert stage.store.watch.operations <= TO_ACCEPT_AND_DELIVER
+            await engine.harness.report(*await milestones_of(engine, 1))
+            await engine.later()
+            milestones = await milestones_of(engine, MANY)
+            engine.store.watch = Watch()
+            await engine.harness.report(*milestones)
+            await engine.later()
+            assert len(engine.sent) == 1 + MANY
+            assert engine.store.watch.operations <= TO_ACCEPT_AND_DELIVER
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_a_backlog(play: Play, hops: list[object]) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        await stage.world.report(*await milestones_of(stage, MANY))
-        stage.store.watch = Watch()
+def test_a_backlog(run_scenarios: RunScenarios, hops: list[object]) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        await engine.harness.report(*await milestones_of(engine, MANY))
+        engine.store.watch = Watch()
         hops.clear()
-        async with stage.delivering(stage.dispatcher(attempts=MANY, cap=MANY)):
-            await stage.later()
-            assert len(stage.sent) == MANY
-            assert stage.store.watch.operations <= TO_DELIVER_A_BACKLOG
+        async with engine.delivering(engine.dispatcher(attempts=MANY, cap=MANY)):
+            await engine.later()
+            assert len(engine.sent) == MANY
+            assert engine.store.watch.operations <= TO_DELIVER_A_BACKLOG
             assert len(hops) <= 10
 
-    play(scenario)
+    run_scenarios(scenario)

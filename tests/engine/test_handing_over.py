@@ -13,142 +13,150 @@ from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.dispatch import DeliveryKey
 from cuepost.testing import Answer
+from tests.support.engine_harness import HOUR, EngineHarness, RunScenarios
 from tests.support.other_process import OtherProcess
-from tests.support.stage import HOUR, Play, Stage
 
 URL = "https://hooks.example.com/cue"
 LEASE = timedelta(seconds=10)
 SECOND = timedelta(seconds=1)
 
 
-async def hold_the_lane(stage: Stage, worker: Dispatcher) -> None:
+async def hold_the_lane(engine: EngineHarness, worker: Dispatcher) -> None:
     """It has sent one delivery, and now holds the lane of the only endpoint."""
-    await stage.world.endpoint()
-    await stage.world.complete()
-    worker.work_for(await stage.lanes())
-    await stage.later(SECOND)
-    assert len(stage.sent) == 1
+    await engine.harness.endpoint()
+    await engine.harness.complete()
+    worker.work_for(await engine.lanes())
+    await engine.later(SECOND)
+    assert len(engine.sent) == 1
 
 
-def worker_of(stage: Stage, attempts: int = 64, cap: int = 8) -> Dispatcher:
-    return stage.dispatcher(attempts=attempts, cap=cap, lease=LEASE, longest_sleep=HOUR)
+def worker_of(engine: EngineHarness, attempts: int = 64, cap: int = 8) -> Dispatcher:
+    return engine.dispatcher(attempts=attempts, cap=cap, lease=LEASE, longest_sleep=HOUR)
 
 
 def test_a_worker_sends_without_a_claim_what_is_handed_over(
-    play_postgres: Play, claims: list[int]
+    run_postgres: RunScenarios, claims: list[int]
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        async with stage.delivering(worker_of(stage), straight=False) as worker:
-            await hold_the_lane(stage, worker)
+    async def scenario(engine: EngineHarness) -> None:
+        async with engine.delivering(worker_of(engine), direct=False) as worker:
+            await hold_the_lane(engine, worker)
             claims.clear()
             other = OtherProcess(worker.hand_over)
-            stage.store.handover = other
+            engine.store.handover = other
             for _ in range(20):
-                await stage.world.complete()
-            await stage.later()
-            assert (len(stage.sent), len(other.handed_over), sum(claims)) == (21, 20, 0)
-            statuses = {each.status for each in await stage.world.deliveries()}
+                await engine.harness.complete()
+            await engine.later()
+            assert (len(engine.sent), len(other.handed_over), sum(claims)) == (21, 20, 0)
+            statuses = {each.status for each in await engine.harness.deliveries()}
             assert statuses == {DeliveryStatus.DELIVERED}
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_a_lane_that_no_worker_holds_is_announced(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        async with stage.delivering(worker_of(stage), straight=False) as worker:
+def test_a_lane_that_no_worker_holds_is_announced(run_postgres: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        async with engine.delivering(worker_of(engine), direct=False) as worker:
             other = OtherProcess(worker.hand_over)
-            stage.store.handover = other
-            await stage.world.endpoint()
-            await stage.world.complete()
-            assert (other.handed_over, other.waiting) == ([], set(await stage.lanes()))
+            engine.store.handover = other
+            await engine.harness.endpoint()
+            await engine.harness.complete()
+            assert (other.handed_over, other.waiting) == ([], set(await engine.lanes()))
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_when_the_word_is_lost_the_heartbeat_finds_the_lease(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        async with stage.delivering(worker_of(stage), straight=False) as worker:
-            await hold_the_lane(stage, worker)
+def test_when_the_word_is_lost_the_heartbeat_finds_the_lease(run_postgres: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        async with engine.delivering(worker_of(engine), direct=False) as worker:
+            await hold_the_lane(engine, worker)
             other = OtherProcess(lambda *_: None)
-            stage.store.handover = other
-            await stage.world.complete()
-            await stage.later(2 * LEASE)
-            assert (len(stage.sent), len(other.handed_over)) == (2, 1)
-            [newest, _] = await stage.world.deliveries()
+            engine.store.handover = other
+            await engine.harness.complete()
+            await engine.later(2 * LEASE)
+            assert (len(engine.sent), len(other.handed_over)) == (2, 1)
+            [newest, _] = await engine.harness.deliveries()
             # It was never sent under that lease, but only the store knows that it was leased.
             assert (newest.status, newest.attempt_count) == (DeliveryStatus.DELIVERED, 1)
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_more_than_there_is_room_for_goes_back_and_closes_the_lane(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        async with stage.delivering(worker_of(stage, attempts=1, cap=1), straight=False) as worker:
-            await hold_the_lane(stage, worker)
+def test_more_than_there_is_room_for_goes_back_and_closes_the_lane(
+    run_postgres: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        async with engine.delivering(worker_of(engine, attempts=1, cap=1), direct=False) as worker:
+            await hold_the_lane(engine, worker)
             other = OtherProcess(worker.hand_over)
-            stage.store.handover = other
-            stage.transport.will(URL, *[Answer(seconds=0.2)] * 40)
-            projects = [await world.project() for _ in range(40)]
-            await world.report(*map(world.milestone, projects))
-            await stage.later(timedelta(seconds=0.1))
+            engine.store.handover = other
+            engine.transport.will(URL, *[Answer(seconds=0.2)] * 40)
+            projects = [await harness.project() for _ in range(40)]
+            await harness.report(*map(harness.milestone, projects))
+            await engine.later(timedelta(seconds=0.1))
             assert len(other.handed_over) == 40
-            assert await stage.rows(sa.select(lanes.c.accepts)) == [(False,)]
-            await world.complete()
+            assert await engine.rows(sa.select(lanes.c.accepts)) == [(False,)]
+            await harness.complete()
             assert len(other.handed_over) == 40
-            assert other.waiting == set(await stage.lanes())
-            await stage.later(HOUR)
-            assert len(stage.sent) == 42
-            assert await stage.rows(sa.select(lanes.c.accepts)) in ([], [(True,)])
+            assert other.waiting == set(await engine.lanes())
+            await engine.later(HOUR)
+            assert len(engine.sent) == 42
+            assert await engine.rows(sa.select(lanes.c.accepts)) in ([], [(True,)])
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_what_is_stopped_before_the_worker_has_read_it_is_not_sent(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world, late = stage.world, list[tuple[UUID, Sequence[DeliveryKey]]]()
-        async with stage.delivering(worker_of(stage), straight=False) as worker:
-            await hold_the_lane(stage, worker)
-            stage.store.handover = OtherProcess(lambda *said: late.append(said))
-            project = await world.project()
-            await world.report(world.milestone(project))
-            await world.do(lambda t: world.service.projects.delete(t, world.owner, project.id))
+def test_what_is_stopped_before_the_worker_has_read_it_is_not_sent(
+    run_postgres: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness, late = engine.harness, list[tuple[UUID, Sequence[DeliveryKey]]]()
+        async with engine.delivering(worker_of(engine), direct=False) as worker:
+            await hold_the_lane(engine, worker)
+            engine.store.handover = OtherProcess(lambda *said: late.append(said))
+            project = await harness.project()
+            await harness.report(harness.milestone(project))
+            await harness.do(
+                lambda t: harness.service.projects.delete(t, harness.owner, project.id)
+            )
             worker.hand_over(*late[0])
-            await stage.later(SECOND)
-            [newest, _] = await world.deliveries()
+            await engine.later(SECOND)
+            [newest, _] = await harness.deliveries()
             assert (newest.status, newest.reason) == (
                 DeliveryStatus.CANCELLED,
                 CancelReason.PROJECT_DELETED,
             )
-            assert len(stage.sent) == 1
+            assert len(engine.sent) == 1
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_a_worker_that_dies_leaves_what_was_handed_over_to_others(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        async with stage.crashing(worker_of(stage)) as worker:
-            stage.store.handover = NoHandover()
-            await hold_the_lane(stage, worker)
-            stage.store.handover = OtherProcess(lambda *_: None)
-            await world.complete()
-        async with stage.delivering(worker_of(stage), straight=False):
-            await stage.later(2 * LEASE)
-            assert len(stage.sent) == 2
-            [newest, _] = await world.deliveries()
-            outcomes = [each.outcome for each in await stage.attempts(newest.id)]
+def test_a_worker_that_dies_leaves_what_was_handed_over_to_others(
+    run_postgres: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        async with engine.crashing(worker_of(engine)) as worker:
+            engine.store.handover = NoHandover()
+            await hold_the_lane(engine, worker)
+            engine.store.handover = OtherProcess(lambda *_: None)
+            await harness.complete()
+        async with engine.delivering(worker_of(engine), direct=False):
+            await engine.later(2 * LEASE)
+            assert len(engine.sent) == 2
+            [newest, _] = await harness.deliveries()
+            outcomes = [each.outcome for each in await engine.attempts(newest.id)]
             assert outcomes == [Outcome.INTERRUPTED, Outcome.DELIVERED]
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_word_for_a_name_that_was_given_up_is_ignored(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        async with stage.delivering(worker_of(stage), straight=False) as worker:
-            await hold_the_lane(stage, worker)
+def test_word_for_a_name_that_was_given_up_is_ignored(run_postgres: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        async with engine.delivering(worker_of(engine), direct=False) as worker:
+            await hold_the_lane(engine, worker)
             worker.hand_over(UUID(int=1), [(1, UUID(int=2))])
-            await stage.later(SECOND)
-            assert len(stage.sent) == 1
+            await engine.later(SECOND)
+            assert len(engine.sent) == 1
 
-    play_postgres(scenario)
+    run_postgres(scenario)

@@ -17,9 +17,9 @@ from cuepost.ports.dispatch import Assignment, DeliveryQueue, Result
 from cuepost.ports.store import StoreUnavailable
 from cuepost.ports.transport import Exchange, Request, Transport
 from cuepost.testing import HANGS, Answer
-from tests.simulation.frost import Frost, FrostyClock, FrostyStore, FrostyTransport
+from tests.simulation.freezing import FreezableClock, FreezableStore, FreezableTransport, Freeze
+from tests.support.engine_harness import HOUR, MINUTE, EngineHarness, RunScenarios
 from tests.support.records import Records
-from tests.support.stage import HOUR, MINUTE, Play, Stage
 
 URL = "https://hooks.example.com/cue"
 LEASE = timedelta(seconds=10)
@@ -41,239 +41,245 @@ class Told:
 
 
 def test_a_result_that_comes_after_another_worker_took_over_is_kept_as_superseded(
-    play_postgres: Play,
+    run_postgres: RunScenarios,
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.telemetry = told = Told()
-        await stage.world.endpoint()
-        stage.transport.will(URL, Answer(seconds=13))
-        frost, quick = Frost(), stage.dispatcher(lease=LEASE)
-        stopped = stage.dispatcher(
-            FrostyStore(stage.store, frost),
+    async def scenario(engine: EngineHarness) -> None:
+        engine.telemetry = reported = Told()
+        await engine.harness.endpoint()
+        engine.transport.will(URL, Answer(seconds=13))
+        freeze, quick = Freeze(), engine.dispatcher(lease=LEASE)
+        stopped = engine.dispatcher(
+            FreezableStore(engine.store, freeze),
             lease=LEASE,
-            clock=FrostyClock(stage.clock, frost),
-            transport=FrostyTransport(stage.transport, frost, asyncio.TaskGroup()),
+            clock=FreezableClock(engine.clock, freeze),
+            transport=FreezableTransport(engine.transport, freeze, asyncio.TaskGroup()),
         )
-        async with stage.delivering(stopped):
-            await stage.world.complete()
-            await stage.later(SECOND)
-            frost.freeze()
-            async with stage.delivering(quick, straight=False):
-                await stage.later(MINUTE)
-                frost.thaw()
-                await stage.later(MINUTE)
-        [delivery] = await stage.world.deliveries()
+        async with engine.delivering(stopped):
+            await engine.harness.complete()
+            await engine.later(SECOND)
+            freeze.freeze()
+            async with engine.delivering(quick, direct=False):
+                await engine.later(MINUTE)
+                freeze.thaw()
+                await engine.later(MINUTE)
+        [delivery] = await engine.harness.deliveries()
         assert (delivery.status, delivery.attempt_count) == (DeliveryStatus.DELIVERED, 1)
-        assert len(stage.sent) == 2
-        assert (1, 1) in told.recorded_groups
-        assert await on_record(stage, delivery) == [
-            (stage.sent[0].at, "superseded", 0, 1),
-            (stage.sent[1].at, "delivered", 1, 1),
+        assert len(engine.sent) == 2
+        assert (1, 1) in reported.recorded_groups
+        assert await on_record(engine, delivery) == [
+            (engine.sent[0].at, "superseded", 0, 1),
+            (engine.sent[1].at, "delivered", 1, 1),
         ]
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-async def on_record(stage: Stage, delivery: Delivery) -> list[tuple[datetime, str, int, int]]:
+async def on_record(
+    engine: EngineHarness, delivery: Delivery
+) -> list[tuple[datetime, str, int, int]]:
     """When each attempt began, its outcome, budget and number; in the order of time."""
-    made = await stage.attempts(delivery.id)
+    made = await engine.attempts(delivery.id)
     return sorted((each.started_at, each.outcome, each.budget, each.number) for each in made)
 
 
-def test_a_result_that_comes_late_counts_if_nobody_took_over(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        await world.endpoint()
-        stage.transport.will(URL, Answer(seconds=13))
-        async with stage.delivering(stage.dispatcher(lease=LEASE)):
-            await world.complete()
-            await stage.later(SECOND)
+def test_a_result_that_comes_late_counts_if_nobody_took_over(run_postgres: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint()
+        engine.transport.will(URL, Answer(seconds=13))
+        async with engine.delivering(engine.dispatcher(lease=LEASE)):
+            await harness.complete()
+            await engine.later(SECOND)
             # Another process has noticed that this one was gone, and ended itself then.
-            later = stage.clock.now() + HOUR
-            await world.do(lambda transaction: transaction.queue.dismiss_dead(later))
-            [delivery] = await world.deliveries()
-            assert [each[1] for each in await on_record(stage, delivery)] == ["interrupted"]
+            later = engine.clock.now() + HOUR
+            await harness.do(lambda transaction: transaction.queue.dismiss_dead(later))
+            [delivery] = await harness.deliveries()
+            assert [each[1] for each in await on_record(engine, delivery)] == ["interrupted"]
             # Disabled for a moment, so that this one does not send it again meanwhile.
-            await stage.sql(sa.update(queue).values(due_at=later))
-            await stage.later(MINUTE)
-        [delivery] = await world.deliveries()
+            await engine.sql(sa.update(queue).values(due_at=later))
+            await engine.later(MINUTE)
+        [delivery] = await harness.deliveries()
         assert delivery.status is DeliveryStatus.DELIVERED
-        assert await on_record(stage, delivery) == [(stage.sent[0].at, "delivered", 1, 1)]
-        assert len(stage.sent) == 1
+        assert await on_record(engine, delivery) == [(engine.sent[0].at, "delivered", 1, 1)]
+        assert len(engine.sent) == 1
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_a_stall_past_every_limit_leads_to_no_second_copy(play: Play) -> None:
+def test_a_stall_past_every_limit_leads_to_no_second_copy(run_scenarios: RunScenarios) -> None:
     """As after SIGSTOP: time passes at once, in the middle of an attempt."""
 
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        stage.transport.will(URL, HANGS, HANGS, HANGS)
-        async with stage.delivering(stage.dispatcher(lease=LEASE)):
-            await stage.world.complete()
-            await stage.later(SECOND)
-            stage.clock.advance(13)
-            await stage.later(HOUR)
-        [delivery] = await stage.world.deliveries()
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        engine.transport.will(URL, HANGS, HANGS, HANGS)
+        async with engine.delivering(engine.dispatcher(lease=LEASE)):
+            await engine.harness.complete()
+            await engine.later(SECOND)
+            engine.clock.advance(13)
+            await engine.later(HOUR)
+        [delivery] = await engine.harness.deliveries()
         assert delivery.status is DeliveryStatus.FAILED
-        assert [each[1:] for each in await on_record(stage, delivery)] == [
+        assert [each[1:] for each in await on_record(engine, delivery)] == [
             ("timeout", 1, 1),
             ("timeout", 1, 2),
             ("timeout", 1, 3),
         ]
-        assert len(stage.sent) == 3
+        assert len(engine.sent) == 3
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 def test_what_a_dead_worker_held_is_sent_by_another_one_once_its_lease_has_ended(
-    play_postgres: Play,
+    run_postgres: RunScenarios,
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        stage.transport.will(URL, HANGS)
-        async with stage.crashing(stage.dispatcher(lease=LEASE)):
-            await stage.world.complete()
-            await stage.later()
-        async with stage.delivering(stage.dispatcher(lease=LEASE)):
-            await stage.later(MINUTE)
-        [first, second] = stage.sent
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        engine.transport.will(URL, HANGS)
+        async with engine.crashing(engine.dispatcher(lease=LEASE)):
+            await engine.harness.complete()
+            await engine.later()
+        async with engine.delivering(engine.dispatcher(lease=LEASE)):
+            await engine.later(MINUTE)
+        [first, second] = engine.sent
         assert LEASE <= second.at - first.at <= LEASE * 1.5
-        [delivery] = await stage.world.deliveries()
+        [delivery] = await engine.harness.deliveries()
         assert delivery.status is DeliveryStatus.DELIVERED
-        outcomes = {each[1:] for each in await on_record(stage, delivery)}
+        outcomes = {each[1:] for each in await on_record(engine, delivery)}
         assert outcomes == {("interrupted", 0, 1), ("delivered", 1, 1)}
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_the_only_worker_takes_over_at_once(play_embedded: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        await world.endpoint()
-        stage.transport.will(URL, 500, HANGS)
-        async with stage.crashing():
-            await world.complete()
-            await stage.later(MINUTE)
-            assert len(stage.sent) == 2
-        await stage.take_over()
-        async with stage.delivering():
-            await stage.later()
-        assert len(stage.sent) == 3
-        [delivery] = await world.deliveries()
+def test_the_only_worker_takes_over_at_once(run_embedded: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint()
+        engine.transport.will(URL, 500, HANGS)
+        async with engine.crashing():
+            await harness.complete()
+            await engine.later(MINUTE)
+            assert len(engine.sent) == 2
+        await engine.take_over()
+        async with engine.delivering():
+            await engine.later()
+        assert len(engine.sent) == 3
+        [delivery] = await harness.deliveries()
         assert delivery.status is DeliveryStatus.DELIVERED
-        assert {each[1:] for each in await on_record(stage, delivery)} == {
+        assert {each[1:] for each in await on_record(engine, delivery)} == {
             ("http_error", 1, 1),
             ("interrupted", 0, 1),
             ("delivered", 1, 2),
         }
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
-def test_two_workers_together_keep_to_the_cap_of_an_endpoint(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
+def test_two_workers_together_keep_to_the_cap_of_an_endpoint(run_postgres: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
         urls = [f"https://hooks{number}.example.com/cue" for number in range(4)]
         for url in urls:
-            await world.endpoint(url=url)
-            stage.transport.will(url, *[Answer(seconds=1)] * 60)
-        projects = [await world.project() for _ in range(30)]
-        one, other = stage.dispatcher(cap=2), stage.dispatcher(cap=2)
-        async with stage.delivering(one), stage.delivering(other):
+            await harness.endpoint(url=url)
+            engine.transport.will(url, *[Answer(seconds=1)] * 60)
+        projects = [await harness.project() for _ in range(30)]
+        one, other = engine.dispatcher(cap=2), engine.dispatcher(cap=2)
+        async with engine.delivering(one), engine.delivering(other):
             for each in projects:
-                await world.report(world.milestone(each))
+                await harness.report(harness.milestone(each))
                 one.work_for(())
                 other.work_for(())
-            await stage.later(HOUR)
-        assert stage.transport.most_in_flight == dict.fromkeys(urls, 2)
-        assert len(stage.sent) == 120
-        statuses = {each.status for each in await world.deliveries()}
+            await engine.later(HOUR)
+        assert engine.transport.most_in_flight == dict.fromkeys(urls, 2)
+        assert len(engine.sent) == 120
+        statuses = {each.status for each in await harness.deliveries()}
         assert statuses == {DeliveryStatus.DELIVERED}
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_a_commit_whose_answer_is_lost_is_found_again(play_embedded: Play) -> None:
+def test_a_commit_whose_answer_is_lost_is_found_again(run_embedded: RunScenarios) -> None:
     """As it may be lost between a worker and its database; here the store stands for that."""
 
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        await world.endpoint()
-        stage.transport.will(URL, Answer(seconds=5))
-        project, watch = await world.project(), stage.store.watch
-        async with stage.delivering(stage.dispatcher(lease=LEASE, alone=False)):
-            await world.complete()
-            await stage.later()
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint()
+        engine.transport.will(URL, Answer(seconds=5))
+        project, watch = await harness.project(), engine.store.watch
+        async with engine.delivering(engine.dispatcher(lease=LEASE, alone=False)):
+            await harness.complete()
+            await engine.later()
             lost = watch.commits + 1
             watch.loses = lambda number: number == lost
             with pytest.raises(StoreUnavailable):
-                await world.report(world.milestone(project))
-            assert {row.status for row in (await world.dump())["queue"]} == {"delivering"}
-            await stage.later(MINUTE)
-        statuses = [each.status for each in await world.deliveries()]
-        assert (statuses, len(stage.sent)) == ([DeliveryStatus.DELIVERED] * 2, 2)
+                await harness.report(harness.milestone(project))
+            assert {row.status for row in (await harness.dump())["queue"]} == {"delivering"}
+            await engine.later(MINUTE)
+        statuses = [each.status for each in await harness.deliveries()]
+        assert (statuses, len(engine.sent)) == ([DeliveryStatus.DELIVERED] * 2, 2)
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
-def test_a_caller_that_goes_away_while_it_commits_loses_nothing(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        await world.endpoint()
-        project = await world.project()
-        milestone = world.milestone(project)
-        async with stage.delivering(stage.dispatcher(lease=LEASE)):
-            await stage.later()
+def test_a_caller_that_goes_away_while_it_commits_loses_nothing(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint()
+        project = await harness.project()
+        milestone = harness.milestone(project)
+        async with engine.delivering(engine.dispatcher(lease=LEASE)):
+            await engine.later()
             for checkpoints in range(1, 60):
                 async with asyncio.TaskGroup() as tasks:
-                    calling = tasks.create_task(world.report(milestone))
+                    calling = tasks.create_task(harness.report(milestone))
                     for _ in range(checkpoints):
                         await asyncio.wait([calling], timeout=0)
                     calling.cancel()
-            await world.report(milestone)
-            await stage.later(MINUTE)
-        [delivery] = await world.deliveries()
-        assert (delivery.status, len(stage.sent)) == (DeliveryStatus.DELIVERED, 1)
+            await harness.report(milestone)
+            await engine.later(MINUTE)
+        [delivery] = await harness.deliveries()
+        assert (delivery.status, len(engine.sent)) == (DeliveryStatus.DELIVERED, 1)
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_a_delivery_whose_event_is_gone_ends_and_holds_up_nobody(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        await world.endpoint()
-        orphan = await world.complete()
-        await stage.sql(sa.delete(events))
-        sound = await world.complete()
-        async with stage.delivering():
-            await stage.later(MINUTE)
-            ended = {each.id: each.status for each in await world.deliveries()}
+def test_a_delivery_whose_event_is_gone_ends_and_holds_up_nobody(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint()
+        orphan = await harness.complete()
+        await engine.sql(sa.delete(events))
+        sound = await harness.complete()
+        async with engine.delivering():
+            await engine.later(MINUTE)
+            ended = {each.id: each.status for each in await harness.deliveries()}
         assert ended == {orphan.id: DeliveryStatus.FAILED, sound.id: DeliveryStatus.DELIVERED}
-        assert await world.queued() == set()
+        assert await harness.queued() == set()
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 def test_a_bug_in_an_attempt_costs_a_minute_and_no_slot(
-    play: Play, caplog: pytest.LogCaptureFixture
+    run_scenarios: RunScenarios, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        await world.endpoint()
-        poisoned = Poisoned(stage.transport)
-        dispatcher = stage.dispatcher(attempts=1, cap=1, transport=poisoned)
-        async with stage.delivering(dispatcher):
-            began = stage.clock.now()
-            made = [await world.complete() for _ in range(3)]
-            await stage.later(HOUR)
-        assert [each.at - began for each in stage.sent] == [MINUTE] * 3
-        ended = await world.deliveries()
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint()
+        poisoned = Poisoned(engine.transport)
+        dispatcher = engine.dispatcher(attempts=1, cap=1, transport=poisoned)
+        async with engine.delivering(dispatcher):
+            began = engine.clock.now()
+            made = [await harness.complete() for _ in range(3)]
+            await engine.later(HOUR)
+        assert [each.at - began for each in engine.sent] == [MINUTE] * 3
+        ended = await harness.deliveries()
         assert {(each.status, each.attempt_count) for each in ended} == {("delivered", 1)}
         assert len(made) == len([r for r in caplog.records if "attempt_crashed" in r.message])
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 class Poisoned:
@@ -293,33 +299,35 @@ class Poisoned:
         return await self._inner.send(request)
 
 
-def test_rows_that_nobody_holds_are_not_left_in_the_queue_of_leases(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        stage.transport.will(URL, HANGS, HANGS)
-        async with stage.delivering(stage.dispatcher(cap=1)):
+def test_rows_that_nobody_holds_are_not_left_in_the_queue_of_leases(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        engine.transport.will(URL, HANGS, HANGS)
+        async with engine.delivering(engine.dispatcher(cap=1)):
             for _ in range(4):
-                await stage.world.complete()
-            await stage.later()
-        rows = (await stage.world.dump())[queue.name]
+                await engine.harness.complete()
+            await engine.later()
+        rows = (await engine.harness.dump())[queue.name]
         assert {(row.status, row.worker) for row in rows} == {
             ("pending", None),
             ("retrying", None),
         }
-        assert (await stage.world.dump())["lanes"] == []
-        assert (await stage.world.dump())["workers"] == []
+        assert (await engine.harness.dump())["lanes"] == []
+        assert (await engine.harness.dump())["workers"] == []
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def begun_lease(stage: Stage) -> WorkerLease:
-    lease = WorkerLease(stage.clock, stage.world.ids, LEASE)
-    lease.begun(stage.clock.monotonic())
+def begun_lease(engine: EngineHarness) -> WorkerLease:
+    lease = WorkerLease(engine.clock, engine.harness.ids, LEASE)
+    lease.begun(engine.clock.monotonic())
     return lease
 
 
-def assignment(stage: Stage) -> Assignment:
-    records = Records(stage.clock, stage.world.ids)
+def assignment(engine: EngineHarness) -> Assignment:
+    records = Records(engine.clock, engine.harness.ids)
     return records.assignment(records.delivery(records.id()))
 
 
@@ -334,20 +342,22 @@ class BusyQueue:
         self.lease.give_back([self.another])
 
 
-def test_what_becomes_unwanted_while_others_are_returned_is_returned_next(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        now = stage.clock.now()
-        first, second = assignment(stage), assignment(stage)
-        lease = WorkerLease(stage.clock, stage.world.ids, LEASE)
+def test_what_becomes_unwanted_while_others_are_returned_is_returned_next(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        now = engine.clock.now()
+        first, second = assignment(engine), assignment(engine)
+        lease = WorkerLease(engine.clock, engine.harness.ids, LEASE)
         lease.took([first, second])
         lease.give_back([first])
         queue = cast(DeliveryQueue, BusyQueue(lease, second))
-        lease.returned(await lease.return_unwanted(queue, now))
-        assert lease.has_unwanted
-        lease.returned(await lease.return_unwanted(queue, now))
-        assert not lease.has_unwanted
+        lease.returned(await lease.release_returned(queue, now))
+        assert lease.has_releases
+        lease.returned(await lease.release_returned(queue, now))
+        assert not lease.has_releases
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,71 +375,71 @@ class FurtherQueue:
         return [self.delivery]
 
 
-def test_an_answer_that_is_late_has_a_heartbeat_to_arrive(play_embedded: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        lease = begun_lease(stage)
-        queue = cast(DeliveryQueue, FurtherQueue(stage.world.ids(stage.clock.now())))
-        assert await lease.renew(queue, stage.clock.now())
-        stage.clock.advance(lease.heartbeat_seconds / 10)
-        assert await lease.renew(queue, stage.clock.now())
-        assert not lease.has_unwanted
-        stage.clock.advance(lease.heartbeat_seconds)
-        assert await lease.renew(queue, stage.clock.now())
-        assert lease.has_unwanted
+def test_an_answer_that_is_late_has_a_heartbeat_to_arrive(run_embedded: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        lease = begun_lease(engine)
+        queue = cast(DeliveryQueue, FurtherQueue(engine.harness.ids(engine.clock.now())))
+        assert await lease.renew(queue, engine.clock.now())
+        engine.clock.advance(lease.heartbeat_seconds / 10)
+        assert await lease.renew(queue, engine.clock.now())
+        assert not lease.has_releases
+        engine.clock.advance(lease.heartbeat_seconds)
+        assert await lease.renew(queue, engine.clock.now())
+        assert lease.has_releases
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
-async def look(lease: WorkerLease, queue: DeliveryQueue, stage: Stage) -> None:
+async def look(lease: WorkerLease, queue: DeliveryQueue, engine: EngineHarness) -> None:
     """One heartbeat later the worker compares what is leased to it with what it knows."""
-    stage.clock.advance(lease.heartbeat_seconds)
-    assert await lease.renew(queue, stage.clock.now())
+    engine.clock.advance(lease.heartbeat_seconds)
+    assert await lease.renew(queue, engine.clock.now())
 
 
 def test_two_leases_of_one_delivery_are_not_taken_for_one_that_is_orphaned(
-    play_embedded: Play,
+    run_embedded: RunScenarios,
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        lease, held = begun_lease(stage), assignment(stage)
+    async def scenario(engine: EngineHarness) -> None:
+        lease, held = begun_lease(engine), assignment(engine)
         queue = cast(DeliveryQueue, FurtherQueue(held.delivery_id))
-        await look(lease, queue, stage)
+        await look(lease, queue, engine)
         # The answer of that booking arrives; the delivery waits for too long and is returned.
         assert lease.took(lease.not_disowned([held])) == [held]
         lease.give_back([held])
-        lease.returned(await lease.return_unwanted(queue, stage.clock.now()))
+        lease.returned(await lease.release_returned(queue, engine.clock.now()))
         # It has been claimed once more, and the answer of that is on its way.
-        await look(lease, queue, stage)
-        assert not lease.has_unwanted
+        await look(lease, queue, engine)
+        assert not lease.has_releases
         assert lease.took([held]) == [held]
-        await look(lease, queue, stage)
-        assert not lease.has_unwanted
+        await look(lease, queue, engine)
+        assert not lease.has_releases
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
 def test_what_is_returned_as_orphaned_is_not_sent_when_its_answer_comes_at_last(
-    play_embedded: Play,
+    run_embedded: RunScenarios,
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        lease, held = begun_lease(stage), assignment(stage)
+    async def scenario(engine: EngineHarness) -> None:
+        lease, held = begun_lease(engine), assignment(engine)
         queue = cast(DeliveryQueue, FurtherQueue(held.delivery_id))
-        await look(lease, queue, stage)
-        await look(lease, queue, stage)
-        assert lease.has_unwanted
+        await look(lease, queue, engine)
+        await look(lease, queue, engine)
+        assert lease.has_releases
         assert lease.took(lease.not_disowned([held])) == []
-        lease.returned(await lease.return_unwanted(queue, stage.clock.now()))
+        lease.returned(await lease.release_returned(queue, engine.clock.now()))
         assert lease.took(lease.not_disowned([held])) == []
         # Whoever claims it from the queue sends it.
         assert lease.took([held]) == [held]
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
 def test_a_delivery_is_held_once_however_often_it_is_assigned(
-    play_embedded: Play, caplog: pytest.LogCaptureFixture
+    run_embedded: RunScenarios, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        lease, held = begun_lease(stage), assignment(stage)
+    async def scenario(engine: EngineHarness) -> None:
+        lease, held = begun_lease(engine), assignment(engine)
         assert lease.took([held]) == [held]
         assert lease.took([replace(held)]) == []
         following = replace(held, number=2)
@@ -438,19 +448,19 @@ def test_a_delivery_is_held_once_however_often_it_is_assigned(
             f"event=assignment_held_twice delivery={held.delivery_id}"
         ]
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
 @pytest.mark.parametrize("step", [-HOUR, HOUR])
 def test_a_lease_lasts_as_long_whatever_is_done_to_the_wall_clock(
-    play_embedded: Play, step: timedelta
+    run_embedded: RunScenarios, step: timedelta
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        lease = begun_lease(stage)
-        stage.clock.step(step)
-        stage.clock.advance(LEASE.total_seconds() - 0.001)
+    async def scenario(engine: EngineHarness) -> None:
+        lease = begun_lease(engine)
+        engine.clock.step(step)
+        engine.clock.advance(LEASE.total_seconds() - 0.001)
         assert lease.is_held
-        stage.clock.advance(0.001)
+        engine.clock.advance(0.001)
         assert not lease.is_held
 
-    play_embedded(scenario)
+    run_embedded(scenario)

@@ -7,8 +7,8 @@ from uuid import UUID
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.domain.project import ProcessingError, Project, ProjectStatus
-from tests.application.world import BASE_URL
-from tests.support.stage import MINUTE, Play, Stage
+from tests.application.harness import BASE_URL
+from tests.support.engine_harness import MINUTE, EngineHarness, RunScenarios
 
 CAPTION = "Once upon a time"
 URL = "https://hooks.example.com/cue"
@@ -21,37 +21,39 @@ BROKEN = ProcessingError("render_failed", "x" * 300 + CAPTION)
 ERROR = {"code": "render_failed", "message": "x" * 300}
 
 
-async def every_event(stage: Stage) -> tuple[Project, UUID]:
+async def every_event(engine: EngineHarness) -> tuple[Project, UUID]:
     """Each type is sent once, about one project that has gone through everything."""
-    world = stage.world
+    harness = engine.harness
     names = [entry.name for entry in CATALOG if entry.subscribable]
-    made = await world.do(world.service.webhooks.create, world.owner, URL, names, CAPTION)
-    project = await world.project(ProjectStatus.PROCESSING, name=CAPTION)
+    made = await harness.do(harness.service.webhooks.create, harness.owner, URL, names, CAPTION)
+    project = await harness.project(ProjectStatus.PROCESSING, name=CAPTION)
 
     async def report(status: str, **more: Any) -> None:
-        milestone = world.milestone(project, status, report_id=f"{CAPTION} {status}", **more)
-        [answer] = await world.report(milestone)
+        milestone = harness.milestone(project, status, report_id=f"{CAPTION} {status}", **more)
+        [answer] = await harness.report(milestone)
         assert answer.accepted
-        await stage.later(MINUTE)
+        await engine.later(MINUTE)
 
     await report("ready")
-    await world.do(world.service.projects.export, world.owner, project.id)
+    await harness.do(harness.service.projects.export, harness.owner, project.id)
     await report("failed", error=BROKEN)
-    await world.do(world.service.projects.export, world.owner, project.id)
+    await harness.do(harness.service.projects.export, harness.owner, project.id)
     await report("completed", artifacts=ARTIFACTS)
-    await world.do(world.service.projects.export, world.owner, project.id)
-    await world.do(world.service.projects.cancel, world.owner, project.id)
-    await stage.later(MINUTE)
-    await world.do(world.service.webhooks.send_test, world.owner, made.view.endpoint.id)
-    await stage.later(MINUTE)
+    await harness.do(harness.service.projects.export, harness.owner, project.id)
+    await harness.do(harness.service.projects.cancel, harness.owner, project.id)
+    await engine.later(MINUTE)
+    await harness.do(harness.service.webhooks.send_test, harness.owner, made.view.endpoint.id)
+    await engine.later(MINUTE)
     return project, made.view.endpoint.id
 
 
-def test_each_event_is_exactly_its_metadata_whatever_people_wrote(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        async with stage.delivering():
-            project, webhook_id = await every_event(stage)
-        sent = [json.loads(each.request.body) for each in stage.sent]
+def test_each_event_is_exactly_its_metadata_whatever_people_wrote(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        async with engine.delivering():
+            project, webhook_id = await every_event(engine)
+        sent = [json.loads(each.request.body) for each in engine.sent]
         assert [list(each) for each in sent] == [["id", "type", "createdAt", "data"]] * 5
         of_project = {"projectId": str(project.id)}
         result_url = f"{BASE_URL}/v1/projects/{project.id}/result"
@@ -67,8 +69,8 @@ def test_each_event_is_exactly_its_metadata_whatever_people_wrote(play: Play) ->
                 "events.",
             },
         }
-        for each in stage.sent:
+        for each in engine.sent:
             assert CAPTION not in str([each.request.headers, each.request.body])
             assert len(each.request.body) < 700
 
-    play(scenario)
+    run_scenarios(scenario)

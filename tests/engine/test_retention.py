@@ -1,4 +1,4 @@
-"""Old things leave by themselves, on both stores, and a house with nothing to do writes nothing."""
+"""Old things leave by themselves, on both stores, and a runner with nothing to do writes nothing."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -11,10 +11,10 @@ import pytest
 
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine import retention
-from cuepost.engine.housekeeping import Chore, house_chores
+from cuepost.engine.maintenance import MaintenanceJob, maintenance_jobs
 from cuepost.ports.store import Action, Priority, Store, Transaction
-from tests.application.world import RULES, World
-from tests.engine.resting import House, kept_house
+from tests.application.harness import RULES, Harness
+from tests.engine.maintenance_harness import MaintenanceHarness, running_maintenance
 
 T = TypeVar("T")
 
@@ -27,111 +27,114 @@ SECOND, MINUTE, HOUR, DAY = (
 WINDOW = 30 * DAY
 
 
-def chores_of(world: World) -> tuple[Chore, ...]:
-    return house_chores(world.store, world.service, world.clock, WINDOW)
+def jobs_of(harness: Harness) -> tuple[MaintenanceJob, ...]:
+    return maintenance_jobs(harness.store, harness.service, harness.clock, WINDOW)
 
 
 @pytest.fixture
-async def house(world: World) -> AsyncIterator[House]:
-    async with kept_house(world.clock, chores_of(world)) as house:
-        yield house
+async def runner(harness: Harness) -> AsyncIterator[MaintenanceHarness]:
+    async with running_maintenance(harness.clock, jobs_of(harness)) as runner:
+        yield runner
 
 
-async def ended(world: World) -> None:
-    await world.end(await world.complete(), DeliveryStatus.DELIVERED)
+async def ended(harness: Harness) -> None:
+    await harness.end(await harness.complete(), DeliveryStatus.DELIVERED)
 
 
 async def test_history_is_there_for_the_whole_window_and_gone_soon_after(
-    world: World, house: House
+    harness: Harness, runner: MaintenanceHarness
 ) -> None:
-    await world.endpoint()
-    await ended(world)
-    await house.later(WINDOW)
-    assert len(await world.deliveries()) == len(await world.events()) == 1
-    await ended(world)
+    await harness.endpoint()
+    await ended(harness)
+    await runner.later(WINDOW)
+    assert len(await harness.deliveries()) == len(await harness.events()) == 1
+    await ended(harness)
 
-    await house.later(DAY)
-    await house.later(HOUR)
+    await runner.later(DAY)
+    await runner.later(HOUR)
 
-    [left] = await world.deliveries()
-    assert world.clock.now() - left.created_at == DAY + HOUR
-    assert [event.id for event in await world.events()] == [left.event_id]
+    [left] = await harness.deliveries()
+    assert harness.clock.now() - left.created_at == DAY + HOUR
+    assert [event.id for event in await harness.events()] == [left.event_id]
 
 
 async def test_on_the_embedded_store_it_is_gone_within_ten_minutes(
-    sqlite_world: World, monkeypatch: pytest.MonkeyPatch
+    sqlite_harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "FORGOTTEN_AT_ONCE", 2)
-    world = sqlite_world
-    async with kept_house(world.clock, chores_of(world)) as house:
-        await world.endpoint()
+    monkeypatch.setattr(retention, "EXPIRED_ROWS_AT_ONCE", 2)
+    harness = sqlite_harness
+    async with running_maintenance(harness.clock, jobs_of(harness)) as runner:
+        await harness.endpoint()
         for _ in range(5):
-            await ended(world)
-        await house.later(WINDOW + 10 * MINUTE)
+            await ended(harness)
+        await runner.later(WINDOW + 10 * MINUTE)
 
-    assert (await world.deliveries(), await world.events()) == ([], [])
+    assert (await harness.deliveries(), await harness.events()) == ([], [])
 
 
 async def test_a_delivery_that_waits_for_its_attempt_does_not_leave(
-    world: World, house: House
+    harness: Harness, runner: MaintenanceHarness
 ) -> None:
-    await world.endpoint()
-    waiting = await world.complete()
+    await harness.endpoint()
+    waiting = await harness.complete()
 
-    await house.later(WINDOW + 2 * DAY)
-    assert [each.id for each in await world.deliveries()] == [waiting.id]
-    await world.end(waiting, DeliveryStatus.DELIVERED)
-    await house.later(HOUR)
-    assert await world.deliveries() == []
+    await runner.later(WINDOW + 2 * DAY)
+    assert [each.id for each in await harness.deliveries()] == [waiting.id]
+    await harness.end(waiting, DeliveryStatus.DELIVERED)
+    await runner.later(HOUR)
+    assert await harness.deliveries() == []
 
 
 async def test_the_previous_secret_leaves_when_the_overlap_has_ended(
-    world: World, house: House
+    harness: Harness, runner: MaintenanceHarness
 ) -> None:
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    await world.do(world.service.webhooks.rotate_secret, world.owner, webhook_id)
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    await harness.do(harness.service.webhooks.rotate_secret, harness.owner, webhook_id)
 
-    await house.later(DAY - SECOND)
-    assert len((await world.dump())["signing_secrets"]) == 2
-    await house.later(10 * MINUTE)
-    assert [row.version for row in (await world.dump())["signing_secrets"]] == [2]
+    await runner.later(DAY - SECOND)
+    assert len((await harness.dump())["signing_secrets"]) == 2
+    await runner.later(10 * MINUTE)
+    assert [row.version for row in (await harness.dump())["signing_secrets"]] == [2]
 
 
 async def test_a_bulk_retry_leaves_with_the_history_that_it_was_about(
-    world: World, house: House
+    harness: Harness, runner: MaintenanceHarness
 ) -> None:
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    await world.do(
-        world.service.redeliver.start_bulk,
-        world.owner,
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    await harness.do(
+        harness.service.redeliver.start_bulk,
+        harness.owner,
         webhook_id,
-        since=world.clock.now() - HOUR,
+        since=harness.clock.now() - HOUR,
         until=None,
         statuses=[],
         dry_run=False,
     )
 
-    await house.later(WINDOW)
-    assert len((await world.dump())["bulk_retries"]) == 1
-    await house.later(HOUR)
-    assert (await world.dump())["bulk_retries"] == []
+    await runner.later(WINDOW)
+    assert len((await harness.dump())["bulk_retries"]) == 1
+    await runner.later(HOUR)
+    assert (await harness.dump())["bulk_retries"] == []
 
 
 async def test_two_housekeepers_clear_away_together(
-    world: World, house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    harness: Harness,
+    runner: MaintenanceHarness,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(retention, "FORGOTTEN_AT_ONCE", 3)
-    await world.endpoint()
+    monkeypatch.setattr(retention, "EXPIRED_ROWS_AT_ONCE", 3)
+    await harness.endpoint()
     for _ in range(10):
-        await ended(world)
+        await ended(harness)
 
-    async with kept_house(world.clock, chores_of(world)) as other:
-        await house.later(WINDOW + DAY)
+    async with running_maintenance(harness.clock, jobs_of(harness)) as other:
+        await runner.later(WINDOW + DAY)
         await other.rest()
-        await house.later(HOUR)
+        await runner.later(HOUR)
         await other.rest()
 
-    stored = await world.dump()
+    stored = await harness.dump()
     assert not any(stored[name] for name in ("events", "deliveries", "attempts", "reports"))
     assert [each for each in caplog.records if each.levelno > logging.WARNING] == []
 
@@ -154,8 +157,8 @@ class Watched:
     def snapshot(self) -> AbstractAsyncContextManager[Transaction]:
         return self._store.snapshot()
 
-    def glance(self) -> AbstractAsyncContextManager[Transaction]:
-        return self._store.glance()
+    def single_read(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._store.single_read()
 
     async def check(self) -> None:
         await self._store.check()
@@ -165,15 +168,15 @@ class Watched:
         await self._store.prepare_days(now)
 
 
-async def test_a_house_with_nothing_to_do_writes_nothing(world: World) -> None:
-    await world.endpoint()
-    await world.complete()
-    async with kept_house(world.clock, chores_of(world)):
+async def test_a_house_with_nothing_to_do_writes_nothing(harness: Harness) -> None:
+    await harness.endpoint()
+    await harness.complete()
+    async with running_maintenance(harness.clock, jobs_of(harness)):
         pass
-    store = Watched(world.store)
-    watched = replace(world, store=store).reassembled(RULES)
+    store = Watched(harness.store)
+    watched = replace(harness, store=store).reassembled(RULES)
 
-    async with kept_house(world.clock, chores_of(watched)) as house:
-        await house.later(2 * HOUR)
+    async with running_maintenance(harness.clock, jobs_of(watched)) as runner:
+        await runner.later(2 * HOUR)
 
     assert store.writes == 0

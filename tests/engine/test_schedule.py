@@ -7,139 +7,147 @@ from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
 from cuepost.domain.signing import SigningSecret, signature
 from cuepost.testing import HANGS, Answer
-from tests.support.stage import DAY, HOUR, Play, Stage
+from tests.support.engine_harness import DAY, HOUR, EngineHarness, RunScenarios
 
 URL = "https://hooks.example.com/cue"
 NEW_URL = "https://elsewhere.example.com/cue"
 
 
-async def three_failures(stage: Stage, *answers: int | Outcome | Answer) -> Delivery:
-    await stage.world.endpoint()
-    stage.transport.will(URL, *answers)
-    async with stage.delivering():
-        await stage.world.complete()
-        await stage.later(HOUR)
-        [ended] = await stage.world.deliveries()
+async def three_failures(engine: EngineHarness, *answers: int | Outcome | Answer) -> Delivery:
+    await engine.harness.endpoint()
+    engine.transport.will(URL, *answers)
+    async with engine.delivering():
+        await engine.harness.complete()
+        await engine.later(HOUR)
+        [ended] = await engine.harness.deliveries()
     return ended
 
 
-def pauses(stage: Stage) -> list[float]:
+def pauses(engine: EngineHarness) -> list[float]:
     """Seconds from the end of each attempt to the start of the next."""
-    ends = [each.ended_at for each in stage.sent if each.ended_at is not None]
-    assert len(ends) == len(stage.sent)
+    ends = [each.ended_at for each in engine.sent if each.ended_at is not None]
+    assert len(ends) == len(engine.sent)
     return [
-        (after.at - end).total_seconds() for end, after in zip(ends, stage.sent[1:], strict=False)
+        (after.at - end).total_seconds() for end, after in zip(ends, engine.sent[1:], strict=False)
     ]
 
 
 @pytest.mark.parametrize("took", [0.0, 1.5, 14.999])
 def test_the_second_comes_60_s_after_the_end_of_the_first_the_third_300_s_after_the_second(
-    play: Play, took: float
+    run_scenarios: RunScenarios, took: float
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        ended = await three_failures(stage, *[Answer(status=503, seconds=took)] * 3)
-        assert pauses(stage) == [60.0, 300.0]
+    async def scenario(engine: EngineHarness) -> None:
+        ended = await three_failures(engine, *[Answer(status=503, seconds=took)] * 3)
+        assert pauses(engine) == [60.0, 300.0]
         assert (ended.status, ended.attempt_count) == (DeliveryStatus.FAILED, 3)
-        attempts = await stage.attempts(ended.id)
+        attempts = await engine.attempts(ended.id)
         assert [(each.budget, each.number) for each in attempts] == [(1, 1), (1, 2), (1, 3)]
-        assert [each.started_at for each in attempts] == [each.at for each in stage.sent]
+        assert [each.started_at for each in attempts] == [each.at for each in engine.sent]
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_after_the_third_failure_nothing_is_ever_sent_again_by_itself(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        ended = await three_failures(stage, 500, Outcome.CONNECT_ERROR, HANGS)
+def test_after_the_third_failure_nothing_is_ever_sent_again_by_itself(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        ended = await three_failures(engine, 500, Outcome.CONNECT_ERROR, HANGS)
         assert (ended.status, ended.attempt_count) == (DeliveryStatus.FAILED, 3)
-        assert (ended.next_attempt_at, await world.queued()) == (None, set())
+        assert (ended.next_attempt_at, await harness.queued()) == (None, set())
         # Neither time nor a restart, nor that the receiver is well again and gets other events.
         for wait in (HOUR, DAY, 28 * DAY):
             # It looks for work every day: every ten minutes of a month would take too long.
-            restarted = stage.dispatcher(longest_sleep=DAY, lease=30 * DAY)
-            async with stage.delivering(restarted):
-                other = await world.complete()
-                await stage.later(wait)
-            assert stage.sent[-1].header("webhook-id") == str(other.event_id)
-        of_ended = [each for each in stage.sent if each.header("webhook-id") == str(ended.event_id)]
-        assert (len(of_ended), len(stage.sent)) == (3, 6)
-        assert [each for each in await world.deliveries() if each.id == ended.id] == [ended]
+            restarted = engine.dispatcher(longest_sleep=DAY, lease=30 * DAY)
+            async with engine.delivering(restarted):
+                other = await harness.complete()
+                await engine.later(wait)
+            assert engine.sent[-1].header("webhook-id") == str(other.event_id)
+        of_ended = [
+            each for each in engine.sent if each.header("webhook-id") == str(ended.event_id)
+        ]
+        assert (len(of_ended), len(engine.sent)) == (3, 6)
+        assert [each for each in await harness.deliveries() if each.id == ended.id] == [ended]
 
-    play(scenario)
-
-
-def test_with_the_largest_jitter_they_come_less_than_a_tenth_later(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.jitter = lambda: 0.999
-        await three_failures(stage, *[Answer(status=503, seconds=0.7)] * 3)
-        assert pauses(stage) == [65.994, 329.97]
-
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_a_receiver_that_hangs_is_given_15_s(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        ended = await three_failures(stage, HANGS, HANGS, HANGS)
-        assert stage.offsets() == [0.0, 75.0, 390.0]
-        outcomes = {each.outcome for each in await stage.attempts(ended.id)}
+def test_with_the_largest_jitter_they_come_less_than_a_tenth_later(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        engine.jitter = lambda: 0.999
+        await three_failures(engine, *[Answer(status=503, seconds=0.7)] * 3)
+        assert pauses(engine) == [65.994, 329.97]
+
+    run_scenarios(scenario)
+
+
+def test_a_receiver_that_hangs_is_given_15_s(run_scenarios: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        ended = await three_failures(engine, HANGS, HANGS, HANGS)
+        assert engine.offsets() == [0.0, 75.0, 390.0]
+        outcomes = {each.outcome for each in await engine.attempts(ended.id)}
         assert outcomes == {Outcome.TIMEOUT}
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 @pytest.mark.parametrize(("took", "requests"), [(15.0, 1), (15.001, 2)])
 def test_an_acknowledgement_counts_until_15_s_and_not_after(
-    play: Play, took: float, requests: int
+    run_scenarios: RunScenarios, took: float, requests: int
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        await three_failures(stage, Answer(status=204, seconds=took), 204)
-        assert len(stage.sent) == requests
+    async def scenario(engine: EngineHarness) -> None:
+        await three_failures(engine, Answer(status=204, seconds=took), 204)
+        assert len(engine.sent) == requests
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_every_attempt_has_the_same_bytes_and_a_signature_of_its_own_second(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        made = await stage.world.endpoint()
-        stage.transport.will(URL, 500, Outcome.CONNECT_ERROR)
-        async with stage.delivering():
-            await stage.world.complete()
-            await stage.later(HOUR)
-        [event] = await stage.world.events()
-        assert {each.request.body for each in stage.sent} == {event.body}
-        assert [each.header("webhook-signature") for each in stage.sent] == [
+def test_every_attempt_has_the_same_bytes_and_a_signature_of_its_own_second(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        made = await engine.harness.endpoint()
+        engine.transport.will(URL, 500, Outcome.CONNECT_ERROR)
+        async with engine.delivering():
+            await engine.harness.complete()
+            await engine.later(HOUR)
+        [event] = await engine.harness.events()
+        assert {each.request.body for each in engine.sent} == {event.body}
+        assert [each.header("webhook-signature") for each in engine.sent] == [
             signature(made.secret, event.id, int(each.at.timestamp()), event.body)
-            for each in stage.sent
+            for each in engine.sent
         ]
-        assert len({each.header("webhook-timestamp") for each in stage.sent}) == 3
-        [delivery] = await stage.world.deliveries()
+        assert len({each.header("webhook-timestamp") for each in engine.sent}) == 3
+        [delivery] = await engine.harness.deliveries()
         assert (delivery.status, delivery.attempt_count) == (DeliveryStatus.DELIVERED, 3)
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 def test_a_retry_by_hand_is_a_new_budget_of_the_same_event_to_the_url_and_secrets_of_now(
-    play: Play,
+    run_scenarios: RunScenarios,
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        webhooks = world.service.webhooks
-        first = (await world.endpoint()).view.endpoint
-        stage.transport.will(URL, 500, 500, 500)
-        async with stage.delivering():
-            delivery = await world.complete()
-            await stage.later(HOUR)
-            await world.do(webhooks.change, world.owner, first.id, _moved())
-            rotated = await world.do(webhooks.rotate_secret, world.owner, first.id)
-            stage.transport.will(NEW_URL, 500, 200)
-            await world.do(world.service.redeliver.one, world.owner, first.id, delivery.id)
-            asked_at = stage.clock.now()
-            await stage.later(HOUR)
-            [ended] = await world.deliveries()
-        again = stage.sent[3:]
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        webhooks = harness.service.webhooks
+        first = (await harness.endpoint()).view.endpoint
+        engine.transport.will(URL, 500, 500, 500)
+        async with engine.delivering():
+            delivery = await harness.complete()
+            await engine.later(HOUR)
+            await harness.do(webhooks.change, harness.owner, first.id, _moved())
+            rotated = await harness.do(webhooks.rotate_secret, harness.owner, first.id)
+            engine.transport.will(NEW_URL, 500, 200)
+            await harness.do(harness.service.redeliver.one, harness.owner, first.id, delivery.id)
+            asked_at = engine.clock.now()
+            await engine.later(HOUR)
+            [ended] = await harness.deliveries()
+        again = engine.sent[3:]
         assert [each.request.url.text for each in again] == [NEW_URL, NEW_URL]
         assert [(each.at - asked_at).total_seconds() for each in again] == [0.0, 60.0]
-        assert {each.header("webhook-id") for each in stage.sent} == {str(delivery.event_id)}
+        assert {each.header("webhook-id") for each in engine.sent} == {str(delivery.event_id)}
         newest = [each.header("webhook-signature").split(" ")[0] for each in again]
         assert newest == [
             signature(
@@ -148,114 +156,116 @@ def test_a_retry_by_hand_is_a_new_budget_of_the_same_event_to_the_url_and_secret
             for each in again
         ]
         assert (ended.status, ended.budget, ended.attempt_count) == (DeliveryStatus.DELIVERED, 2, 5)
-        numbers = [(each.budget, each.number) for each in await stage.attempts(delivery.id)]
+        numbers = [(each.budget, each.number) for each in await engine.attempts(delivery.id)]
         assert numbers == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 @pytest.mark.parametrize("before", [[200], [500, 500, 500]], ids=["delivered", "failed"])
 def test_a_retry_by_hand_is_three_attempts_of_the_same_event_and_no_more(
-    play: Play, before: list[int]
+    run_scenarios: RunScenarios, before: list[int]
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        await world.endpoint()
-        stage.transport.will(URL, *before, 500, 500, 500)
-        async with stage.delivering():
-            delivery = await world.complete()
-            await stage.later(HOUR)
-            assert len(stage.sent) == len(before)
-            await world.do(
-                world.service.redeliver.one, world.owner, delivery.webhook_id, delivery.id
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint()
+        engine.transport.will(URL, *before, 500, 500, 500)
+        async with engine.delivering():
+            delivery = await harness.complete()
+            await engine.later(HOUR)
+            assert len(engine.sent) == len(before)
+            await harness.do(
+                harness.service.redeliver.one, harness.owner, delivery.webhook_id, delivery.id
             )
-            asked_at = stage.clock.now()
-            await stage.later(2 * HOUR)
-        again = stage.sent[len(before) :]
+            asked_at = engine.clock.now()
+            await engine.later(2 * HOUR)
+        again = engine.sent[len(before) :]
         assert [(each.at - asked_at).total_seconds() for each in again] == [0.0, 60.0, 360.0]
-        assert {each.header("webhook-id") for each in stage.sent} == {str(delivery.event_id)}
-        assert {each.request.body for each in again} == {stage.sent[0].request.body}
-        assert await world.queued() == set()
+        assert {each.header("webhook-id") for each in engine.sent} == {str(delivery.event_id)}
+        assert {each.request.body for each in again} == {engine.sent[0].request.body}
+        assert await harness.queued() == set()
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_a_test_event_goes_through_the_ordinary_queue(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        webhook_id = (await world.endpoint()).view.endpoint.id
-        stage.transport.will(URL, 500, 200)
-        async with stage.delivering():
-            delivery = await world.do(world.service.webhooks.send_test, world.owner, webhook_id)
-            await stage.later(HOUR)
-        assert stage.offsets() == [0.0, 60.0]
-        attempts = await stage.attempts(delivery.id)
+def test_a_test_event_goes_through_the_ordinary_queue(run_scenarios: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        webhook_id = (await harness.endpoint()).view.endpoint.id
+        engine.transport.will(URL, 500, 200)
+        async with engine.delivering():
+            delivery = await harness.do(
+                harness.service.webhooks.send_test, harness.owner, webhook_id
+            )
+            await engine.later(HOUR)
+        assert engine.offsets() == [0.0, 60.0]
+        attempts = await engine.attempts(delivery.id)
         assert {each.trigger for each in attempts} == {Trigger.TEST}
-        assert b'"type":"webhook.test"' in stage.sent[0].request.body
+        assert b'"type":"webhook.test"' in engine.sent[0].request.body
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 def test_for_24_hours_after_a_rotation_both_secrets_sign_and_then_the_new_one_alone(
-    play: Play,
+    run_scenarios: RunScenarios,
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        made = await world.endpoint()
-        async with stage.delivering(stage.dispatcher(lease=DAY)):
-            await world.complete()
-            await stage.later()
-            rotated = await world.do(
-                world.service.webhooks.rotate_secret, world.owner, made.view.endpoint.id
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        made = await harness.endpoint()
+        async with engine.delivering(engine.dispatcher(lease=DAY)):
+            await harness.complete()
+            await engine.later()
+            rotated = await harness.do(
+                harness.service.webhooks.rotate_secret, harness.owner, made.view.endpoint.id
             )
-            await world.complete()
-            await stage.later(DAY - HOUR / 60)
-            await world.complete()
-            await stage.later(HOUR / 60)
-            await world.complete()
-            await stage.later()
+            await harness.complete()
+            await engine.later(DAY - HOUR / 60)
+            await harness.complete()
+            await engine.later(HOUR / 60)
+            await harness.complete()
+            await engine.later()
         old, new = made.secret, rotated.secret
-        assert [each.header("webhook-signature") for each in stage.sent] == [
-            _signed(stage, place, *secrets)
+        assert [each.header("webhook-signature") for each in engine.sent] == [
+            _signed(engine, place, *secrets)
             for place, secrets in enumerate([(old,), (new, old), (new, old), (new,)])
         ]
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_a_bulk_retry_sends_everything_again_that_failed(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        webhook_id = (await world.endpoint()).view.endpoint.id
-        stage.transport.will(URL, *[500] * 15)
-        async with stage.delivering():
+def test_a_bulk_retry_sends_everything_again_that_failed(run_scenarios: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        webhook_id = (await harness.endpoint()).view.endpoint.id
+        engine.transport.will(URL, *[500] * 15)
+        async with engine.delivering():
             for _ in range(5):
-                await world.complete()
-            await stage.later(HOUR)
-            job = await world.do(
-                world.service.redeliver.start_bulk,
-                world.owner,
+                await harness.complete()
+            await engine.later(HOUR)
+            job = await harness.do(
+                harness.service.redeliver.start_bulk,
+                harness.owner,
                 webhook_id,
-                since=stage.clock.now() - DAY,
+                since=engine.clock.now() - DAY,
                 until=None,
                 statuses=[],
                 dry_run=False,
             )
-            step = world.service.redeliver.bulk_step
-            while await world.do(step, job.account_id, job.id, 2):
+            step = harness.service.redeliver.bulk_step
+            while await harness.do(step, job.account_id, job.id, 2):
                 pass
-            await stage.later()
-            ended = await world.deliveries()
+            await engine.later()
+            ended = await harness.deliveries()
         assert [each.status for each in ended] == [DeliveryStatus.DELIVERED] * 5
-        assert len(stage.sent) == 20
-        done = await world.see(world.service.redeliver.bulk, world.owner, webhook_id, job.id)
+        assert len(engine.sent) == 20
+        done = await harness.see(harness.service.redeliver.bulk, harness.owner, webhook_id, job.id)
         assert (done.count, done.retried, done.state) == (5, 5, "finished")
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def _signed(stage: Stage, place: int, *secrets: SigningSecret) -> str:
-    sent = stage.sent[place]
+def _signed(engine: EngineHarness, place: int, *secrets: SigningSecret) -> str:
+    sent = engine.sent[place]
     timestamp, body = int(sent.at.timestamp()), sent.request.body
     return " ".join(signature(each, sent.header("webhook-id"), timestamp, body) for each in secrets)
 

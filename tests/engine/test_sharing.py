@@ -14,98 +14,102 @@ from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.dispatch import Lane, Share
 from cuepost.testing import Answer
 from cuepost.tuning import IDLE_LANE_KEPT_SECONDS
-from tests.support.stage import HOUR, MINUTE, Play, Stage
+from tests.support.engine_harness import HOUR, MINUTE, EngineHarness, RunScenarios
 
 LEASE = timedelta(seconds=10)
 SECOND = timedelta(seconds=1)
 ENDPOINTS, EACH = 12, 30
 
 
-def test_a_worker_that_is_added_gets_its_share_of_busy_endpoints(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await furnish(stage, endpoints=4, each=60, seconds=1)
-        one, other = (stage.dispatcher(cap=1, lease=LEASE, longest_sleep=SECOND) for _ in range(2))
-        async with stage.delivering(one):
-            await stage.later(SECOND)
-            assert await lanes_held(stage) == [4]
-            async with stage.delivering(other):
-                await stage.later(LEASE)
-                assert await are_shared(stage, 4)
-                await stage.later(MINUTE)
-        assert len(stage.sent) == 240
-        assert set(stage.transport.most_in_flight.values()) == {1}
+def test_a_worker_that_is_added_gets_its_share_of_busy_endpoints(
+    run_postgres: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await populate(engine, endpoints=4, each=60, seconds=1)
+        one, other = (engine.dispatcher(cap=1, lease=LEASE, longest_sleep=SECOND) for _ in range(2))
+        async with engine.delivering(one):
+            await engine.later(SECOND)
+            assert await lanes_held(engine) == [4]
+            async with engine.delivering(other):
+                await engine.later(LEASE)
+                assert await are_shared(engine, 4)
+                await engine.later(MINUTE)
+        assert len(engine.sent) == 240
+        assert set(engine.transport.most_in_flight.values()) == {1}
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_what_becomes_due_at_one_instant_is_shared(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        one, other = worker(stage), worker(stage)
-        async with much_due_at_once(stage, one, other):
-            assert await are_shared(stage, ENDPOINTS)
-            await stage.later(MINUTE)
-        assert len(stage.sent) == ENDPOINTS * EACH
-        assert set(stage.transport.most_in_flight.values()) == {1}
-        assert {each.status for each in await stage.world.deliveries()} == {
+def test_what_becomes_due_at_one_instant_is_shared(run_postgres: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        one, other = worker(engine), worker(engine)
+        async with much_due_at_once(engine, one, other):
+            assert await are_shared(engine, ENDPOINTS)
+            await engine.later(MINUTE)
+        assert len(engine.sent) == ENDPOINTS * EACH
+        assert set(engine.transport.most_in_flight.values()) == {1}
+        assert {each.status for each in await engine.harness.deliveries()} == {
             DeliveryStatus.DELIVERED
         }
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
 def test_lanes_are_announced_to_a_new_worker_once_nothing_of_them_is_held(
-    play_postgres: Play,
+    run_postgres: RunScenarios,
 ) -> None:
     """Neither the next heartbeat nor the next poll has to be waited for."""
 
-    async def scenario(stage: Stage) -> None:
-        one, other = worker(stage), worker(stage)
+    async def scenario(engine: EngineHarness) -> None:
+        one, other = worker(engine), worker(engine)
         announced = Announced(one)
-        async with much_due_at_once(stage, one):
-            assert await lanes_held(stage) == [ENDPOINTS]
-            async with stage.delivering(other, straight=False):
-                await stage.later()
+        async with much_due_at_once(engine, one):
+            assert await lanes_held(engine) == [ENDPOINTS]
+            async with engine.delivering(other, direct=False):
+                await engine.later()
                 one.workers_changed()
-                await stage.later(SECOND)
+                await engine.later(SECOND)
                 assert announced.lanes
                 assert not any(one.owns(lane) for lane in announced.lanes)
                 other.work_for(announced.lanes)
-                await stage.later(SECOND)
-                assert await are_shared(stage, ENDPOINTS)
+                await engine.later(SECOND)
+                assert await are_shared(engine, ENDPOINTS)
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_who_is_left_takes_the_lanes_of_a_worker_that_has_ended(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        one, other = worker(stage), worker(stage)
-        async with much_due_at_once(stage, one, other):
+def test_who_is_left_takes_the_lanes_of_a_worker_that_has_ended(run_postgres: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        one, other = worker(engine), worker(engine)
+        async with much_due_at_once(engine, one, other):
             other.stop()
-            await stage.later(SECOND)
-            assert sum(await lanes_held(stage)) < ENDPOINTS
+            await engine.later(SECOND)
+            assert sum(await lanes_held(engine)) < ENDPOINTS
             one.workers_changed()
-            await stage.later(SECOND)
-            assert await lanes_held(stage) == [ENDPOINTS]
-            await stage.later(MINUTE)
-        assert len(stage.sent) == ENDPOINTS * EACH
+            await engine.later(SECOND)
+            assert await lanes_held(engine) == [ENDPOINTS]
+            await engine.later(MINUTE)
+        assert len(engine.sent) == ENDPOINTS * EACH
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
-def test_a_worker_keeps_a_lane_for_a_while_when_nothing_is_in_it(play_postgres: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await furnish(stage, endpoints=1, each=1, seconds=0.1)
-        async with stage.delivering(worker(stage)) as one:
-            await stage.later(SECOND)
+def test_a_worker_keeps_a_lane_for_a_while_when_nothing_is_in_it(
+    run_postgres: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await populate(engine, endpoints=1, each=1, seconds=0.1)
+        async with engine.delivering(worker(engine)) as one:
+            await engine.later(SECOND)
             one.work_for(())
-            await stage.later(timedelta(seconds=IDLE_LANE_KEPT_SECONDS / 2))
-            assert await lanes_held(stage) == [1]
-            await stage.later(timedelta(seconds=IDLE_LANE_KEPT_SECONDS))
+            await engine.later(timedelta(seconds=IDLE_LANE_KEPT_SECONDS / 2))
+            assert await lanes_held(engine) == [1]
+            await engine.later(timedelta(seconds=IDLE_LANE_KEPT_SECONDS))
             one.work_for(())
-            await stage.later(SECOND)
-            assert await lanes_held(stage) == []
+            await engine.later(SECOND)
+            assert await lanes_held(engine) == []
 
-    play_postgres(scenario)
+    run_postgres(scenario)
 
 
 @given(
@@ -134,44 +138,44 @@ class Announced:
         self.lanes |= set(announced)
 
 
-def worker(stage: Stage) -> Dispatcher:
+def worker(engine: EngineHarness) -> Dispatcher:
     """One that never looks for work unless it is told."""
-    return stage.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR)
+    return engine.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR)
 
 
 @asynccontextmanager
-async def much_due_at_once(stage: Stage, *workers: Dispatcher) -> AsyncIterator[None]:
+async def much_due_at_once(engine: EngineHarness, *workers: Dispatcher) -> AsyncIterator[None]:
     """They know of one another by then, are told of it, and a second has passed."""
     async with AsyncExitStack() as running:
         for each in workers:
-            await running.enter_async_context(stage.delivering(each, straight=False))
-        await stage.later(LEASE)
-        await furnish(stage, ENDPOINTS, EACH, seconds=0.1)
+            await running.enter_async_context(engine.delivering(each, direct=False))
+        await engine.later(LEASE)
+        await populate(engine, ENDPOINTS, EACH, seconds=0.1)
         for each in workers:
             each.work_for(())
-        await stage.later(SECOND)
+        await engine.later(SECOND)
         yield
 
 
-async def furnish(stage: Stage, endpoints: int, each: int, *, seconds: float) -> None:
+async def populate(engine: EngineHarness, endpoints: int, each: int, *, seconds: float) -> None:
     """So many deliveries to each of them, whose receivers take that long."""
-    world = stage.world
+    harness = engine.harness
     for number in range(endpoints):
         url = f"https://hooks{number}.example.com/cue"
-        await world.endpoint(url=url)
-        stage.transport.will(url, *[Answer(seconds=seconds)] * each)
+        await harness.endpoint(url=url)
+        engine.transport.will(url, *[Answer(seconds=seconds)] * each)
     for _ in range(each):
-        await world.report(world.milestone(await world.project()))
+        await harness.report(harness.milestone(await harness.project()))
 
 
-async def are_shared(stage: Stage, total: int) -> bool:
+async def are_shared(engine: EngineHarness, total: int) -> bool:
     """About equally: which lanes there are is not for the test to choose."""
-    held = await lanes_held(stage)
+    held = await lanes_held(engine)
     return sum(held) == total and max(held) - min(held) <= 2
 
 
-async def lanes_held(stage: Stage) -> list[int]:
+async def lanes_held(engine: EngineHarness) -> list[int]:
     """By each worker."""
     count = sa.func.count().label("total")
-    found = await stage.rows(sa.select(count).select_from(lanes).group_by(lanes.c.worker_id))
+    found = await engine.rows(sa.select(count).select_from(lanes).group_by(lanes.c.worker_id))
     return [row.total for row in found]

@@ -12,7 +12,7 @@ import standardwebhooks
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.domain.signing import SigningSecret, signature, signature_header
 from cuepost.testing import Sent
-from tests.support.stage import ANY_LIMIT, MINUTE, Stage, Theatre
+from tests.support.engine_harness import ANY_LIMIT, MINUTE, EngineHarness, ScenarioRunner
 
 VECTORS = json.loads(
     Path(__file__).parents[1].joinpath("fixtures", "signature_vectors.json").read_text()
@@ -58,26 +58,26 @@ class Delivered:
 
 
 @pytest.fixture
-def delivered(stage_file: Path, tmp_path: Path) -> Delivered:
+def delivered(engine_store_file: Path, tmp_path: Path) -> Delivered:
     """As of now, because the libraries look at the clock."""
     found: list[Delivered] = []
 
-    async def scenario(stage: Stage) -> None:
-        world = stage.world.reassembled(replace(ANY_LIMIT, rotation_overlap=MINUTE))
-        made = await world.endpoint()
-        async with stage.delivering():
-            await world.complete()
-            await stage.later()
-            rotated = await world.do(
-                world.service.webhooks.rotate_secret, world.owner, made.view.endpoint.id
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness.reassembled(replace(ANY_LIMIT, rotation_overlap=MINUTE))
+        made = await harness.endpoint()
+        async with engine.delivering():
+            await harness.complete()
+            await engine.later()
+            rotated = await harness.do(
+                harness.service.webhooks.rotate_secret, harness.owner, made.view.endpoint.id
             )
-            await world.complete()
-            await stage.later(MINUTE)
-            await world.complete()
-            await stage.later()
-        found.append(Delivered(stage.sent, made.secret, rotated.secret))
+            await harness.complete()
+            await engine.later(MINUTE)
+            await harness.complete()
+            await engine.later()
+        found.append(Delivered(engine.sent, made.secret, rotated.secret))
 
-    Theatre(stage_file, tmp_path, start=SystemClock().now()).play(scenario)
+    ScenarioRunner(engine_store_file, tmp_path, start=SystemClock().now()).run(scenario)
     return found[0]
 
 

@@ -11,49 +11,49 @@ import pytest
 from cuepost.domain.delivery import FINAL, DeliveryStatus
 from cuepost.domain.errors import Conflict, Gone, NotFound
 from cuepost.ports.store import StoreUnavailable
-from tests.engine.use_cases_to_disturb import CASES, Case, furnished
-from tests.support.stage import HOUR, Play, Scenario, Stage
+from tests.engine.use_cases_to_disturb import CASES, Case, populated
+from tests.support.engine_harness import HOUR, EngineHarness, RunScenarios, Scenario
 from tests.support.watched_store import never
 
 GIVEN = os.environ.get("CUEPOST_TEST_STORE_ERRORS", "50")
 MOST = float("inf") if GIVEN == "all" else int(GIVEN)
 
 
-def counted(play: Play, case: Case) -> tuple[int, int]:
+def counted(run_scenarios: RunScenarios, case: Case) -> tuple[int, int]:
     """How many operations and commits it takes when nothing is wrong."""
     found: list[int] = []
 
-    async def scenario(stage: Stage) -> None:
-        it, watch = await furnished(stage), stage.store.watch
+    async def scenario(engine: EngineHarness) -> None:
+        it, watch = await populated(engine), engine.store.watch
         watch.operations = watch.commits = 0
         await case(it)
         found.extend((watch.operations, watch.commits))
 
-    play(scenario)
+    run_scenarios(scenario)
     operations, commits = found
     return int(min(operations, MOST)), int(min(commits, MOST))
 
 
 def failing(case: Case, place: int, *, commits: bool = False) -> Scenario:
-    async def scenario(stage: Stage) -> None:
-        it, watch = await furnished(stage), stage.store.watch
-        before = await stage.world.dump()
+    async def scenario(engine: EngineHarness) -> None:
+        it, watch = await populated(engine), engine.store.watch
+        before = await engine.harness.dump()
         watch.operations = watch.commits = 0
         name = "refuses" if commits else "fails"
         setattr(watch, name, lambda number: number == place)
         with pytest.raises(StoreUnavailable):
             await case(it)
         setattr(watch, name, never)
-        assert await stage.world.dump() == before
+        assert await engine.harness.dump() == before
         await case(it)
-        await require_all_sent(stage)
+        await require_all_sent(engine)
 
     return scenario
 
 
 def answered_to_nobody(case: Case, place: int) -> Scenario:
-    async def scenario(stage: Stage) -> None:
-        it, watch = await furnished(stage), stage.store.watch
+    async def scenario(engine: EngineHarness) -> None:
+        it, watch = await populated(engine), engine.store.watch
         watch.commits = 0
         watch.loses = lambda number: number == place
         with pytest.raises(StoreUnavailable):
@@ -62,30 +62,30 @@ def answered_to_nobody(case: Case, place: int) -> Scenario:
         # It is done already, and some of them can be done only once.
         with suppress(Conflict, Gone, NotFound):
             await case(it)
-        await require_all_sent(stage)
+        await require_all_sent(engine)
 
     return scenario
 
 
-async def require_all_sent(stage: Stage) -> None:
-    world = stage.world
-    waiting = [each for each in await world.deliveries() if each.status not in FINAL]
-    async with stage.delivering():
-        await stage.later(HOUR)
-    seen = {each.header("webhook-id") for each in stage.sent}
+async def require_all_sent(engine: EngineHarness) -> None:
+    harness = engine.harness
+    waiting = [each for each in await harness.deliveries() if each.status not in FINAL]
+    async with engine.delivering():
+        await engine.later(HOUR)
+    seen = {each.header("webhook-id") for each in engine.sent}
     assert seen == {str(each.event_id) for each in waiting}
-    ended = {each.id: each.status for each in await world.deliveries()}
+    ended = {each.id: each.status for each in await harness.deliveries()}
     assert {ended[each.id] for each in waiting} <= {DeliveryStatus.DELIVERED}
     assert set(ended.values()) <= set(FINAL)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_error_at_any_operation_leaves_everything_as_it_was(
-    play_embedded: Play, case: str
+    run_embedded: RunScenarios, case: str
 ) -> None:
-    operations, commits = counted(play_embedded, CASES[case])
+    operations, commits = counted(run_embedded, CASES[case])
     assert min(operations, commits) > 0
-    play_embedded(
+    run_embedded(
         *[failing(CASES[case], place) for place in range(1, operations + 1)],
         *[failing(CASES[case], place, commits=True) for place in range(1, commits + 1)],
     )
@@ -93,8 +93,8 @@ def test_an_error_at_any_operation_leaves_everything_as_it_was(
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_commit_of_which_nobody_is_told_can_be_asked_for_again(
-    play_embedded: Play, case: str
+    run_embedded: RunScenarios, case: str
 ) -> None:
-    _, commits = counted(play_embedded, CASES[case])
+    _, commits = counted(run_embedded, CASES[case])
     assert commits
-    play_embedded(*[answered_to_nobody(CASES[case], place) for place in range(1, commits + 1)])
+    run_embedded(*[answered_to_nobody(CASES[case], place) for place in range(1, commits + 1)])

@@ -14,14 +14,14 @@ import pytest
 
 from cuepost.adapters.storage.encoding import Encoding
 from cuepost.adapters.storage.records import outcomes
-from cuepost.application.milestone_book import Milestone
+from cuepost.application.milestone_batch import Milestone
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.ports.dispatch import Result
 from cuepost.ports.store import Contention, KeyTaken, StoreUnavailable
 from cuepost.testing import Answer
-from tests.support.stage import HOUR, MINUTE, Play, Scenario, Stage
+from tests.support.engine_harness import HOUR, MINUTE, EngineHarness, RunScenarios, Scenario
 from tests.support.watched_store import Fault, never
 
 URLS = [f"https://hooks{number}.example.com/cue" for number in range(2)]
@@ -31,7 +31,7 @@ MOST = os.environ.get("CUEPOST_TEST_STORE_ERRORS", "50")
 
 
 async def eventful(
-    stage: Stage,
+    engine: EngineHarness,
     *,
     fails: Fault = never,
     refuses: Fault = never,
@@ -42,123 +42,125 @@ async def eventful(
 
     How many operations and commits it took.
     """
-    world, watch = stage.world, stage.store.watch
+    harness, watch = engine.harness, engine.store.watch
     for url in URLS:
-        await world.endpoint(url=url)
-    milestones = [world.milestone(await world.project()) for _ in range(3)]
-    stage.transport.will(URLS[0], 500, 500)
-    async with stage.delivering(stage.dispatcher(lease=LEASE, alone=alone)):
-        await stage.later()
+        await harness.endpoint(url=url)
+    milestones = [harness.milestone(await harness.project()) for _ in range(3)]
+    engine.transport.will(URLS[0], 500, 500)
+    async with engine.delivering(engine.dispatcher(lease=LEASE, alone=alone)):
+        await engine.later()
         watch.operations = watch.commits = 0
         watch.fails, watch.refuses, watch.loses = fails, refuses, loses
         for milestone in milestones:
-            await _reported(stage, milestone)
-            await stage.later(timedelta(seconds=2))
-        await stage.later(10 * MINUTE)
+            await _reported(engine, milestone)
+            await engine.later(timedelta(seconds=2))
+        await engine.later(10 * MINUTE)
     made = watch.operations, watch.commits
     faults, watch.fails = (fails, refuses, loses), never
     assert watch.failed or faults == (never, never, never)
-    deliveries = await world.deliveries()
+    deliveries = await harness.deliveries()
     assert [each.status for each in deliveries] == [DeliveryStatus.DELIVERED] * 6
-    attempts = [len(await stage.attempts(each.id)) for each in deliveries]
+    attempts = [len(await engine.attempts(each.id)) for each in deliveries]
     assert sum(attempts) == 8
-    seen = {(each.request.url.text, each.header("webhook-id")) for each in stage.sent}
+    seen = {(each.request.url.text, each.header("webhook-id")) for each in engine.sent}
     assert seen == {(url, str(each.event_id)) for url in URLS for each in deliveries}
     return made
 
 
-async def _reported(stage: Stage, milestone: Milestone) -> None:
+async def _reported(engine: EngineHarness, milestone: Milestone) -> None:
     while True:
         try:
-            await stage.world.report(milestone)
+            await engine.harness.report(milestone)
         except StoreUnavailable:
-            await stage.clock.wait(1)
+            await engine.clock.wait(1)
         else:
             return
 
 
 def failing_once(place: int) -> Scenario:
-    async def scenario(stage: Stage) -> None:
-        await eventful(stage, fails=lambda number: number == place)
+    async def scenario(engine: EngineHarness) -> None:
+        await eventful(engine, fails=lambda number: number == place)
         # The store refuses before it does anything, so results are written later, and once.
-        assert len(stage.sent) == 8
+        assert len(engine.sent) == 8
 
     return scenario
 
 
 def away_from(place: int) -> Scenario:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(engine: EngineHarness) -> None:
         ends: list[datetime] = []
 
         def fails(number: int) -> bool:
             if number == place:
-                ends.append(stage.clock.now() + AWAY)
-            return bool(ends) and stage.clock.now() < ends[-1]
+                ends.append(engine.clock.now() + AWAY)
+            return bool(ends) and engine.clock.now() < ends[-1]
 
-        await eventful(stage, fails=fails)
-        assert len(stage.sent) == 8
+        await eventful(engine, fails=fails)
+        assert len(engine.sent) == 8
 
     return scenario
 
 
 def losing_the_answer(place: int) -> Scenario:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(engine: EngineHarness) -> None:
         # Between a process and its own file no answer is lost; here it stands for a database.
-        await eventful(stage, loses=lambda number: number == place, alone=False)
-        assert len(stage.sent) <= 8 + 2
+        await eventful(engine, loses=lambda number: number == place, alone=False)
+        assert len(engine.sent) <= 8 + 2
 
     return scenario
 
 
 def refusing(place: int) -> Scenario:
-    async def scenario(stage: Stage) -> None:
-        await eventful(stage, refuses=lambda number: number == place)
-        assert len(stage.sent) == 8
+    async def scenario(engine: EngineHarness) -> None:
+        await eventful(engine, refuses=lambda number: number == place)
+        assert len(engine.sent) == 8
 
     return scenario
 
 
-def everything(play: Play) -> tuple[int, int]:
+def everything(run_scenarios: RunScenarios) -> tuple[int, int]:
     """How many operations and commits there are, as far as they are asked for."""
     found: list[int] = []
 
-    async def scenario(stage: Stage) -> None:
-        found.extend(await eventful(stage))
+    async def scenario(engine: EngineHarness) -> None:
+        found.extend(await eventful(engine))
 
-    play(scenario)
+    run_scenarios(scenario)
     most = max(found) if MOST == "all" else int(MOST)
     operations, commits = (min(each, most) for each in found)
     return operations, commits
 
 
 def test_an_error_at_the_nth_operation_loses_nothing_and_sends_nothing_twice(
-    play_embedded: Play,
+    run_embedded: RunScenarios,
 ) -> None:
-    operations, _ = everything(play_embedded)
-    play_embedded(*[failing_once(place) for place in range(1, operations + 1)])
+    operations, _ = everything(run_embedded)
+    run_embedded(*[failing_once(place) for place in range(1, operations + 1)])
 
 
 def test_a_store_that_is_away_for_seconds_from_the_nth_operation_on_loses_nothing(
-    play_embedded: Play,
+    run_embedded: RunScenarios,
 ) -> None:
-    operations, _ = everything(play_embedded)
-    play_embedded(*[away_from(place) for place in range(1, operations + 1, 2)])
+    operations, _ = everything(run_embedded)
+    run_embedded(*[away_from(place) for place in range(1, operations + 1, 2)])
 
 
-def test_an_answer_that_is_lost_after_the_nth_commit_loses_nothing(play_embedded: Play) -> None:
-    _, commits = everything(play_embedded)
-    play_embedded(*[losing_the_answer(place) for place in range(1, commits + 1)])
+def test_an_answer_that_is_lost_after_the_nth_commit_loses_nothing(
+    run_embedded: RunScenarios,
+) -> None:
+    _, commits = everything(run_embedded)
+    run_embedded(*[losing_the_answer(place) for place in range(1, commits + 1)])
 
 
-def test_a_commit_that_fails_loses_nothing(play_embedded: Play) -> None:
-    _, commits = everything(play_embedded)
-    play_embedded(*[refusing(place) for place in range(1, commits + 1)])
+def test_a_commit_that_fails_loses_nothing(run_embedded: RunScenarios) -> None:
+    _, commits = everything(run_embedded)
+    run_embedded(*[refusing(place) for place in range(1, commits + 1)])
 
 
 @pytest.mark.parametrize("kind", [failing_once, away_from])
-def test_so_it_is_on_postgresql(play_postgres: Play, kind: object) -> None:
+def test_so_it_is_on_postgresql(run_postgres: RunScenarios, kind: object) -> None:
     assert callable(kind)
-    play_postgres(*[kind(place) for place in range(3, 51, 12)])
+    run_postgres(*[kind(place) for place in range(3, 51, 12)])
 
 
 REFUSALS = [
@@ -171,7 +173,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("error", REFUSALS, ids=lambda error: type(error).__name__)
 def test_one_result_that_the_store_refuses_holds_up_no_other(
-    play_embedded: Play,
+    run_embedded: RunScenarios,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     error: Exception,
@@ -187,60 +189,60 @@ def test_one_result_that_the_store_refuses_holds_up_no_other(
 
     monkeypatch.setattr(outcomes, "_ended", refusing)
 
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        await world.endpoint(url=URLS[0])
-        async with stage.delivering():
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint(url=URLS[0])
+        async with engine.delivering():
             for _ in range(5):
-                await world.complete()
+                await harness.complete()
             for _ in range(15):
-                await stage.later(timedelta(seconds=1))
-                await world.complete()
-            await stage.later(timedelta(seconds=1))
-            statuses = Counter(each.status for each in await world.deliveries())
+                await engine.later(timedelta(seconds=1))
+                await harness.complete()
+            await engine.later(timedelta(seconds=1))
+            statuses = Counter(each.status for each in await harness.deliveries())
             assert statuses == {DeliveryStatus.DELIVERED: 19, DeliveryStatus.PENDING: 1}
             monkeypatch.undo()
-            await stage.later(HOUR)
-            statuses = Counter(each.status for each in await world.deliveries())
+            await engine.later(HOUR)
+            statuses = Counter(each.status for each in await harness.deliveries())
             assert statuses == {DeliveryStatus.DELIVERED: 20}
-            [refused] = [each for each in await world.deliveries() if each.id in poison]
-            made = [each.outcome for each in await stage.attempts(refused.id)]
+            [refused] = [each for each in await harness.deliveries() if each.id in poison]
+            made = [each.outcome for each in await engine.attempts(refused.id)]
             assert made == [Outcome.INTERRUPTED, Outcome.DELIVERED]
 
-    play_embedded(scenario)
+    run_embedded(scenario)
     [line] = [each for each in caplog.messages if "event=outcome_set_aside" in each]
     assert f"delivery={next(iter(poison))} budget=1 attempt=1 outcome=delivered" in line
 
 
 def test_a_store_that_is_away_for_long_has_no_result_set_aside(
-    play_embedded: Play, caplog: pytest.LogCaptureFixture
+    run_embedded: RunScenarios, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint(url=URLS[0])
-        stage.transport.will(URLS[0], *[Answer(seconds=1)] * 5)
-        async with stage.delivering():
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint(url=URLS[0])
+        engine.transport.will(URLS[0], *[Answer(seconds=1)] * 5)
+        async with engine.delivering():
             for _ in range(5):
-                await stage.world.complete()
-            stage.store.watch.fails = lambda _: True
-            await stage.later(HOUR)
-            stage.store.watch.fails = never
-            await stage.later(MINUTE)
-        statuses = Counter(each.status for each in await stage.world.deliveries())
-        assert (statuses, len(stage.sent)) == ({DeliveryStatus.DELIVERED: 5}, 5)
+                await engine.harness.complete()
+            engine.store.watch.fails = lambda _: True
+            await engine.later(HOUR)
+            engine.store.watch.fails = never
+            await engine.later(MINUTE)
+        statuses = Counter(each.status for each in await engine.harness.deliveries())
+        assert (statuses, len(engine.sent)) == ({DeliveryStatus.DELIVERED: 5}, 5)
 
-    play_embedded(scenario)
+    run_embedded(scenario)
     assert not [each for each in caplog.messages if "event=outcome_set_aside" in each]
 
 
 def test_two_results_of_one_attempt_in_one_group_are_both_on_record(
-    play: Play, monkeypatch: pytest.MonkeyPatch
+    run_scenarios: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However they came about: neither is written twice, and nothing waits for them."""
 
-    async def scenario(stage: Stage) -> None:
-        world = stage.world
-        await world.endpoint(url=URLS[0])
-        dispatcher = stage.dispatcher()
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint(url=URLS[0])
+        dispatcher = engine.dispatcher()
         put = dispatcher._recorder.put
 
         def twice(worker: UUID, result: Result) -> None:
@@ -249,14 +251,14 @@ def test_two_results_of_one_attempt_in_one_group_are_both_on_record(
             put(worker, replace(result, attempt=later))
 
         monkeypatch.setattr(OutcomeRecorder, "put", lambda _, *what: twice(*what))
-        async with stage.delivering(dispatcher):
-            await world.complete()
-            await stage.later(MINUTE)
-            await world.complete()
-            await stage.later(MINUTE)
-        for delivery in await world.deliveries():
+        async with engine.delivering(dispatcher):
+            await harness.complete()
+            await engine.later(MINUTE)
+            await harness.complete()
+            await engine.later(MINUTE)
+        for delivery in await harness.deliveries():
             assert delivery.status is DeliveryStatus.DELIVERED
-            outcomes = [each.outcome for each in await stage.attempts(delivery.id)]
+            outcomes = [each.outcome for each in await engine.attempts(delivery.id)]
             assert sorted(outcomes) == [Outcome.DELIVERED, Outcome.SUPERSEDED]
 
-    play(scenario)
+    run_scenarios(scenario)

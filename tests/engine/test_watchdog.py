@@ -17,7 +17,7 @@ from cuepost.engine.watchdog import NOT_CLAIMED, NOT_RECORDED, NOT_STARTED, Watc
 from cuepost.ports.store import Priority, Transaction
 from cuepost.ports.telemetry import Silent
 from cuepost.testing import HANGS, Answer
-from tests.support.stage import MINUTE, Play, Stage
+from tests.support.engine_harness import MINUTE, EngineHarness, RunScenarios
 
 URL = "https://hooks.example.com/cue"
 SECOND = timedelta(seconds=1)
@@ -33,20 +33,20 @@ class Told(Silent):
 
 @asynccontextmanager
 async def watched(
-    stage: Stage, dispatcher: Dispatcher | None = None
+    engine: EngineHarness, dispatcher: Dispatcher | None = None
 ) -> AsyncIterator[tuple[Watchdog, Told]]:
-    told = Told()
-    async with stage.delivering(dispatcher) as working, asyncio.TaskGroup() as tasks:
-        watchdog = Watchdog(working, stage.store, stage.clock, told)
+    reported = Told()
+    async with engine.delivering(dispatcher) as working, asyncio.TaskGroup() as tasks:
+        watchdog = Watchdog(working, engine.store, engine.clock, reported)
         watching = tasks.create_task(watchdog.run())
-        yield watchdog, told
+        yield watchdog, reported
         watching.cancel()
 
 
 def test_results_that_are_not_recorded_are_noticed(
-    play: Play, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    run_scenarios: RunScenarios, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(engine: EngineHarness) -> None:
         flush, may_go_on = OutcomeRecorder._flush, asyncio.Event()
 
         async def held_up(self: OutcomeRecorder) -> None:
@@ -54,20 +54,20 @@ def test_results_that_are_not_recorded_are_noticed(
             await flush(self)
 
         monkeypatch.setattr(OutcomeRecorder, "_flush", held_up)
-        await stage.world.endpoint()
-        async with watched(stage) as (watchdog, told):
-            await stage.world.complete()
-            await stage.later(SECOND)
+        await engine.harness.endpoint()
+        async with watched(engine) as (watchdog, reported):
+            await engine.harness.complete()
+            await engine.later(SECOND)
             assert not watchdog.stalled
-            await stage.later(2 * SECOND)
+            await engine.later(2 * SECOND)
             assert watchdog.stalled == NOT_RECORDED
-            await stage.later(MINUTE)
-            assert told.reasons == [NOT_RECORDED]
+            await engine.later(MINUTE)
+            assert reported.reasons == [NOT_RECORDED]
             may_go_on.set()
-            await stage.later(SECOND)
+            await engine.later(SECOND)
             assert not watchdog.stalled
 
-    play(scenario)
+    run_scenarios(scenario)
     lines = [each for each in caplog.messages if "event=engine_" in each]
     assert lines[0].startswith(f'event=engine_stalled reason="{NOT_RECORDED}" worker=')
     assert "unrecorded=1" in lines[0]
@@ -75,9 +75,9 @@ def test_results_that_are_not_recorded_are_noticed(
 
 
 def test_due_work_that_nobody_claims_is_noticed(
-    play: Play, monkeypatch: pytest.MonkeyPatch
+    run_scenarios: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(engine: EngineHarness) -> None:
         claim, may_go_on = Intake.claim, asyncio.Event()
 
         async def held_up(self: Intake, begin: object) -> bool:
@@ -85,115 +85,115 @@ def test_due_work_that_nobody_claims_is_noticed(
             return await claim(self, begin)  # type: ignore[arg-type]  # as they came
 
         monkeypatch.setattr(Intake, "claim", held_up)
-        await stage.world.endpoint()
-        await stage.world.complete()
-        async with watched(stage) as (watchdog, _):
-            await stage.later(5 * SECOND)
+        await engine.harness.endpoint()
+        await engine.harness.complete()
+        async with watched(engine) as (watchdog, _):
+            await engine.later(5 * SECOND)
             assert watchdog.stalled == NOT_CLAIMED
             may_go_on.set()
-            await stage.later(SECOND)
+            await engine.later(SECOND)
             assert not watchdog.stalled
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 def test_claimed_work_that_is_not_started_is_noticed(
-    play_embedded: Play, monkeypatch: pytest.MonkeyPatch
+    run_embedded: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Sending, "start_attempts", lambda _: None)
     monkeypatch.setattr(LaneBoard, "drop_expired", lambda *_: [])
 
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        async with watched(stage) as (watchdog, _):
-            await stage.world.complete()
-            await stage.later(5 * SECOND)
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        async with watched(engine) as (watchdog, _):
+            await engine.harness.complete()
+            await engine.later(5 * SECOND)
             assert watchdog.stalled == NOT_STARTED
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
-def test_an_idle_engine_and_hanging_receivers_raise_no_alarm(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        stage.transport.will(URL, *[HANGS] * 20)
-        async with watched(stage, stage.dispatcher(cap=2)) as (_, told):
-            await stage.later(MINUTE)
+def test_an_idle_engine_and_hanging_receivers_raise_no_alarm(run_scenarios: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        engine.transport.will(URL, *[HANGS] * 20)
+        async with watched(engine, engine.dispatcher(cap=2)) as (_, reported):
+            await engine.later(MINUTE)
             for _ in range(10):
-                await stage.world.complete()
-            await stage.later(10 * MINUTE)
-            assert told.reasons == []
+                await engine.harness.complete()
+            await engine.later(10 * MINUTE)
+            assert reported.reasons == []
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
 def test_results_that_wait_their_turn_behind_a_slow_booking_raise_no_alarm(
-    play_embedded: Play,
+    run_embedded: RunScenarios,
 ) -> None:
-    async def scenario(stage: Stage) -> None:
+    async def scenario(engine: EngineHarness) -> None:
         async def slow(_: Transaction) -> None:
-            await stage.clock.wait(5)
+            await engine.clock.wait(5)
 
-        await stage.world.endpoint()
-        stage.transport.will(URL, Answer(seconds=0.5))
-        async with watched(stage) as (_, told), asyncio.TaskGroup() as tasks:
-            await stage.world.complete()
-            tasks.create_task(stage.store.write(slow, Priority.INGEST))
-            await stage.later(10 * SECOND)
-            assert len(stage.sent) == 1
-            assert told.reasons == []
+        await engine.harness.endpoint()
+        engine.transport.will(URL, Answer(seconds=0.5))
+        async with watched(engine) as (_, reported), asyncio.TaskGroup() as tasks:
+            await engine.harness.complete()
+            tasks.create_task(engine.store.write(slow, Priority.INGEST))
+            await engine.later(10 * SECOND)
+            assert len(engine.sent) == 1
+            assert reported.reasons == []
 
-    play_embedded(scenario)
-
-
-def test_a_process_that_was_suspended_raises_no_alarm(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        stage.transport.will(URL, HANGS)
-        async with watched(stage) as (_, told):
-            await stage.world.complete()
-            await stage.later(SECOND)
-            stage.clock.advance(60)
-            await stage.later(MINUTE)
-            assert told.reasons == []
-
-    play(scenario)
+    run_embedded(scenario)
 
 
-def test_a_slow_disk_is_no_stall_of_the_engine(play_embedded: Play) -> None:
+def test_a_process_that_was_suspended_raises_no_alarm(run_scenarios: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        engine.transport.will(URL, HANGS)
+        async with watched(engine) as (_, reported):
+            await engine.harness.complete()
+            await engine.later(SECOND)
+            engine.clock.advance(60)
+            await engine.later(MINUTE)
+            assert reported.reasons == []
+
+    run_scenarios(scenario)
+
+
+def test_a_slow_disk_is_no_stall_of_the_engine(run_embedded: RunScenarios) -> None:
     """As beside processes that use every core and the whole disk: a commit takes seconds."""
 
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        assert isinstance(stage.store.inner, SqliteStore)
-        ledger = stage.store.inner._ledger
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        assert isinstance(engine.store.inner, SqliteStore)
+        ledger = engine.store.inner._ledger
         commit = ledger.commit
 
         async def slow(rows: int, *, durable: bool) -> None:
-            await stage.clock.wait(3)
+            await engine.clock.wait(3)
             await commit(rows, durable=durable)
 
-        async with watched(stage) as (_, told):
+        async with watched(engine) as (_, reported):
             ledger.commit = slow  # type: ignore[method-assign]  # the seam to the disk
-            reporting = asyncio.create_task(stage.world.complete())
-            await stage.later(MINUTE)
+            reporting = asyncio.create_task(engine.harness.complete())
+            await engine.later(MINUTE)
             await reporting
             ledger.commit = commit  # type: ignore[method-assign]  # as it was
-            await stage.later(MINUTE)
-            assert told.reasons == []
-        assert [each.status for each in await stage.world.deliveries()] == ["delivered"]
+            await engine.later(MINUTE)
+            assert reported.reasons == []
+        assert [each.status for each in await engine.harness.deliveries()] == ["delivered"]
 
-    play_embedded(scenario)
+    run_embedded(scenario)
 
 
-def test_a_store_that_is_away_is_no_stall_of_the_engine(play_embedded: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        async with watched(stage) as (_, told):
-            await stage.world.complete()
-            stage.store.watch.fails = lambda _: True
-            await stage.later(MINUTE)
-            assert told.reasons == []
-            stage.store.watch.fails = lambda _: False
+def test_a_store_that_is_away_is_no_stall_of_the_engine(run_embedded: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        async with watched(engine) as (_, reported):
+            await engine.harness.complete()
+            engine.store.watch.fails = lambda _: True
+            await engine.later(MINUTE)
+            assert reported.reasons == []
+            engine.store.watch.fails = lambda _: False
 
-    play_embedded(scenario)
+    run_embedded(scenario)

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from cuepost.application.manage_webhooks import EndpointChange
 from cuepost.domain.delivery import Delivery
-from tests.doors.rest.client import Api, opened
-from tests.support.stage import HOUR, Play, Stage
+from tests.interfaces.rest.client import Api, opened
+from tests.support.engine_harness import HOUR, EngineHarness, RunScenarios
 
 URL = "https://hooks.example.com/cue"
 NEW_URL = "https://elsewhere.example.com/cue"
@@ -30,16 +30,16 @@ async def count(api: Api, delivery: Delivery, **wanted: Any) -> int:
     return int(job["count"])
 
 
-def test_manual_stands_on_the_first_attempt_of_a_retry_alone(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        stage.transport.will(URL, *[500] * 6)
-        api = await opened(stage.world)
-        async with stage.delivering():
-            delivery = await stage.world.complete()
-            await stage.later(HOUR)
+def test_manual_stands_on_the_first_attempt_of_a_retry_alone(run_scenarios: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        engine.transport.will(URL, *[500] * 6)
+        api = await opened(engine.harness)
+        async with engine.delivering():
+            delivery = await engine.harness.complete()
+            await engine.later(HOUR)
             await retry(api, delivery)
-            await stage.later(HOUR)
+            await engine.later(HOUR)
         attempts = (await shown(api, delivery))["attempts"]
         assert [(each["budget"], each["trigger"]) for each in attempts] == [
             *[(1, "automatic")] * 3,
@@ -47,56 +47,58 @@ def test_manual_stands_on_the_first_attempt_of_a_retry_alone(play: Play) -> None
             *[(2, "automatic")] * 2,
         ]
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_attempts_of_a_test_say_so_until_somebody_retries_it(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        webhook_id = (await stage.world.endpoint()).view.endpoint.id
-        stage.transport.will(URL, *[500] * 4)
-        api = await opened(stage.world)
-        async with stage.delivering():
+def test_attempts_of_a_test_say_so_until_somebody_retries_it(run_scenarios: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        webhook_id = (await engine.harness.endpoint()).view.endpoint.id
+        engine.transport.will(URL, *[500] * 4)
+        api = await opened(engine.harness)
+        async with engine.delivering():
             await api.done("POST", f"/v1/webhooks/{webhook_id}/test")
-            await stage.later(HOUR)
-            [delivery] = await stage.world.deliveries()
+            await engine.later(HOUR)
+            [delivery] = await engine.harness.deliveries()
             await retry(api, delivery)
-            await stage.later(HOUR)
+            await engine.later(HOUR)
         attempts = (await shown(api, delivery))["attempts"]
         assert [each["trigger"] for each in attempts] == [*["test"] * 3, "manual", "automatic"]
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_each_attempt_says_which_url_it_went_to(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        webhook_id = (await stage.world.endpoint()).view.endpoint.id
-        stage.transport.will(URL, 500)
-        api = await opened(stage.world)
-        async with stage.delivering():
-            delivery = await stage.world.complete()
-            await stage.later()
+def test_each_attempt_says_which_url_it_went_to(run_scenarios: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        webhook_id = (await engine.harness.endpoint()).view.endpoint.id
+        engine.transport.will(URL, 500)
+        api = await opened(engine.harness)
+        async with engine.delivering():
+            delivery = await engine.harness.complete()
+            await engine.later()
             moved = EndpointChange(url=NEW_URL)
-            world = stage.world
-            await world.do(world.service.webhooks.change, world.owner, webhook_id, moved)
-            await stage.later(HOUR)
+            harness = engine.harness
+            await harness.do(harness.service.webhooks.change, harness.owner, webhook_id, moved)
+            await engine.later(HOUR)
         attempts = (await shown(api, delivery))["attempts"]
         assert [each["url"] for each in attempts] == [URL, NEW_URL]
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_the_first_acknowledgement_stays_and_failed_leaves_it_out_unless_asked(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        stage.transport.will(URL, 200, 200, 500, 500, 500)
-        api = await opened(stage.world)
-        async with stage.delivering():
-            delivery = await stage.world.complete()
-            await stage.later(HOUR)
+def test_the_first_acknowledgement_stays_and_failed_leaves_it_out_unless_asked(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        engine.transport.will(URL, 200, 200, 500, 500, 500)
+        api = await opened(engine.harness)
+        async with engine.delivering():
+            delivery = await engine.harness.complete()
+            await engine.later(HOUR)
             first = await shown(api, delivery)
             for _ in range(2):
                 await retry(api, delivery)
-                await stage.later(HOUR)
+                await engine.later(HOUR)
         last = await shown(api, delivery)
         assert (first["status"], first["deliveredAt"]) == ("delivered", first["finishedAt"])
         assert (last["status"], last["deliveredAt"]) == ("failed", first["deliveredAt"])
@@ -112,32 +114,34 @@ def test_the_first_acknowledgement_stays_and_failed_leaves_it_out_unless_asked(p
         assert await count(api, delivery) == 0
         assert await count(api, delivery, includeDelivered=True) == 1
 
-    play(scenario)
+    run_scenarios(scenario)
 
 
-def test_a_bulk_retry_sends_what_was_delivered_before_only_when_asked(play: Play) -> None:
-    async def scenario(stage: Stage) -> None:
-        await stage.world.endpoint()
-        stage.transport.will(URL, 200, 500, 500, 500)
-        api = await opened(stage.world)
-        step = stage.world.service.redeliver.bulk_step
-        async with stage.delivering():
-            delivery = await stage.world.complete()
-            await stage.later()
+def test_a_bulk_retry_sends_what_was_delivered_before_only_when_asked(
+    run_scenarios: RunScenarios,
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        engine.transport.will(URL, 200, 500, 500, 500)
+        api = await opened(engine.harness)
+        step = engine.harness.service.redeliver.bulk_step
+        async with engine.delivering():
+            delivery = await engine.harness.complete()
+            await engine.later()
             await retry(api, delivery)
-            await stage.later(HOUR)
+            await engine.later(HOUR)
             for include_delivered, sent in ((False, 4), (True, 5)):
                 path = f"/v1/webhooks/{delivery.webhook_id}/retries"
                 body = {"since": "2026-01-01T00:00:00Z", "includeDelivered": include_delivered}
                 job = await api.done("POST", path, body)
-                while await stage.world.do(step, delivery.account_id, UUID(job["id"]), 10):
+                while await engine.harness.do(step, delivery.account_id, UUID(job["id"]), 10):
                     pass
-                await stage.later()
-                assert len(stage.sent) == sent
+                await engine.later()
+                assert len(engine.sent) == sent
                 done = await api.done("GET", f"{path}/{job['id']}")
                 assert (done["retried"], done["includeDelivered"]) == (
                     int(include_delivered),
                     include_delivered,
                 )
 
-    play(scenario)
+    run_scenarios(scenario)

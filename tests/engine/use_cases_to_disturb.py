@@ -7,24 +7,24 @@ from uuid import UUID
 
 from cuepost.application.manage_projects import ProjectChange
 from cuepost.application.manage_webhooks import EndpointChange
-from cuepost.application.milestone_book import Milestone
+from cuepost.application.milestone_batch import Milestone
 from cuepost.domain.access import ACCOUNT_SCOPES
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.project import Origin, Project, ProjectKind
-from cuepost.engine.housekeeping import Tidying
-from cuepost.engine.retention import Forgetting
+from cuepost.engine.maintenance import JobSteps
+from cuepost.engine.retention import Expiry
 from cuepost.ports.retention import Passing
-from tests.application.world import OPERATOR
-from tests.support.stage import DAY, HOUR, Stage
+from tests.application.harness import OPERATOR
+from tests.support.engine_harness import DAY, HOUR, EngineHarness
 
 URLS = [f"https://hooks{number}.example.com/cue" for number in range(2)]
 
 
 @dataclass(slots=True)
-class Furnished:
+class Populated:
     """`pending` waits for the first endpoint, `failed` has ended there; the second one rotates."""
 
-    stage: Stage
+    engine: EngineHarness
     webhook_id: UUID
     rotating_id: UUID
     project: Project
@@ -33,60 +33,60 @@ class Furnished:
     milestones: tuple[Milestone, ...]
 
     @property
-    def tidying(self) -> Tidying:
-        return Tidying(self.stage.store, self.stage.world.service, self.stage.clock)
+    def steps(self) -> JobSteps:
+        return JobSteps(self.engine.store, self.engine.harness.service, self.engine.clock)
 
     async def change_webhook(self, **wanted: object) -> None:
         change = EndpointChange(**wanted)  # type: ignore[arg-type]  # named by the case
-        world = self.stage.world
-        await world.do(world.service.webhooks.change, world.owner, self.webhook_id, change)
+        harness = self.engine.harness
+        await harness.do(harness.service.webhooks.change, harness.owner, self.webhook_id, change)
 
     async def with_webhook(self, action: str, webhook_id: UUID | None = None) -> None:
-        world = self.stage.world
-        use_case = getattr(world.service.webhooks, action)
-        await world.do(use_case, world.owner, webhook_id or self.webhook_id)
+        harness = self.engine.harness
+        use_case = getattr(harness.service.webhooks, action)
+        await harness.do(use_case, harness.owner, webhook_id or self.webhook_id)
 
     async def with_project(self, action: str, *more: object) -> None:
-        world = self.stage.world
-        use_case = getattr(world.service.projects, action)
-        await world.do(use_case, world.owner, self.project.id, *more)
+        harness = self.engine.harness
+        use_case = getattr(harness.service.projects, action)
+        await harness.do(use_case, harness.owner, self.project.id, *more)
 
     async def retry_all(self) -> None:
-        world = self.stage.world
-        await world.do(
-            world.service.redeliver.start_bulk,
-            world.owner,
+        harness = self.engine.harness
+        await harness.do(
+            harness.service.redeliver.start_bulk,
+            harness.owner,
             self.webhook_id,
-            since=self.stage.clock.now() - DAY,
+            since=self.engine.clock.now() - DAY,
             until=None,
             statuses=[],
             dry_run=False,
         )
 
 
-async def furnished(stage: Stage) -> Furnished:
-    world = stage.world
-    made = [await world.endpoint(url=url) for url in URLS]
+async def populated(engine: EngineHarness) -> Populated:
+    harness = engine.harness
+    made = [await harness.endpoint(url=url) for url in URLS]
     first, second = (each.view.endpoint.id for each in made)
-    await world.do(world.service.webhooks.rotate_secret, world.owner, second)
-    projects = [await world.project() for _ in range(4)]
-    await world.report(*[world.milestone(each) for each in projects[:2]])
-    stage.clock.advance(hours=1)
-    [ended, *_] = await world.deliveries(webhook_id=first)
-    await world.end(ended, DeliveryStatus.FAILED)
-    moved = [world.milestone(each) for each in projects[2:]]
-    again = replace(world.milestone(projects[0], "exporting"), project_id=projects[0].id)
-    return Furnished(stage, first, second, projects[1], projects[2], ended.id, (*moved, again))
+    await harness.do(harness.service.webhooks.rotate_secret, harness.owner, second)
+    projects = [await harness.project() for _ in range(4)]
+    await harness.report(*[harness.milestone(each) for each in projects[:2]])
+    engine.clock.advance(hours=1)
+    [ended, *_] = await harness.deliveries(webhook_id=first)
+    await harness.end(ended, DeliveryStatus.FAILED)
+    moved = [harness.milestone(each) for each in projects[2:]]
+    again = replace(harness.milestone(projects[0], "exporting"), project_id=projects[0].id)
+    return Populated(engine, first, second, projects[1], projects[2], ended.id, (*moved, again))
 
 
-Case = Callable[[Furnished], Awaitable[object]]
+Case = Callable[[Populated], Awaitable[object]]
 
 
-async def _create_project(it: Furnished) -> None:
-    world = it.stage.world
-    await world.do(
-        world.service.projects.create,
-        world.owner,
+async def _create_project(it: Populated) -> None:
+    harness = it.engine.harness
+    await harness.do(
+        harness.service.projects.create,
+        harness.owner,
         name="Cut",
         kind=ProjectKind.VIDEO,
         origin=Origin.API,
@@ -94,35 +94,35 @@ async def _create_project(it: Furnished) -> None:
     )
 
 
-async def _end_access(it: Furnished) -> None:
-    ended = it.stage.clock.now() - timedelta(seconds=1)
+async def _end_access(it: Populated) -> None:
+    ended = it.engine.clock.now() - timedelta(seconds=1)
     await it.with_project("change", ProjectChange(sets_access=True, access_expires_at=ended))
 
 
-async def _retry(it: Furnished) -> None:
-    world = it.stage.world
-    await world.do(world.service.redeliver.one, world.owner, it.webhook_id, it.failed_id)
+async def _retry(it: Populated) -> None:
+    harness = it.engine.harness
+    await harness.do(harness.service.redeliver.one, harness.owner, it.webhook_id, it.failed_id)
 
 
-async def _close_access(it: Furnished) -> None:
-    world = it.stage.world
-    await world.do(world.service.access.set_webhooks, OPERATOR, world.account.id, False)
+async def _close_access(it: Populated) -> None:
+    harness = it.engine.harness
+    await harness.do(harness.service.access.set_webhooks, OPERATOR, harness.account.id, False)
 
 
-async def _create_key(it: Furnished) -> None:
-    world = it.stage.world
-    await world.do(
-        world.service.access.create_key,
+async def _create_key(it: Populated) -> None:
+    harness = it.engine.harness
+    await harness.do(
+        harness.service.access.create_key,
         OPERATOR,
-        world.account.id,
+        harness.account.id,
         name="another",
         scopes=ACCOUNT_SCOPES,
     )
 
 
 CASES: dict[str, Case] = {
-    "report milestones": lambda it: it.stage.world.report(*it.milestones),
-    "create an endpoint": lambda it: it.stage.world.endpoint(url="https://hooks9.example.com/"),
+    "report milestones": lambda it: it.engine.harness.report(*it.milestones),
+    "create an endpoint": lambda it: it.engine.harness.endpoint(url="https://hooks9.example.com/"),
     "move an endpoint": lambda it: it.change_webhook(url="https://hooks9.example.com/"),
     "disable an endpoint": lambda it: it.change_webhook(enabled=False),
     "delete an endpoint": lambda it: it.with_webhook("delete"),
@@ -137,7 +137,7 @@ CASES: dict[str, Case] = {
     "delete a project": lambda it: it.with_project("delete"),
     "close access": _close_access,
     "create a key": _create_key,
-    "forget history": lambda it: Forgetting(it.stage.store, it.stage.clock).step(
+    "forget history": lambda it: Expiry(it.engine.store, it.engine.clock).step(
         Passing.HISTORY, HOUR / 2
     ),
 }

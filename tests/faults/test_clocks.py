@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.world import World, world
+from tests.faults.harness import Harness, harness
 from tests.support.service_process import ServiceProcess, command, environment
 
 IS_LONG = os.environ.get("CUEPOST_TEST_CLOCKS") == "all"
@@ -16,7 +16,7 @@ EVENTS = 24
 ANSWER_SECONDS = 1.0
 
 
-def off_by(seconds: int, it: World, log: Path) -> ServiceProcess:
+def off_by(seconds: int, it: Harness, log: Path) -> ServiceProcess:
     program = command(str(seconds), "worker", module="tests.support.wrong_clock")
     return ServiceProcess.of_command(program, environment(it.settings), "worker", log)
 
@@ -27,7 +27,7 @@ def test_a_worker_whose_clock_is_off_sends_nothing_twice(
 ) -> None:
     settings = postgres_settings | {"ENDPOINT_CONCURRENCY": str(CAP)}
     with (
-        world(settings, endpoints=4, delay=ANSWER_SECONDS) as it,
+        harness(settings, endpoints=4, delay=ANSWER_SECONDS) as it,
         ServiceProcess(it.settings, "api"),
         ServiceProcess(it.settings, "worker") as right,
         off_by(seconds, it, tmp_path / "log") as wrong,
@@ -49,7 +49,7 @@ def test_a_worker_whose_clock_is_far_off_claims_nothing(
     postgres_settings: dict[str, str], tmp_path: Path
 ) -> None:
     with (
-        world(postgres_settings, endpoints=1) as it,
+        harness(postgres_settings, endpoints=1) as it,
         ServiceProcess(it.settings, "api"),
         off_by(600, it, tmp_path / "log") as wrong,
         it.load() as load,

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.scenery import product
+from benchmarks.environment import product
 from benchmarks.stores import SQLITE
 
 ROUNDS = int(os.environ.get("CUEPOST_TEST_CONTENTION_ROUNDS", "1"))
@@ -52,7 +52,7 @@ def test_deliveries_go_on_beside_busy_loops(number: int) -> None:
         product(SQLITE, paths=PATHS, projects=EVENTS // len(PATHS)) as it,
         busy_loops((os.cpu_count() or 2) + 1, seconds=LONGEST_ROUND_SECONDS),
     ):
-        fed = it.feed(it.furnished.in_turn(), 100, connections=4)
+        fed = it.feed(it.populated.in_turn(), 100, connections=4)
         it.wait_for_events(fed.acknowledged)
         history = it.proved()
     assert len(history.deliveries) == EVENTS

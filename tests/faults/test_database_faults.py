@@ -11,9 +11,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from tests.e2e.story import health, request
+from tests.e2e.first_steps import health, request
 from tests.faults.cutting_proxy import CuttingProxy
-from tests.faults.world import World, world
+from tests.faults.harness import Harness, harness
 from tests.support.load import Load
 from tests.support.postgres import PostgresServer, StopMode, fresh_database_sync
 from tests.support.service_process import ServiceProcess, environment, free_port, start
@@ -21,7 +21,7 @@ from tests.support.service_process import ServiceProcess, environment, free_port
 RECOVERY_SECONDS = 5.0
 NOTICED_SECONDS = 2.0
 READ_ONLY_SECONDS = 5.0
-TOLD_SECONDS = 20.0
+REPORTED_SECONDS = 20.0
 EVENTS_PER_ROUND = 20
 CUTS_PER_ROUND = 20
 OURS = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
@@ -53,7 +53,7 @@ def settings(server: PostgresServer, tmp_path: Path) -> Iterator[dict[str, str]]
 
 @dataclass(slots=True)
 class UnderLoad:
-    it: World
+    it: Harness
     load: Load
     services: Sequence[ServiceProcess]
 
@@ -65,12 +65,12 @@ class UnderLoad:
         took = time.monotonic() - began
         assert took < within, took
 
-    def wait_until_told(self, fault: str) -> None:
-        deadline = time.monotonic() + TOLD_SECONDS
+    def wait_until_reported(self, fault: str) -> None:
+        deadline = time.monotonic() + REPORTED_SECONDS
         while not any(fault in service.said for service in self.services):
             assert time.monotonic() < deadline, "no process has met the fault"
 
-    def require_all_well(self, told: str | None = None) -> None:
+    def require_all_well(self, reported: str | None = None) -> None:
         """Every process is there still; only of a fault that it is `told` it may show all."""
         self.load.wait_for(EVENTS_PER_ROUND)
         self.load.stop()
@@ -79,7 +79,7 @@ class UnderLoad:
             ended = service.stop()
             assert ended.code == 0, ended.stderr
             faults = ended.stderr.split("Traceback")[1:]
-            assert all(told is not None and told in fault for fault in faults), ended.stderr
+            assert all(reported is not None and reported in fault for fault in faults), ended.stderr
         self.it.require_nothing_lost(self.load)
         # It was up all the time, and answered.
         assert self.load.answers[0] == 0
@@ -87,7 +87,7 @@ class UnderLoad:
 
 @contextmanager
 def under_load(settings: dict[str, str], halves: Sequence[str]) -> Iterator[UnderLoad]:
-    with world(settings) as it, ExitStack() as running:
+    with harness(settings) as it, ExitStack() as running:
         ports = [int(it.settings["PORT"]), *(free_port() for _ in halves[1:])]
         services = [
             running.enter_context(ServiceProcess(it.settings | {"PORT": str(port)}, half))
@@ -148,10 +148,10 @@ def test_statements_that_the_server_refuses(
     with under_load(settings, ("api", "worker")) as case:
         began = time.time()
         with refusing(settings["DATABASE_URL"], table, sqlstate):
-            case.wait_until_told(REFUSED)
+            case.wait_until_reported(REFUSED)
         case.it.outages.append((began, time.time()))
         case.require_recovery(time.monotonic())
-        case.require_all_well(told=REFUSED)
+        case.require_all_well(reported=REFUSED)
 
 
 def test_a_start_waits_for_the_database(
@@ -164,7 +164,7 @@ def test_a_start_waits_for_the_database(
             server.stop("fast")
             try:
                 process = start(environment(case.it.settings), "worker", stderr=file)
-                deadline = time.monotonic() + TOLD_SECONDS
+                deadline = time.monotonic() + REPORTED_SECONDS
                 while b"event=waiting_for_database" not in log.read_bytes():
                     assert time.monotonic() < deadline, "it waits in silence"
             finally:
@@ -176,20 +176,20 @@ def test_a_start_waits_for_the_database(
         assert (process.returncode, b"cuepost" in greeting) == (0, True), log.read_text()
 
 
-def require_not_ready(it: World) -> None:
+def require_not_ready(it: Harness) -> None:
     deadline = time.monotonic() + NOTICED_SECONDS
-    while health(it.visitor.base_url)[1] != (503, "not_ready"):
+    while health(it.api_user.base_url)[1] != (503, "not_ready"):
         assert time.monotonic() < deadline, "it claims to be ready"
 
 
 @contextmanager
 def read_only(url: str) -> Iterator[None]:
-    told = "ALTER SYSTEM {} default_transaction_read_only"
-    command(url, told.format("SET") + " = on", "SELECT pg_reload_conf()")
+    reported = "ALTER SYSTEM {} default_transaction_read_only"
+    command(url, reported.format("SET") + " = on", "SELECT pg_reload_conf()")
     try:
         yield
     finally:
-        command(url, told.format("RESET"), "SELECT pg_reload_conf()")
+        command(url, reported.format("RESET"), "SELECT pg_reload_conf()")
 
 
 @contextmanager
@@ -210,13 +210,13 @@ def refusing(url: str, table: str, sqlstate: str) -> Iterator[None]:
 
 
 def require_503(
-    it: World, method: str = "GET", path: str = "/v1/projects", body: object = None
+    it: Harness, method: str = "GET", path: str = "/v1/projects", body: object = None
 ) -> None:
-    visitor = it.visitor
-    refused = request(visitor.base_url, visitor.keys.api, method, path, body)
+    api_user = it.api_user
+    refused = request(api_user.base_url, api_user.keys.api, method, path, body)
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     assert refused.json()["code"] == "store_unavailable"
-    assert health(visitor.base_url) == [(200, "ok"), (503, "not_ready")]
+    assert health(api_user.base_url) == [(200, "ok"), (503, "not_ready")]
 
 
 def test_all_connections_dropped(settings: dict[str, str], rounds: int) -> None:

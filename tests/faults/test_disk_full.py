@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.e2e.story import WELL, health, request
-from tests.faults.world import World, world
+from tests.e2e.first_steps import WELL, health, request
+from tests.faults.harness import Harness, harness
 from tests.support.load import Load
 from tests.support.service_process import ServiceProcess
 
@@ -37,7 +37,7 @@ def full_disk(service: ServiceProcess) -> Iterator[None]:
 
 
 def test_everything_acknowledged_is_delivered(sqlite_settings: dict[str, str]) -> None:
-    with world(sqlite_settings) as it, ServiceProcess(it.settings) as service, it.load() as load:
+    with harness(sqlite_settings) as it, ServiceProcess(it.settings) as service, it.load() as load:
         for _ in range(ROUNDS):
             load.wait_for(EVENTS_PER_ROUND)
             began = time.time()
@@ -48,7 +48,7 @@ def test_everything_acknowledged_is_delivered(sqlite_settings: dict[str, str]) -
             load.wait_for(EVENTS_PER_ROUND)
         load.stop()
         it.wait_until_settled()
-        assert health(it.visitor.base_url) == WELL
+        assert health(it.api_user.base_url) == WELL
         ended = service.stop()
         assert ended.code == 0
         assert "Traceback" not in ended.stderr, ended.stderr
@@ -65,8 +65,8 @@ def wait_for_refusals(load: Load) -> None:
         load.pause()
 
 
-def require_503(it: World) -> None:
-    visitor = it.visitor
-    refused = request(visitor.base_url, visitor.keys.api, "POST", "/v1/projects", {"name": "Cut"})
+def require_503(it: Harness) -> None:
+    api_user = it.api_user
+    refused = request(api_user.base_url, api_user.keys.api, "POST", "/v1/projects", {"name": "Cut"})
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     assert refused.json()["code"] == "store_unavailable"

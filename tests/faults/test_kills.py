@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.faults.world import World, world
+from tests.faults.harness import Harness, harness
 from tests.support.load import Load
 from tests.support.service_process import ServiceProcess
 
@@ -11,16 +11,16 @@ pytestmark = pytest.mark.timeout(3_600)
 
 
 def test_serve_on_an_embedded_store(sqlite_settings: dict[str, str], kills: int) -> None:
-    with world(sqlite_settings) as it:
+    with harness(sqlite_settings) as it:
         kill_serve(it, kills)
 
 
 def test_serve_on_postgres(postgres_settings: dict[str, str], kills: int) -> None:
-    with world(postgres_settings) as it:
+    with harness(postgres_settings) as it:
         kill_serve(it, kills)
 
 
-def kill_serve(it: World, kills: int) -> None:
+def kill_serve(it: Harness, kills: int) -> None:
     service = ServiceProcess(it.settings)
     with it.load() as load:
         for _ in range(kills):
@@ -37,7 +37,7 @@ def kill_serve(it: World, kills: int) -> None:
 
 
 def test_api_and_workers_apart_on_postgres(postgres_settings: dict[str, str], kills: int) -> None:
-    with world(postgres_settings) as it:
+    with harness(postgres_settings) as it:
         api = ServiceProcess(it.settings, "api")
         with it.load() as load:
             worker = killed_in_rounds(it, load, ServiceProcess(it.settings, "worker"), kills)
@@ -50,7 +50,9 @@ def test_api_and_workers_apart_on_postgres(postgres_settings: dict[str, str], ki
         it.require_nothing_lost(load)
 
 
-def killed_in_rounds(it: World, load: Load, process: ServiceProcess, kills: int) -> ServiceProcess:
+def killed_in_rounds(
+    it: Harness, load: Load, process: ServiceProcess, kills: int
+) -> ServiceProcess:
     """The successor of the last one that was killed."""
     for _ in range(kills):
         with process:

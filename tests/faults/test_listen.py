@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.tables import events
 from cuepost_receiver import verify
 from tests.faults.breaking_wire import BreakingWire
-from tests.faults.world import World, world
+from tests.faults.harness import Harness, harness
 from tests.support.listen_process import ListenProcess
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import ServiceProcess
@@ -36,10 +36,10 @@ def wanted() -> int:
     return int(os.environ.get("CUEPOST_TEST_LISTEN_EVENTS", "120"))
 
 
-class Scene:
+class SimulationState:
     """A service, a listener behind a wire that breaks, and a receiver that answers always."""
 
-    def __init__(self, it: World, wire: BreakingWire, listener: ListenProcess) -> None:
+    def __init__(self, it: Harness, wire: BreakingWire, listener: ListenProcess) -> None:
         self._it = it
         self._wire = wire
         self._pause = threading.Event()
@@ -98,10 +98,12 @@ class Scene:
 
 
 @contextmanager
-def scene(it: World, receiver: RecordingReceiver, folder: Path) -> Iterator[Scene]:
+def scene(it: Harness, receiver: RecordingReceiver, folder: Path) -> Iterator[SimulationState]:
     with BreakingWire(int(it.settings["PORT"])) as wire:
         target = receiver.url("/local")
-        opened = Scene(it, wire, ListenProcess(wire.url, it.visitor.keys.api, target, folder))
+        opened = SimulationState(
+            it, wire, ListenProcess(wire.url, it.api_user.keys.api, target, folder)
+        )
         try:
             yield opened
         finally:
@@ -109,16 +111,16 @@ def scene(it: World, receiver: RecordingReceiver, folder: Path) -> Iterator[Scen
 
 
 def test_on_an_embedded_store(sqlite_settings: dict[str, str], tmp_path: Path, wanted: int) -> None:
-    with world(sqlite_settings, endpoints=0) as it, RecordingReceiver() as local:
+    with harness(sqlite_settings, endpoints=0) as it, RecordingReceiver() as local:
         disturb(it, local, tmp_path, wanted)
 
 
 def test_on_postgres(postgres_settings: dict[str, str], tmp_path: Path, wanted: int) -> None:
-    with world(postgres_settings, endpoints=0) as it, RecordingReceiver() as local:
+    with harness(postgres_settings, endpoints=0) as it, RecordingReceiver() as local:
         disturb(it, local, tmp_path, wanted)
 
 
-def disturb(it: World, local: RecordingReceiver, folder: Path, wanted: int) -> None:
+def disturb(it: Harness, local: RecordingReceiver, folder: Path, wanted: int) -> None:
     chance = random.Random(wanted)
     with scene(it, local, folder) as on:
         on.listener.start()
@@ -138,7 +140,7 @@ def disturb(it: World, local: RecordingReceiver, folder: Path, wanted: int) -> N
         require_all(every, local, on.listener)
 
 
-def fewest_faults(wanted: int, on: Scene) -> int:
+def fewest_faults(wanted: int, on: SimulationState) -> int:
     """Each kind at least once."""
     return max(len(on.faults()), wanted // EVENTS_TO_A_FAULT)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.story import Keys, Visitor
+from tests.e2e.first_steps import ApiUser, Keys
 from tests.support.history_checker import Seen, signature_fits
 from tests.support.postgres import fresh_database_sync
 from tests.support.recording_receiver import RecordingReceiver
@@ -53,8 +53,8 @@ def settings(
 class Load:
     """Finishes projects one after the other, until it is told to stop."""
 
-    def __init__(self, visitor: Visitor) -> None:
-        self._visitor = visitor
+    def __init__(self, api_user: ApiUser) -> None:
+        self._api_user = api_user
         self._stop = threading.Event()
         self.finished: list[str] = []
         self._thread = threading.Thread(target=self._run)
@@ -69,17 +69,17 @@ class Load:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self.finished.append(self._visitor.finish_a_project())
+            self.finished.append(self._api_user.finish_a_project())
 
 
-def fill(visitor: Visitor, receiver: RecordingReceiver) -> tuple[dict[str, str], str]:
+def fill(api_user: ApiUser, receiver: RecordingReceiver) -> tuple[dict[str, str], str]:
     """Secrets by the path of their endpoints, and the answer to one of many idempotent requests."""
     secrets = {
-        f"/{each}": visitor.post("/v1/webhooks", {"url": receiver.url(f"/{each}")})["secret"]
+        f"/{each}": api_user.post("/v1/webhooks", {"url": receiver.url(f"/{each}")})["secret"]
         for each in range(ENDPOINTS)
     }
-    headers = {"authorization": f"Bearer {visitor.keys.api}"}
-    with httpx2.Client(base_url=visitor.base_url, headers=headers, timeout=60) as client:
+    headers = {"authorization": f"Bearer {api_user.keys.api}"}
+    with httpx2.Client(base_url=api_user.base_url, headers=headers, timeout=60) as client:
         for each in range(ANSWERS):
             answer = create_once(client, each)
     return secrets, answer.text
@@ -114,34 +114,34 @@ def stored_under(settings: dict[str, str]) -> dict[str, int]:
 
 def test_nothing_is_lost(settings: dict[str, str], receiver: RecordingReceiver) -> None:
     made = json.loads(run(settings, "setup", "--json").stdout)
-    visitor = Visitor(
+    api_user = ApiUser(
         f"http://127.0.0.1:{settings['PORT']}", Keys(made["apiKey"], made["serviceKey"])
     )
     with ServiceProcess(settings) as service:
-        secrets, answer = fill(visitor, receiver)
+        secrets, answer = fill(api_user, receiver)
         [(old_key, before)] = stored_under(settings).items()
         assert service.stop().code == 0
 
     both = settings | {"MASTER_KEY": f"{NEW},{OLD}"}
-    with ServiceProcess(both) as service, Load(visitor) as load:
+    with ServiceProcess(both) as service, Load(api_user) as load:
         left = [before]
         for _ in range(KILLS):
             killed_in_the_middle(both)
             left.append(stored_under(both)[old_key])
         assert left == sorted(set(left), reverse=True), "each time some were sealed anew"
         assert left[-1] > 0
-        ready = httpx2.get(f"{visitor.base_url}/readyz").json()
+        ready = httpx2.get(f"{api_user.base_url}/readyz").json()
         assert ready["status"] == "ready"
         assert run(both, "rekey").returncode == 0
         assert old_key not in stored_under(both)
     assert load.finished
 
     with ServiceProcess(settings | {"MASTER_KEY": NEW}) as service:
-        last = visitor.finish_a_project()
+        last = api_user.finish_a_project()
         expected = (len(load.finished) + 1) * ENDPOINTS
         receiver.wait_until(lambda it: len(it.seen()) >= expected, "every delivery")
-        headers = {"authorization": f"Bearer {visitor.keys.api}"}
-        with httpx2.Client(base_url=visitor.base_url, headers=headers, timeout=60) as client:
+        headers = {"authorization": f"Bearer {api_user.keys.api}"}
+        with httpx2.Client(base_url=api_user.base_url, headers=headers, timeout=60) as client:
             assert create_once(client, ANSWERS - 1).text == answer
         assert service.stop().code == 0
     assert any(last in received.body.decode() for received in receiver.seen())
@@ -154,18 +154,18 @@ def test_a_key_that_is_taken_away_too_early_is_found_at_the_start(
     settings: dict[str, str], receiver: RecordingReceiver
 ) -> None:
     made = json.loads(run(settings, "setup", "--json").stdout)
-    visitor = Visitor(
+    api_user = ApiUser(
         f"http://127.0.0.1:{settings['PORT']}", Keys(made["apiKey"], made["serviceKey"])
     )
     for key in (OLD, f"{NEW},{OLD}"):
         with ServiceProcess(settings | {"MASTER_KEY": key}):
-            visitor.post("/v1/webhooks", {"url": receiver.url("/hook")})
+            api_user.post("/v1/webhooks", {"url": receiver.url("/hook")})
     with ServiceProcess(settings | {"MASTER_KEY": f"{NEW},{OLD}"}):
-        counts = httpx2.get(f"{visitor.base_url}/readyz").json()["secretsUnderKey"]
+        counts = httpx2.get(f"{api_user.base_url}/readyz").json()["secretsUnderKey"]
         assert sorted(counts.values()) == [1, 1]
     early = settings | {"MASTER_KEY": NEW}
     with ServiceProcess(early) as service:
-        ready = httpx2.get(f"{visitor.base_url}/readyz")
+        ready = httpx2.get(f"{api_user.base_url}/readyz")
         assert ready.status_code == 503
         assert ready.json()["checks"]["secrets"] == "1 are under a master key that is not given"
         assert "event=master_key_missing secrets=1" in service.said
@@ -174,4 +174,4 @@ def test_a_key_that_is_taken_away_too_early_is_found_at_the_start(
     assert "are under a master key that is not given" in found.stdout
     assert run(settings | {"MASTER_KEY": f"{NEW},{OLD}"}, "rekey").returncode == 0
     with ServiceProcess(early):
-        assert httpx2.get(f"{visitor.base_url}/readyz").status_code == 200
+        assert httpx2.get(f"{api_user.base_url}/readyz").status_code == 200

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import lanes
-from tests.faults.world import World, world
+from tests.faults.harness import Harness, harness
 from tests.support.service_process import Ended, ServiceProcess, free_port
 from tests.support.store_rows import AnyStore, rows
 
@@ -39,8 +39,8 @@ def test_workers_share_busy_endpoints(postgres_settings: dict[str, str]) -> None
 
 
 @contextmanager
-def sharing(settings: dict[str, str]) -> Iterator[tuple[World, Sequence[int]]]:
-    with world(settings | {"ENDPOINT_CONCURRENCY": str(CAP)}, endpoints=8, delay=0.02) as it:
+def sharing(settings: dict[str, str]) -> Iterator[tuple[Harness, Sequence[int]]]:
+    with harness(settings | {"ENDPOINT_CONCURRENCY": str(CAP)}, endpoints=8, delay=0.02) as it:
         ports = (int(it.settings["PORT"]), free_port())
         with (
             ServiceProcess(it.settings, "api"),

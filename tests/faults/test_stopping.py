@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from cuepost.bootstrap.house import RealHouse
-from cuepost.doors.cli.house import CannotRun, Opened
+from cuepost.bootstrap.runtime import ServiceRuntime
+from cuepost.interfaces.cli.runtime import CannotRun, Opened
 from cuepost.ports.store import StoreUnavailable
-from tests.faults.world import queued, world
+from tests.faults.harness import harness, queued
 from tests.support.service_process import Ended, ServiceProcess, environment, free_port, run
 
 
@@ -15,7 +15,7 @@ def test_sigterm_under_load_ends_what_is_in_flight_and_leaves_the_rest(
     sqlite_settings: dict[str, str],
 ) -> None:
     sqlite_settings |= {"ENDPOINT_CONCURRENCY": "2"}
-    with world(sqlite_settings, delay=0.2) as it:
+    with harness(sqlite_settings, delay=0.2) as it:
         service = ServiceProcess(it.settings, fresh=True)
         with service, it.load(pace=0.0) as load:
             load.wait_for(100)
@@ -68,6 +68,6 @@ def test_a_store_that_fails_during_the_start_is_said_in_one_line(
     async def greet(_: Opened) -> None:
         raise StoreUnavailable("the disk is gone")
 
-    house = RealHouse(environment(sqlite_settings | {"PORT": str(free_port())}))
+    runtime = ServiceRuntime(environment(sqlite_settings | {"PORT": str(free_port())}))
     with pytest.raises(CannotRun, match=r"^the disk is gone$"):
-        house.serve(greet, sending=True)
+        runtime.serve(greet, sending=True)

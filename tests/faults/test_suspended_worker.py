@@ -7,7 +7,7 @@ import signal
 import time
 from collections import Counter
 
-from tests.faults.world import World, world
+from tests.faults.harness import Harness, harness
 from tests.support.history_checker import History
 from tests.support.service_process import Ended, ServiceProcess
 
@@ -20,7 +20,7 @@ HURRIED = {"ATTEMPT_TIMEOUT": "3", "RETRY_DELAYS": "1,1"}
 def test_the_only_process_of_an_embedded_store_sends_no_second_copy(
     sqlite_settings: dict[str, str],
 ) -> None:
-    with world(sqlite_settings | HURRIED, endpoints=1) as it:
+    with harness(sqlite_settings | HURRIED, endpoints=1) as it:
         with ServiceProcess(it.settings) as service:
             report_one_to_a_receiver_that_hangs(it)
             suspend(service)
@@ -34,7 +34,7 @@ def test_the_only_process_of_an_embedded_store_sends_no_second_copy(
 def test_of_two_workers_the_one_that_was_suspended_keeps_what_it_sent_on_record(
     postgres_settings: dict[str, str],
 ) -> None:
-    with world(postgres_settings | HURRIED, endpoints=1) as it:
+    with harness(postgres_settings | HURRIED, endpoints=1) as it:
         with (
             ServiceProcess(it.settings, "api"),
             ServiceProcess(it.settings, "worker") as sleeper,
@@ -55,7 +55,7 @@ def test_a_late_success_is_kept_beside_the_one_of_whoever_took_over(
     postgres_settings: dict[str, str],
 ) -> None:
     with (
-        world(postgres_settings, endpoints=1) as it,
+        harness(postgres_settings, endpoints=1) as it,
         ServiceProcess(it.settings, "api"),
         ServiceProcess(it.settings, "worker") as sleeper,
     ):
@@ -73,10 +73,10 @@ def test_a_late_success_is_kept_beside_the_one_of_whoever_took_over(
     assert len(history.seen) == 2
 
 
-def report_one_to_a_receiver_that_hangs(it: World) -> None:
+def report_one_to_a_receiver_that_hangs(it: Harness) -> None:
     it.load()
     it.receiver.hold()
-    it.visitor.report(it.projects[0][0], "exporting", "completed")
+    it.api_user.report(it.projects[0][0], "exporting", "completed")
     it.receiver.wait_until(lambda now: now.under_way == 1, "nothing was sent")
 
 
@@ -86,7 +86,7 @@ def suspend(process: ServiceProcess) -> None:
     process.send_signal(signal.SIGCONT)
 
 
-def on_record(it: World) -> History:
+def on_record(it: Harness) -> History:
     history = it.history(it.load())
     history.pauses = tuple(map(float, it.settings.get("RETRY_DELAYS", "60,300").split(",")))
     assert history.broken_promises() == []

@@ -1,4 +1,4 @@
-"""A whole service on an embedded store, with every door open."""
+"""A whole service on an embedded store, with every interface open."""
 
 import asyncio
 import shutil
@@ -9,7 +9,7 @@ import pytest
 
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.testing import VirtualClock
-from tests.fuzz.house import House, opened
+from tests.fuzz.target import FuzzTarget, opened
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,7 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def house(empty_store: Path, tmp_path: Path) -> Iterator[House]:
+def target(empty_store: Path, tmp_path: Path) -> Iterator[FuzzTarget]:
     shutil.copyfile(empty_store, tmp_path / "cuepost.db")
-    with opened(tmp_path / "cuepost.db") as house:
-        yield house
+    with opened(tmp_path / "cuepost.db") as target:
+        yield target

@@ -26,19 +26,19 @@ from cuepost.domain.person import checked_email, checked_password, pass_digest
 from cuepost.domain.receiver_url import parse_receiver_url
 from cuepost.domain.signing import SigningSecret
 from cuepost.domain.url_fault import ReceiverUrlRefused
-from cuepost.doors.mcp.calls import _arguments
-from cuepost.doors.mcp.table import TOOLS
-from cuepost.doors.mcp.tool import Tool
-from cuepost.doors.media.conditions import Validators, part, refusal
-from cuepost.doors.rest.bodies import read_body, require_json
-from cuepost.doors.rest.inputs import BodyReader, read_query
-from cuepost.doors.rest.operation import Operation
-from cuepost.doors.rest.problems import Rejected
-from cuepost.doors.rest.table import OPERATIONS
-from cuepost.doors.web.forms import BadForm, read_form
-from cuepost.doors.web.protection import carries_token, form_token
-from cuepost.doors.wire_models.milestones import Entry, EntryByEntry, ReportMilestones
-from cuepost.doors.wire_models.paging import cursor_of, id_in
+from cuepost.interfaces.mcp.calls import _arguments
+from cuepost.interfaces.mcp.table import TOOLS
+from cuepost.interfaces.mcp.tool import Tool
+from cuepost.interfaces.media.conditions import Validators, part, refusal
+from cuepost.interfaces.rest.bodies import read_body, require_json
+from cuepost.interfaces.rest.inputs import BodyReader, read_query
+from cuepost.interfaces.rest.operation import Operation
+from cuepost.interfaces.rest.problems import Rejected
+from cuepost.interfaces.rest.table import OPERATIONS
+from cuepost.interfaces.web.forms import BadForm, read_form
+from cuepost.interfaces.web.protection import carries_token, form_token
+from cuepost.interfaces.wire_models.milestones import Entry, EntryByEntry, ReportMilestones
+from cuepost.interfaces.wire_models.paging import cursor_of, id_in
 from cuepost.ports.media import Grant
 from cuepost.settings import VARIABLES, BadSettings, load
 from cuepost_receiver import VerificationFailed, verify
@@ -50,7 +50,7 @@ from cuepost_receiver.results.problems import ResultFailed
 from cuepost_receiver.results.transfer import next_url
 from cuepost_receiver.signing_key import key_of
 from tests.adapters.test_answer_properties import ANSWERS, exchanged
-from tests.fuzz.wild import anything, blobs, documents, near, texts, visible
+from tests.fuzz.malformed import anything, blobs, documents, near, texts, visible
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 TOKEN = "cpk_01990000000070008000000000000021AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE"

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from cuepost.doors.wire_models.webhooks import CreateWebhook
+from cuepost.interfaces.wire_models.webhooks import CreateWebhook
+from tests.fuzz.malformed import EXAMPLES, IDS, blobs, documents, texts
 from tests.fuzz.parsers import PARSERS, URLS, Parser
-from tests.fuzz.wild import EXAMPLES, IDS, blobs, documents, texts
 
 # Of the processor, so that a busy machine does not count.
 LONGEST_SECONDS = 1.0

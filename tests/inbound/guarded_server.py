@@ -86,7 +86,7 @@ async def guarded_server(limits: InboundLimits | None = None) -> AsyncIterator[G
 
 
 class Line:
-    """A client's end of a connection, without any manners of its own.
+    """A client's end of a connection, without any behaviours of its own.
 
     It is a bare socket: what the server wrote can be read also after it has reset the connection.
     """

@@ -10,7 +10,7 @@ from time import perf_counter
 import httpx2
 
 from cuepost.adapters.system_clock import SystemClock
-from tests.e2e.story import Keys, keys_in
+from tests.e2e.first_steps import Keys, keys_in
 from tests.inbound.guarded_server import Line
 from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import ServiceProcess, free_port

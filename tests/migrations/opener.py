@@ -37,10 +37,10 @@ def die_in_step(number: int) -> None:
     move_some, steps = upgrading.move_some, count(1)
 
     def deadly(connection: sa.Connection) -> str | None:
-        told = move_some(connection)
+        reported = move_some(connection)
         if next(steps) == number:
             os.kill(os.getpid(), signal.SIGKILL)
-        return told
+        return reported
 
     upgrading.move_some = deadly
     old_history.ROWS_AT_ONCE = 5

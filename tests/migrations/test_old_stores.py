@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from cuepost.adapters.storage import schema
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.system_clock import SystemClock
-from tests.e2e.story import WELL, Keys, Visitor, health, request
+from tests.e2e.first_steps import WELL, ApiUser, Keys, health, request
 from tests.migrations import old_values as old
 from tests.migrations.conftest import HEAD, Database
 from tests.migrations.old_store import OldStore
@@ -116,32 +116,32 @@ def everything_goes_on(
 ) -> None:
     base_url = f"http://127.0.0.1:{settings['PORT']}"
     assert health(base_url) == WELL
-    visitor = Visitor(base_url, Keys(old.API_KEY, old.SERVICE_KEY))
-    old_history_is_listed(visitor, store)
-    what_waited_is_delivered(visitor, store, receiver)
-    what_had_ended_is_sent_again(visitor, store, receiver)
-    what_was_answered_is_answered_again(visitor, store)
-    old_projects_move_on(visitor, receiver)
+    api_user = ApiUser(base_url, Keys(old.API_KEY, old.SERVICE_KEY))
+    old_history_is_listed(api_user, store)
+    what_waited_is_delivered(api_user, store, receiver)
+    what_had_ended_is_sent_again(api_user, store, receiver)
+    what_was_answered_is_answered_again(api_user, store)
+    old_projects_move_on(api_user, receiver)
     refused = request(base_url, old.REVOKED_KEY, "GET", "/v1/projects")
     assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
 
 
-def old_history_is_listed(visitor: Visitor, store: OldStore) -> None:
-    endpoints = visitor.get("/v1/webhooks")["data"]
+def old_history_is_listed(api_user: ApiUser, store: OldStore) -> None:
+    endpoints = api_user.get("/v1/webhooks")["data"]
     assert [(each["id"], each["enabled"], each["secretHint"]) for each in endpoints] == [
         (str(old.DISABLED), False, "whsec_…Hh8"),
         (str(old.ENDPOINT), True, "whsec_…Hh8"),
     ]
     assert endpoints[1]["previousSecretExpiresAt"] is not None
-    listed = visitor.get("/v1/deliveries")["data"]
+    listed = api_user.get("/v1/deliveries")["data"]
     assert {each["id"] for each in listed} == {str(each) for each in store.deliveries.values()}
     assert [each["status"] for each in listed if each["finishedAt"]][-3:] == [
         "cancelled",
         "failed",
         "delivered",
     ]
-    assert len(visitor.get(f"/v1/events?projectId={old.PROJECT}")["data"]) == len(store.deliveries)
-    shown = delivery(visitor, store, "delivered")
+    assert len(api_user.get(f"/v1/events?projectId={old.PROJECT}")["data"]) == len(store.deliveries)
+    shown = delivery(api_user, store, "delivered")
     assert shown["event"]["id"] == str(store.event_of("delivered"))
     [attempt] = shown["attempts"]
     assert (
@@ -160,11 +160,11 @@ def old_history_is_listed(visitor: Visitor, store: OldStore) -> None:
 
 
 def what_waited_is_delivered(
-    visitor: Visitor, store: OldStore, receiver: RecordingReceiver
+    api_user: ApiUser, store: OldStore, receiver: RecordingReceiver
 ) -> None:
     """Signed with the secret of before and the one before that."""
     for name, attempts in (("pending", 1), ("retrying", 2), ("delivering", 1)):
-        ended = ended_delivery(visitor, store, name)
+        ended = ended_delivery(api_user, store, name)
         assert (ended["status"], ended["attemptCount"]) == ("delivered", attempts)
         assert ended["attempts"][-1]["signedWith"][0] == "whsec_…Hh8"
     seen = {each.event_id: each for each in receiver.seen()}
@@ -178,22 +178,22 @@ def what_waited_is_delivered(
 
 
 def what_had_ended_is_sent_again(
-    visitor: Visitor, store: OldStore, receiver: RecordingReceiver
+    api_user: ApiUser, store: OldStore, receiver: RecordingReceiver
 ) -> None:
     for name in ("failed", "cancelled"):
-        visitor.post(f"{address(store, name)}/retry", None, status=202)
-        ended = ended_delivery(visitor, store, name)
+        api_user.post(f"{address(store, name)}/retry", None, status=202)
+        ended = ended_delivery(api_user, store, name)
         assert (ended["status"], ended["budget"]) == ("delivered", 2)
         assert receiver.seen()[-1].body == store.body_of(name)
 
 
-def what_was_answered_is_answered_again(visitor: Visitor, store: OldStore) -> None:
+def what_was_answered_is_answered_again(api_user: ApiUser, store: OldStore) -> None:
     headers = {
         "Authorization": f"Bearer {old.API_KEY}",
         "Idempotency-Key": old.IDEMPOTENCY_KEY,
     }
     again = httpx2.post(
-        f"{visitor.base_url}/v1/projects",
+        f"{api_user.base_url}/v1/projects",
         json={"name": "Trailer"},
         headers=headers,
         trust_env=False,
@@ -201,7 +201,7 @@ def what_was_answered_is_answered_again(visitor: Visitor, store: OldStore) -> No
     )
     assert (again.status_code, again.headers["idempotency-replayed"]) == (201, "true")
     assert again.json() == {"id": str(old.PROJECT), "name": "Trailer"}
-    assert report(visitor, old.REPORT_ID, "exporting") == {
+    assert report(api_user, old.REPORT_ID, "exporting") == {
         "reportId": old.REPORT_ID,
         "accepted": True,
         "eventId": str(store.event_of("delivered")),
@@ -209,13 +209,13 @@ def what_was_answered_is_answered_again(visitor: Visitor, store: OldStore) -> No
     }
 
 
-def old_projects_move_on(visitor: Visitor, receiver: RecordingReceiver) -> None:
+def old_projects_move_on(api_user: ApiUser, receiver: RecordingReceiver) -> None:
     before = len(receiver.seen())
-    report(visitor, "report-from-now-1", "exporting")
-    made = report(visitor, "report-from-now-2", "completed")
+    report(api_user, "report-from-now-1", "exporting")
+    made = report(api_user, "report-from-now-2", "completed")
     receiver.wait_until(lambda it: len(it.requests) > before, "nothing came")
     assert receiver.seen()[-1].event_id == made["eventId"]
-    assert visitor.get(f"/v1/projects/{old.PROJECT}")["status"] == "completed"
+    assert api_user.get(f"/v1/projects/{old.PROJECT}")["status"] == "completed"
 
 
 def people_go_on(settings: dict[str, str]) -> None:
@@ -235,10 +235,10 @@ def people_go_on(settings: dict[str, str]) -> None:
             assert (page.status_code, words in page.text) == (200, True), path
 
 
-def report(visitor: Visitor, report_id: str, status: str) -> Any:
+def report(api_user: ApiUser, report_id: str, status: str) -> Any:
     milestone = {"reportId": report_id, "projectId": str(old.PROJECT), "status": status}
     answer = request(
-        visitor.base_url, old.SERVICE_KEY, "POST", "/v1/milestones", {"milestones": [milestone]}
+        api_user.base_url, old.SERVICE_KEY, "POST", "/v1/milestones", {"milestones": [milestone]}
     )
     [result] = answer.json()["results"]
     assert result["accepted"], result
@@ -249,12 +249,12 @@ def address(store: OldStore, name: str) -> str:
     return f"/v1/webhooks/{old.ENDPOINT}/deliveries/{store.deliveries[name]}"
 
 
-def delivery(visitor: Visitor, store: OldStore, name: str) -> Any:
-    return visitor.get(address(store, name))
+def delivery(api_user: ApiUser, store: OldStore, name: str) -> Any:
+    return api_user.get(address(store, name))
 
 
-def ended_delivery(visitor: Visitor, store: OldStore, name: str) -> Any:
+def ended_delivery(api_user: ApiUser, store: OldStore, name: str) -> Any:
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while (found := delivery(visitor, store, name))["status"] in LIVE:
+    while (found := delivery(api_user, store, name))["status"] in LIVE:
         assert time.monotonic() < deadline, found
     return found

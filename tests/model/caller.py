@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from cuepost.domain.instants import to_text
-from tests.doors.rest.client import problem
+from tests.interfaces.rest.client import problem
 from tests.model.expected import Attempt, Delivery, Expected, Project, Webhook
-from tests.model.house import House
+from tests.model.service_under_test import ServiceUnderTest
 from tests.support.history_checker import signature_fits
 from tests.support.history_facts import Seen
 
@@ -27,9 +27,9 @@ Refusal = tuple[int, str]
 
 
 class Caller(RuleBasedStateMachine):
-    """`house` is set by whoever runs it."""
+    """`service` is set by whoever runs it."""
 
-    house: House
+    service: ServiceUnderTest
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,15 +40,15 @@ class Caller(RuleBasedStateMachine):
         self._versions: dict[str, object] = {}
 
     def teardown(self) -> None:
-        if self.house.is_running:
+        if self.service.is_running:
             try:
                 self.require_lists()
             finally:
-                self.house.end()
+                self.service.end()
 
     @rule(seconds=SECONDS)
     def time_passes(self, seconds: int) -> None:
-        self.house.pass_time(timedelta(seconds=seconds))
+        self.service.pass_time(timedelta(seconds=seconds))
         self.settle()
         self.require_lists()
 
@@ -61,12 +61,12 @@ class Caller(RuleBasedStateMachine):
     def set_failing(self, url: str, fails: bool) -> None:
         change = set.add if fails else set.discard
         change(self.model.failing, url)
-        change(self.house.failing, url)
+        change(self.service.failing, url)
 
     @rule(is_open=st.booleans())
     def access_is_set(self, is_open: bool) -> None:
-        now = self.house.now
-        self.house.set_access(is_open=is_open)
+        now = self.service.now
+        self.service.set_access(is_open=is_open)
         self.model.open = is_open
         if not is_open:
             self.model.advance(now)
@@ -74,7 +74,7 @@ class Caller(RuleBasedStateMachine):
         self.settle()
 
     def call(self, method: str, path: str, body: Any = None, **more: Any) -> httpx2.Response:
-        return self.house.call(method, path, body, **more)
+        return self.service.call(method, path, body, **more)
 
     def read(self, path: str) -> Any:
         answer = self.call("GET", path)
@@ -152,12 +152,12 @@ class Caller(RuleBasedStateMachine):
         return url
 
     def after(self, seconds: int | None) -> datetime | None:
-        return None if seconds is None else self.house.now + timedelta(seconds=seconds)
+        return None if seconds is None else self.service.now + timedelta(seconds=seconds)
 
     def settle(self) -> None:
         """The model catches up; what receivers saw is what it says, signed as it says."""
-        self.model.advance(self.house.now)
-        sent = self.house.running.stage.sent[self._looked_at :]
+        self.model.advance(self.service.now)
+        sent = self.service.running.engine.sent[self._looked_at :]
         expected = self.model.sent[self._looked_at :]
         made = Counter((each.at, each.request.url.text, each.header("webhook-id")) for each in sent)
         assert made == Counter((each.at, each.url, each.event_id) for each in expected)
@@ -204,7 +204,7 @@ class Caller(RuleBasedStateMachine):
         }
 
     def require_webhook(self, shown: Mapping[str, Any], webhook_id: str) -> None:
-        webhook, now = self.model.webhooks[webhook_id], self.house.now
+        webhook, now = self.model.webhooks[webhook_id], self.service.now
         until = webhook.previous_until if webhook.overlaps(now) else None
         assert "secret" not in shown
         assert shown["secretHint"] == "whsec_…" + webhook.secret.rstrip("=")[-4:]
@@ -229,8 +229,15 @@ def outline(shown: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def expected_outline(each: Delivery) -> tuple[Any, ...]:
     due = None if each.due is None else to_text(each.due)
-    told = (each.webhook_id, each.event_id, each.type, each.project_id, each.status, each.reason)
-    return (*told, each.attempts, each.budget, due, each.was_delivered)
+    reported = (
+        each.webhook_id,
+        each.event_id,
+        each.type,
+        each.project_id,
+        each.status,
+        each.reason,
+    )
+    return (*reported, each.attempts, each.budget, due, each.was_delivered)
 
 
 def _some(known: Mapping[str, T], number: int) -> tuple[str, T | None]:

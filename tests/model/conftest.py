@@ -1,5 +1,5 @@
-"""The model's house stands on the store of the engine's stage."""
+"""The model's service stands on the store of the engine's engine."""
 
-from tests.engine.conftest import stage_file
+from tests.engine.conftest import engine_store_file
 
-__all__ = ["stage_file"]
+__all__ = ["engine_store_file"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from cuepost.domain.instants import to_text
-from tests.doors.rest.client import problem
+from tests.interfaces.rest.client import problem
 from tests.model.caller import NUMBER, Caller, Refusal, expected_outline, outline
 from tests.model.expected import ENDED, Delivery
 
@@ -31,7 +31,7 @@ class DeliveryRules(Caller):
                 "pending",
                 delivery.budget + 1,
             )
-            delivery.send_again(self.house.now)
+            delivery.send_again(self.service.now)
         self.settle()
 
     @precondition(lambda self: self.model.open)
@@ -91,14 +91,14 @@ class DeliveryRules(Caller):
 
     @rule(number=NUMBER)
     def a_stranger_sees_nothing(self, number: int) -> None:
-        key = self.house.running.stranger
+        key = self.service.running.stranger
         for path, found in (
             (f"/v1/webhooks/{self.some_webhook(number)[0]}", None),
             (f"/v1/projects/{self.some_project(number)[0]}", None),
             ("/v1/deliveries", []),
             ("/v1/events", []),
         ):
-            answer = self.house.call("GET", path, key=key)
+            answer = self.service.call("GET", path, key=key)
             if found is None:
                 assert problem(answer) == (404, "not_found")
             else:
@@ -112,6 +112,6 @@ class DeliveryRules(Caller):
         if delivery.is_live:
             found.add((409, "delivery_in_progress"))
         project = self.model.projects.get(delivery.project_id or "")
-        if project is not None and (project.deleted or project.has_expired(self.house.now)):
+        if project is not None and (project.deleted or project.has_expired(self.service.now)):
             found.add((409, "project_not_eligible"))
         return found

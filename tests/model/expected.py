@@ -179,7 +179,7 @@ class Expected:
         content = {name: value for name, value in milestone.items() if value is not None}
         if report_id in self.reports and project_id in self.projects:
             reported, answer = self.reports[report_id]
-            return answer if reported == content else _told(False, "report_id_reused")
+            return answer if reported == content else _reported(False, "report_id_reused")
         artifacts = milestone.get("artifacts")
         files = None if artifacts is None else tuple(each["name"] for each in artifacts)
         answer = self.move(project_id, milestone["status"], now, files)
@@ -192,15 +192,15 @@ class Expected:
     ) -> dict[str, Any]:
         project = self.projects.get(project_id)
         if project is None:
-            return _told(False, "project_not_found")
+            return _reported(False, "project_not_found")
         if project.deleted:
-            return _told(True, "project_deleted")
+            return _reported(True, "project_deleted")
         if status not in MOVES[project.status]:
-            return _told(False, "illegal_transition")
+            return _reported(False, "illegal_transition")
         project.move(status, now, files)
         if status not in EVENTS:
-            return _told(True, "no_event_for_status")
-        return _told(True, self._silence(project, EVENTS[status], now), event=True)
+            return _reported(True, "no_event_for_status")
+        return _reported(True, self._silence(project, EVENTS[status], now), event=True)
 
     def _silence(self, project: Project, event_type: str, now: datetime) -> str | None:
         if project.kind == "transcript":
@@ -242,7 +242,7 @@ class Expected:
         self.sent.append(Attempt(at, webhook.url, delivery.event_id, tuple(webhook.secrets(at))))
 
 
-def _told(accepted: bool, reason: str | None, *, event: bool = False) -> dict[str, Any]:
+def _reported(accepted: bool, reason: str | None, *, event: bool = False) -> dict[str, Any]:
     return {"accepted": accepted, "notified": event and reason is None, "reason": reason} | {
         "event": event
     }

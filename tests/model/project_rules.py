@@ -49,10 +49,10 @@ class ProjectRules(Caller):
             why = (409, "illegal_transition")
         if self.refused(answer, why):
             return
-        told = self.model.move(project_id, status, self.house.now)
-        if told["event"]:
+        reported = self.model.move(project_id, status, self.service.now)
+        if reported["event"]:
             [event] = self.read(f"/v1/events?projectId={project_id}&limit=1")["data"]
-            self.model.happened(event["id"], project_id, told, self.house.now)
+            self.model.happened(event["id"], project_id, reported, self.service.now)
         self.settle()
         self.require_project(answer.json(), project_id)
 
@@ -73,7 +73,7 @@ class ProjectRules(Caller):
         answer = self.call("GET", f"/v1/projects/{project_id}/result")
         why = self.absence(project)
         if why is None and project is not None:
-            if project.has_expired(self.house.now):
+            if project.has_expired(self.service.now):
                 why = (410, "project_access_expired")
             elif project.exported_at is None:
                 why = (409, "result_not_ready")
@@ -108,21 +108,21 @@ class ProjectRules(Caller):
         self.report_all([milestone])
 
     def report_all(self, milestones: list[dict[str, Any]]) -> None:
-        body, key = {"milestones": milestones}, self.house.running.api.pipeline
-        answer = self.house.call("POST", "/v1/milestones", body, key=key)
+        body, key = {"milestones": milestones}, self.service.running.api.pipeline
+        answer = self.service.call("POST", "/v1/milestones", body, key=key)
         assert answer.status_code == 200, answer.text
         results = answer.json()["results"]
         for milestone, result in zip(milestones, results, strict=True):
             report_id, project_id = milestone["reportId"], milestone["projectId"]
             known = report_id in self.model.reports and project_id in self.model.projects
-            told = self.model.report(milestone, self.house.now)
-            if told["event"] and not known:
-                told["eventId"] = result["eventId"]
-                self.model.happened(result["eventId"], project_id, told, self.house.now)
-            assert result == {"reportId": report_id, "accepted": told["accepted"]} | {
-                name: told[name]
+            reported = self.model.report(milestone, self.service.now)
+            if reported["event"] and not known:
+                reported["eventId"] = result["eventId"]
+                self.model.happened(result["eventId"], project_id, reported, self.service.now)
+            assert result == {"reportId": report_id, "accepted": reported["accepted"]} | {
+                name: reported[name]
                 for name in ("eventId", "notified", "reason")
-                if told.get(name) is not None
+                if reported.get(name) is not None
             }
         self.settle()
 

@@ -14,8 +14,8 @@ from hypothesis.stateful import initialize, run_state_machine_as_test
 
 from tests.model.delivery_rules import DeliveryRules
 from tests.model.expected import EVENTS
-from tests.model.house import House
 from tests.model.project_rules import ProjectRules
+from tests.model.service_under_test import ServiceUnderTest
 from tests.model.webhook_rules import WebhookRules
 
 EXAMPLES = int(os.environ.get("CUEPOST_TEST_MODEL_EXAMPLES", "200"))
@@ -29,7 +29,7 @@ class PublicApi(ProjectRules, WebhookRules, DeliveryRules):
 
     @initialize()
     def begin(self) -> None:
-        self.house.begin()
+        self.service.begin()
         for _ in range(2):
             self.create_webhook(events=sorted(EVENTS.values()), described=False)
             self.create_project(kind="video", access=None)
@@ -37,15 +37,15 @@ class PublicApi(ProjectRules, WebhookRules, DeliveryRules):
 
 
 @pytest.fixture
-def house(stage_file: Path, tmp_path: Path) -> Iterator[House]:
-    house = House(stage_file, tmp_path)
-    yield house
-    house.close()
+def service(stage_file: Path, tmp_path: Path) -> Iterator[ServiceUnderTest]:
+    service = ServiceUnderTest(stage_file, tmp_path)
+    yield service
+    service.close()
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_the_api_does_what_the_model_says(house: House, part: int) -> None:
-    PublicApi.house = house
+def test_the_api_does_what_the_model_says(service: ServiceUnderTest, part: int) -> None:
+    PublicApi.service = service
     run_state_machine_as_test(
         seed(FIRST + part)(PublicApi),
         settings=settings(

@@ -71,7 +71,7 @@ class WebhookRules(Caller):
         webhook.enabled = webhook.enabled if enabled is None else enabled
         self.settle()
         self.require_webhook(answer.json(), webhook_id)
-        self.require_version(path, webhook.state(webhook_id, self.house.now))
+        self.require_version(path, webhook.state(webhook_id, self.service.now))
 
     @rule(number=NUMBER)
     def delete_webhook(self, number: int) -> None:
@@ -89,14 +89,14 @@ class WebhookRules(Caller):
         webhook_id, webhook = self.some_webhook(number)
         answer = self.call("POST", f"/v1/webhooks/{webhook_id}/rotate-secret")
         why = self.closed() or self.absence(webhook)
-        if why is None and webhook is not None and webhook.overlaps(self.house.now):
+        if why is None and webhook is not None and webhook.overlaps(self.service.now):
             why = (409, "rotation_overlap_active")
             assert webhook.previous_until is not None
             assert answer.json()["availableAt"] == to_text(webhook.previous_until)
         if self.refused(answer, why):
             return
         assert webhook is not None
-        webhook.previous, webhook.previous_until = webhook.secret, self.house.now + OVERLAP
+        webhook.previous, webhook.previous_until = webhook.secret, self.service.now + OVERLAP
         webhook.secret = answer.json()["secret"]
         assert answer.json()["previousSecretExpiresAt"] == to_text(webhook.previous_until)
         assert webhook.secret != webhook.previous
@@ -109,7 +109,7 @@ class WebhookRules(Caller):
             assert webhook is not None
             webhook.previous = webhook.previous_until = None
             self.require_webhook(answer.json(), webhook_id)
-            state = webhook.state(webhook_id, self.house.now)
+            state = webhook.state(webhook_id, self.service.now)
             self.require_version(f"/v1/webhooks/{webhook_id}", state)
 
     @rule(number=NUMBER)
@@ -120,7 +120,7 @@ class WebhookRules(Caller):
         if why is None and webhook is not None and not webhook.enabled:
             why = (409, "endpoint_disabled")
         if not self.refused(answer, why, success=202):
-            event_id, now = answer.json()["eventId"], self.house.now
+            event_id, now = answer.json()["eventId"], self.service.now
             self.model.deliveries.append(
                 Delivery(webhook_id, event_id, None, "webhook.test", due=now)
             )

@@ -1,5 +1,5 @@
-"""Simulations play on the stage of the engine's tests."""
+"""Simulations run_scenarios on the engine of the engine's tests."""
 
-from tests.engine.conftest import play_embedded, play_postgres, stage_database, stage_file
+from tests.engine.conftest import engine_database, engine_store_file, run_embedded, run_postgres
 
-__all__ = ["play_embedded", "play_postgres", "stage_database", "stage_file"]
+__all__ = ["engine_database", "engine_store_file", "run_embedded", "run_postgres"]

@@ -21,7 +21,7 @@ from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.prepared_targets import PreparedTarget, PreparedTargets
-from cuepost.ports.dispatch import Assignment, Result, Verdict
+from cuepost.ports.dispatch import Assignment, NextStep, Result
 from cuepost.ports.store import StoreUnavailable
 from tests.simulation.deliberate_faults import Patch, breaks
 
@@ -44,7 +44,7 @@ def marked_delivered_before_anybody_answered(patch: Patch) -> None:
         made = concluded(self, signed, exchange)
         assert isinstance(made, Result)
         attempt = replace(made.attempt, outcome=Outcome.DELIVERED)
-        return replace(made, attempt=attempt, verdict=Verdict(DeliveryStatus.DELIVERED))
+        return replace(made, attempt=attempt, verdict=NextStep(DeliveryStatus.DELIVERED))
 
     patch.setattr(AttemptPipeline, "_concluded", hasty)
 

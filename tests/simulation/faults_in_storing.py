@@ -21,8 +21,8 @@ from cuepost.adapters.storage.records.deliveries import DeliveryRecords
 from cuepost.adapters.storage.records.endpoints import EndpointRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.sql import Sql
-from cuepost.application import milestone_book
-from cuepost.application.milestone_batches import MilestoneBatches
+from cuepost.application import milestone_batch
+from cuepost.application.milestone_batcher import MilestoneBatcher
 from cuepost.domain.delivery import CancelReason, Delivery
 from cuepost.domain.fanout import deliveries_of
 from cuepost.ports.dispatch import Claim, Claimed, Lane, Target
@@ -58,7 +58,7 @@ def the_dead_never_missed(patch: Patch) -> None:
 
 @breaks("I1", seed=4)
 def acknowledged_before_the_commit(patch: Patch) -> None:
-    async def hasty(self: MilestoneBatches, batch: Any) -> None:
+    async def hasty(self: MilestoneBatcher, batch: Any) -> None:
         async def begin(transaction: Transaction) -> None:
             batch.is_open = False
             answers = await self._book(transaction, batch.entries, skip_locked=True)
@@ -69,7 +69,7 @@ def acknowledged_before_the_commit(patch: Patch) -> None:
         except StoreUnavailable as error:
             batch.fail(error)
 
-    patch.setattr(MilestoneBatches, "_write", hasty)
+    patch.setattr(MilestoneBatcher, "_write", hasty)
 
 
 @breaks("I1")
@@ -77,7 +77,7 @@ def one_endpoint_forgotten(patch: Patch) -> None:
     def few(*arguments: Any) -> Any:
         return deliveries_of(*arguments)[:1]
 
-    patch.setattr(milestone_book, "deliveries_of", few)
+    patch.setattr(milestone_batch, "deliveries_of", few)
 
 
 @breaks("I1", seed=3)
@@ -86,7 +86,7 @@ def retention_takes_what_is_live(patch: Patch) -> None:
     forget = "DELETE FROM events WHERE account = :account AND id IN ({} ORDER BY id LIMIT :most)"
     of_each = old.format("accounts.number")
     find = f"SELECT number FROM accounts WHERE EXISTS ({of_each}) LIMIT 1"
-    patch.setattr(retention, "_FORGET_UNNEEDED", Sql(forget.format(old.format(":account"))))
+    patch.setattr(retention, "_DELETE_UNNEEDED", Sql(forget.format(old.format(":account"))))
     patch.setattr(
         retention, "_ACCOUNT_WITH_HISTORY", Sql(find.format(old.format("accounts.number")))
     )

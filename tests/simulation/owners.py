@@ -10,13 +10,13 @@ from anyio.lowlevel import checkpoint
 
 from cuepost.application.manage_projects import ProjectChange
 from cuepost.application.manage_webhooks import EndpointChange
-from cuepost.application.milestone_book import Milestone
+from cuepost.application.milestone_batch import Milestone
 from cuepost.domain.access import Caller
 from cuepost.domain.delivery import FINAL
 from cuepost.domain.errors import Refused
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import MOVES, ProjectStatus
-from tests.simulation.scene import Scene
+from tests.simulation.simulation_state import SimulationState
 
 EVERYTHING = ("project.ready", "project.completed", "project.failed", "project.cancelled")
 MOST_ENDPOINTS = 4
@@ -24,7 +24,7 @@ MOST_AWAITS = 60
 
 
 @dataclass(slots=True)
-class Owners(Scene):
+class Owners(SimulationState):
     reports: int = 0
 
     async def add_endpoint(self, caller: Caller | None = None) -> None:
@@ -32,7 +32,7 @@ class Owners(Scene):
             return
         caller, url, at = caller or self.some_caller(), self.new_url(), self.really
         with self.store_whole():
-            made = await self.stage.world.endpoint(*EVERYTHING, url=url, caller=caller)
+            made = await self.engine.harness.endpoint(*EVERYTHING, url=url, caller=caller)
         endpoint = made.view.endpoint
         self.endpoints[endpoint.id] = True
         self.ledger.belongs(caller.account, endpoint.id)
@@ -54,53 +54,57 @@ class Owners(Scene):
             self.ledger.stopped(webhook_id, self.really)
 
     async def delete_endpoint(self) -> None:
-        webhook_id, world = self.some_endpoint(), self.stage.world
+        webhook_id, harness = self.some_endpoint(), self.engine.harness
         owner = self.owner_of(webhook_id)
         del self.endpoints[webhook_id]
         # After an answer that was lost, a second call finds nothing to delete.
         with suppress(Refused):
-            await self.surely(lambda: world.do(world.service.webhooks.delete, owner, webhook_id))
+            await self.surely(
+                lambda: harness.do(harness.service.webhooks.delete, owner, webhook_id)
+            )
         self.ledger.deleted(webhook_id, self.really)
         if not self.endpoints:
             await self.add_endpoint()
 
     async def rotate(self) -> None:
-        webhook_id, world = self.some_endpoint(), self.stage.world
+        webhook_id, harness = self.some_endpoint(), self.engine.harness
         with self.store_whole():
-            made = await world.do(
-                world.service.webhooks.rotate_secret, self.owner_of(webhook_id), webhook_id
+            made = await harness.do(
+                harness.service.webhooks.rotate_secret, self.owner_of(webhook_id), webhook_id
             )
         until = made.view.keyring.previous_expires_at
         assert until is not None
         self.ledger.rotated(webhook_id, made.secret.reveal(), self.really, until)
 
     async def end_overlap(self) -> None:
-        webhook_id, world = self.some_endpoint(), self.stage.world
+        webhook_id, harness = self.some_endpoint(), self.engine.harness
         owner = self.owner_of(webhook_id)
-        await self.surely(lambda: world.do(world.service.webhooks.end_overlap, owner, webhook_id))
+        await self.surely(
+            lambda: harness.do(harness.service.webhooks.end_overlap, owner, webhook_id)
+        )
         self.ledger.overlap_ended(webhook_id, self.really)
 
     async def send_test(self) -> None:
-        webhook_id, world = self.some_endpoint(), self.stage.world
+        webhook_id, harness = self.some_endpoint(), self.engine.harness
         owner = self.owner_of(webhook_id)
         with self.store_whole():
-            made = await world.do(world.service.webhooks.send_test, owner, webhook_id)
+            made = await harness.do(harness.service.webhooks.send_test, owner, webhook_id)
         self.ledger.belongs(owner.account, made.event_id, made.id)
 
     async def retry(self) -> None:
-        webhook_id, world = self.some_endpoint(), self.stage.world
+        webhook_id, harness = self.some_endpoint(), self.engine.harness
         owner = self.owner_of(webhook_id)
         with self.store_whole():
-            found = await world.deliveries(owner, webhook_id=webhook_id)
+            found = await harness.deliveries(owner, webhook_id=webhook_id)
             if ended := [each for each in found if each.status in FINAL]:
                 chosen = self.chance.choice(ended)
-                await world.do(world.service.redeliver.one, owner, webhook_id, chosen.id)
+                await harness.do(harness.service.redeliver.one, owner, webhook_id, chosen.id)
 
     async def retry_many(self) -> None:
-        webhook_id, world = self.some_endpoint(), self.stage.world
+        webhook_id, harness = self.some_endpoint(), self.engine.harness
         with self.store_whole():
-            await world.do(
-                world.service.redeliver.start_bulk,
+            await harness.do(
+                harness.service.redeliver.start_bulk,
                 self.owner_of(webhook_id),
                 webhook_id,
                 since=self.now - self.horizon,
@@ -114,7 +118,7 @@ class Owners(Scene):
         if self.chance.random() < 0.4:
             until = self.now + self._some_time()
         with self.store_whole():
-            made = await self.stage.world.project(
+            made = await self.engine.harness.project(
                 ProjectStatus.PROCESSING, caller=caller, access_expires_at=until
             )
         self.projects[made.id] = made.status
@@ -122,18 +126,18 @@ class Owners(Scene):
         self.ledger.access_set(made.id, until, self.really)
 
     async def change_access(self) -> None:
-        project_id, world = self.some_project(), self.stage.world
+        project_id, harness = self.some_project(), self.engine.harness
         until = self.now + self._some_time() if self.chance.random() < 0.7 else None
         change = ProjectChange(sets_access=True, access_expires_at=until)
         with self.store_whole():
             owner = self.owner_of(project_id)
-            await world.do(world.service.projects.change, owner, project_id, change)
+            await harness.do(harness.service.projects.change, owner, project_id, change)
         self.ledger.access_set(project_id, until, self.really)
 
     async def delete_project(self) -> None:
-        project_id, world = self.some_project(), self.stage.world
+        project_id, harness = self.some_project(), self.engine.harness
         with self.store_whole():
-            await world.do(world.service.projects.delete, self.owner_of(project_id), project_id)
+            await harness.do(harness.service.projects.delete, self.owner_of(project_id), project_id)
         self.ledger.project_deleted(project_id, self.really)
         await self.add_project(self.owner_of(project_id))
         if self.chance.random() < 0.7:
@@ -172,17 +176,19 @@ class Owners(Scene):
         return made
 
     async def _report(self, milestones: list[Milestone]) -> None:
-        answers = await self.surely(lambda: self.stage.world.report(*milestones))
+        answers = await self.surely(lambda: self.engine.harness.report(*milestones))
         for milestone, answer in zip(milestones, answers, strict=True):
             if answer.accepted:
                 self.projects[milestone.project_id] = milestone.status
             if answer.event_id is None:
                 continue
-            told = answer.reason in {None, SilenceReason.ENDPOINT_DISABLED}
+            reported = answer.reason in {None, SilenceReason.ENDPOINT_DISABLED}
             account = self.owner_of(milestone.project_id).account
             theirs = {each for each in self.endpoints if self.owner_of(each).account == account}
             self.ledger.belongs(account, answer.event_id)
-            self.ledger.happened(answer.event_id, milestone.project_id, theirs if told else set())
+            self.ledger.happened(
+                answer.event_id, milestone.project_id, theirs if reported else set()
+            )
 
     def _milestone(self, project_id: UUID, status: ProjectStatus) -> Milestone:
         """Most of the time a move that is allowed; projects are tried again and exported again."""
@@ -196,7 +202,7 @@ class Owners(Scene):
         return timedelta(seconds=int(seconds))
 
     async def _change(self, webhook_id: UUID, change: EndpointChange) -> None:
-        world, owner = self.stage.world, self.owner_of(webhook_id)
+        harness, owner = self.engine.harness, self.owner_of(webhook_id)
         await self.surely(
-            lambda: world.do(world.service.webhooks.change, owner, webhook_id, change)
+            lambda: harness.do(harness.service.webhooks.change, owner, webhook_id, change)
         )

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import queue
 from cuepost.domain.errors import Refused
-from tests.simulation.mishaps import Mishaps
-from tests.support.stage import HOUR, Stage
+from tests.simulation.worker_faults import WorkerFaults
+from tests.support.engine_harness import HOUR, EngineHarness
 from tests.support.store_rows import rows
 from tests.support.watched_store import Endless
 
@@ -25,8 +25,8 @@ Action = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True)
-class Simulation(Mishaps):
-    """`calm` ones are without mishaps.
+class Simulation(WorkerFaults):
+    """`calm` ones are without worker_faults.
 
     One stays `undisturbed` while nothing happens for which anything may be sent again.
     """
@@ -37,7 +37,7 @@ class Simulation(Mishaps):
     async def run(self) -> list[str]:
         """Everything that was promised and not kept."""
         self.calm = self.chance.random() < 0.25
-        self.stage.store.watch.most = self.stage.store.watch.operations + MOST_OPERATIONS
+        self.engine.store.watch.most = self.engine.store.watch.operations + MOST_OPERATIONS
         endless: list[str] = []
         try:
             with self.overheard():
@@ -47,7 +47,7 @@ class Simulation(Mishaps):
         if endless:
             return endless
         async with self.looking_in() as (_, found):
-            sent = zip(self.stage.sent, self.clocks, strict=True)
+            sent = zip(self.engine.sent, self.clocks, strict=True)
             seen = [self.ledger.seen(each, clock) for each, clock in sent]
         history = self.ledger.history(
             seen, found, cap=self.cap, sees_all=True, undisturbed=self.undisturbed
@@ -72,8 +72,8 @@ class Simulation(Mishaps):
     async def _step(self) -> None:
         # Short pauses are the most interesting ones, yet a month has to pass.
         pause = self.horizon.total_seconds() / STEPS * self.chance.random() ** 3 * 4
-        await self.stage.later(timedelta(milliseconds=int(pause * 1000)))
-        await self.stage.store.prepare_days(self.now)
+        await self.engine.later(timedelta(milliseconds=int(pause * 1000)))
+        await self.engine.store.prepare_days(self.now)
         action = self._chosen()
         self.undisturbed &= action not in self._excuses()
         self.note(action.__name__)
@@ -83,11 +83,11 @@ class Simulation(Mishaps):
     def _excuses(self) -> Collection[Action]:
         """Nobody can take over what the only worker holds, however long it stalls."""
         if not self.alone:
-            return self._mishaps()
+            return self._worker_faults()
         return (self.crash, self.crash_at_work, self.break_store, self.report_amid_trouble)
 
     def _chosen(self) -> Action:
-        actions = self._doings() | ({} if self.calm else self._mishaps())
+        actions = self._doings() | ({} if self.calm else self._worker_faults())
         [action] = self.chance.choices(list(actions), list(actions.values()))
         return action
 
@@ -99,7 +99,7 @@ class Simulation(Mishaps):
             self.two_at_once: 10,
             self.add_project: 4,
             self.add_endpoint: 4,
-            self.change_manners: 4,
+            self.change_behaviour: 4,
             self.disable_or_enable: 8,
             self.delete_endpoint: 1,
             self.move_endpoint: 2,
@@ -110,12 +110,12 @@ class Simulation(Mishaps):
             self.retry_many: 2,
             self.delete_project: 7,
             self.change_access: 4,
-            self.keep_house: 4,
+            self.run_maintenance: 4,
             self.forget: 5,
-            self.look_around: 2,
+            self.full_scan: 2,
         }
 
-    def _mishaps(self) -> dict[Action, int]:
+    def _worker_faults(self) -> dict[Action, int]:
         return {
             self.crash: 3,
             self.restart: 2,
@@ -148,26 +148,26 @@ class Simulation(Mishaps):
         await asyncio.gather(self.report_many(), _unrefused(other))
 
     async def _drain(self) -> None:
-        """Until nothing is on its way any more; half of the receivers fix their manners."""
+        """Until nothing is on its way any more; half of the receivers fix their behaviours."""
         self.fix_store()
         self.thaw_all()
-        for url in self.manners:
+        for url in self.behaviours:
             if self.fate.random() < 0.5:
-                self.manners[url] = "well"
+                self.behaviours[url] = "well"
         for _ in range(LONGEST_DRAIN):
-            await self.keep_house()
-            await self.stage.later(max(HOUR / 2, self.lease))
+            await self.run_maintenance()
+            await self.engine.later(max(HOUR / 2, self.lease))
             # Several workers poll so rarely here that work may wait for hours.
             if self.alone:
                 await self.notice_stalls()
             if not await self._is_busy():
                 break
-        await self.look_around()
+        await self.full_scan()
 
     async def _is_busy(self) -> bool:
-        if await self.stage.world.see(lambda t: t.bulk_retries.running(1)):
+        if await self.engine.harness.see(lambda t: t.bulk_retries.running(1)):
             return True
-        return bool(await rows(self.stage.store.inner, sa.select(queue.c.id).limit(1)))
+        return bool(await rows(self.engine.store.inner, sa.select(queue.c.id).limit(1)))
 
 
 async def _unrefused(action: Action) -> None:
@@ -176,9 +176,9 @@ async def _unrefused(action: Action) -> None:
 
 
 async def simulated(
-    seed: int, stage: Stage, workers: int | None = None
+    seed: int, engine: EngineHarness, workers: int | None = None
 ) -> tuple[list[str], list[str]]:
     """What was broken, and the whole course of events."""
-    simulation = Simulation(seed, stage, workers=workers or WORKERS[seed % len(WORKERS)])
+    simulation = Simulation(seed, engine, workers=workers or WORKERS[seed % len(WORKERS)])
     broken = await simulation.run()
     return broken, simulation.trace

@@ -12,10 +12,10 @@ from starlette.routing import Route
 
 from cuepost.domain.access import ACCOUNT_SCOPES, Scope
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.doors.rest.app import create_app
-from cuepost.doors.rest.open_pages import HealthChecks
-from cuepost.doors.rest.table import OPERATIONS
-from tests.application.world import BASE_URL, OPERATOR, World
+from cuepost.interfaces.rest.app import create_app
+from cuepost.interfaces.rest.open_pages import HealthChecks
+from cuepost.interfaces.rest.table import OPERATIONS
+from tests.application.harness import BASE_URL, OPERATOR, Harness
 
 URL = "https://hooks.example.com/cue"
 # What is read without a key and is no call of the API.
@@ -45,12 +45,12 @@ class Holder:
         return answer.json() if answer.content else None
 
 
-async def holder(world: World, api: httpx2.AsyncClient, *scopes: Scope) -> Holder:
+async def holder(harness: Harness, api: httpx2.AsyncClient, *scopes: Scope) -> Holder:
     service = Scope.MILESTONES_REPORT in scopes
-    made = await world.do(
-        world.service.access.create_key,
+    made = await harness.do(
+        harness.service.access.create_key,
         OPERATOR,
-        None if service else world.account.id,
+        None if service else harness.account.id,
         name="test",
         scopes=scopes,
     )
@@ -63,9 +63,9 @@ def problem(answer: httpx2.Response) -> tuple[int, str]:
 
 
 async def test_an_endpoint_is_created_by_post_and_shows_its_secret_there_alone(
-    world: World, api: httpx2.AsyncClient
+    harness: Harness, api: httpx2.AsyncClient
 ) -> None:
-    owner = await holder(world, api, *ACCOUNT_SCOPES)
+    owner = await holder(harness, api, *ACCOUNT_SCOPES)
     created = await owner.ask(
         "POST", "/v1/webhooks", json={"url": URL, "events": ["project.ready"]}
     )
@@ -81,8 +81,10 @@ async def test_an_endpoint_is_created_by_post_and_shows_its_secret_there_alone(
         assert secret not in answer.text
 
 
-async def test_a_url_is_required_and_events_are_not(world: World, api: httpx2.AsyncClient) -> None:
-    owner = await holder(world, api, *ACCOUNT_SCOPES)
+async def test_a_url_is_required_and_events_are_not(
+    harness: Harness, api: httpx2.AsyncClient
+) -> None:
+    owner = await holder(harness, api, *ACCOUNT_SCOPES)
     missing = await owner.ask("POST", "/v1/webhooks", json={"events": []})
     assert missing.status_code == 422
     assert [error["field"] for error in missing.json()["errors"]] == ["url"]
@@ -102,16 +104,16 @@ async def test_a_url_is_required_and_events_are_not(world: World, api: httpx2.As
     ],
 )
 async def test_a_receiver_that_is_not_public_https_on_443_is_refused(
-    world: World, api: httpx2.AsyncClient, url: str, code: str
+    harness: Harness, api: httpx2.AsyncClient, url: str, code: str
 ) -> None:
-    owner = await holder(world, api, *ACCOUNT_SCOPES)
+    owner = await holder(harness, api, *ACCOUNT_SCOPES)
     refused = await owner.ask("POST", "/v1/webhooks", json={"url": url})
     assert refused.status_code == 422
     assert [(e["field"], e["code"]) for e in refused.json()["errors"]] == [("url", code)]
 
 
-async def test_the_body_is_announced_as_json(world: World, api: httpx2.AsyncClient) -> None:
-    owner = await holder(world, api, *ACCOUNT_SCOPES)
+async def test_the_body_is_announced_as_json(harness: Harness, api: httpx2.AsyncClient) -> None:
+    owner = await holder(harness, api, *ACCOUNT_SCOPES)
     body, kind = json.dumps({"url": URL}), {"Content-Type": "text/plain"}
     refused = await owner.ask("POST", "/v1/webhooks", content=body, headers=kind)
     assert problem(refused) == (415, "unsupported_media_type")
@@ -119,20 +121,20 @@ async def test_the_body_is_announced_as_json(world: World, api: httpx2.AsyncClie
 
 
 async def test_creating_an_endpoint_needs_the_managing_scope(
-    world: World, api: httpx2.AsyncClient
+    harness: Harness, api: httpx2.AsyncClient
 ) -> None:
-    others = await holder(world, api, *(ACCOUNT_SCOPES - {Scope.WEBHOOKS_MANAGE}))
+    others = await holder(harness, api, *(ACCOUNT_SCOPES - {Scope.WEBHOOKS_MANAGE}))
     refused = await others.ask("POST", "/v1/webhooks", json={"url": URL})
     assert problem(refused) == (403, "missing_scope")
-    manager = await holder(world, api, Scope.WEBHOOKS_MANAGE)
+    manager = await holder(harness, api, Scope.WEBHOOKS_MANAGE)
     await manager.done("POST", "/v1/webhooks", json={"url": URL})
 
 
 async def test_an_account_that_was_not_opened_is_told_so(
-    world: World, api: httpx2.AsyncClient
+    harness: Harness, api: httpx2.AsyncClient
 ) -> None:
-    owner = await holder(world, api, *ACCOUNT_SCOPES)
-    await world.do(world.service.access.set_webhooks, OPERATOR, world.account.id, False)
+    owner = await holder(harness, api, *ACCOUNT_SCOPES)
+    await harness.do(harness.service.access.set_webhooks, OPERATOR, harness.account.id, False)
     refused = await owner.ask("POST", "/v1/webhooks", json={"url": URL})
     assert problem(refused) == (403, "webhooks_not_enabled")
 
@@ -148,16 +150,16 @@ async def test_every_call_wants_a_bearer_key(
         assert problem(answer) == (401, "unauthenticated"), operation.path
 
 
-async def test_a_signing_secret_is_no_api_key(world: World, api: httpx2.AsyncClient) -> None:
-    secret = (await world.endpoint()).secret.reveal()
+async def test_a_signing_secret_is_no_api_key(harness: Harness, api: httpx2.AsyncClient) -> None:
+    secret = (await harness.endpoint()).secret.reveal()
     answer = await Holder(api, secret).ask("GET", "/v1/webhooks")
     assert problem(answer) == (401, "unauthenticated")
 
 
 async def test_every_path_but_open_pages_carries_the_version(
-    world: World, api: httpx2.AsyncClient
+    harness: Harness, api: httpx2.AsyncClient
 ) -> None:
-    app = create_app(world.service, base_url=BASE_URL, health=HealthChecks(world.store.check))
+    app = create_app(harness.service, base_url=BASE_URL, health=HealthChecks(harness.store.check))
     routed = {route.path for route in app.routes if isinstance(route, Route)}
     assert len(routed) == len(app.routes)
     assert routed - {each.path for each in OPERATIONS} == OPEN_PAGES
@@ -169,10 +171,10 @@ async def test_every_path_but_open_pages_carries_the_version(
 
 @pytest.mark.parametrize("version", ["", "/v0", "/v2", "/V1", "/v1/v1"])
 async def test_without_the_right_version_there_is_nothing(
-    world: World, api: httpx2.AsyncClient, version: str
+    harness: Harness, api: httpx2.AsyncClient, version: str
 ) -> None:
-    owner = await holder(world, api, *ACCOUNT_SCOPES)
-    somebody = str(world.account.id)
+    owner = await holder(harness, api, *ACCOUNT_SCOPES)
+    somebody = str(harness.account.id)
     for operation in OPERATIONS:
         path = re.sub(r"{\w+}", somebody, operation.path.removeprefix("/v1"))
         answer = await owner.ask(operation.method, f"{version}{path}")
@@ -180,10 +182,10 @@ async def test_without_the_right_version_there_is_nothing(
 
 
 async def test_a_project_of_the_rest_api_is_covered_and_can_be_polled(
-    world: World, api: httpx2.AsyncClient
+    harness: Harness, api: httpx2.AsyncClient
 ) -> None:
-    owner = await holder(world, api, *ACCOUNT_SCOPES)
-    pipeline = await holder(world, api, Scope.MILESTONES_REPORT)
+    owner = await holder(harness, api, *ACCOUNT_SCOPES)
+    pipeline = await holder(harness, api, Scope.MILESTONES_REPORT)
     await owner.done("POST", "/v1/webhooks", json={"url": URL})
     project = await owner.done("POST", "/v1/projects", json={"name": "Trailer"})
     assert (project["origin"], project["status"]) == ("api", "queued")
@@ -200,24 +202,26 @@ async def test_a_project_of_the_rest_api_is_covered_and_can_be_polled(
 
 
 async def test_the_result_address_of_an_event_is_read_with_a_read_scoped_key(
-    world: World, api: httpx2.AsyncClient
+    harness: Harness, api: httpx2.AsyncClient
 ) -> None:
-    await world.endpoint()
-    project = await world.project()
-    await world.complete(project)
-    [event] = await world.events()
+    await harness.endpoint()
+    project = await harness.project()
+    await harness.complete(project)
+    [event] = await harness.events()
     address = json.loads(event.body)["data"]["resultUrl"]
     assert address == f"{BASE_URL}/v1/projects/{project.id}/result"
-    reader = await holder(world, api, Scope.PROJECTS_READ)
+    reader = await holder(harness, api, Scope.PROJECTS_READ)
     result = await reader.done("GET", address)
     assert (result["projectId"], result["status"]) == (str(project.id), "completed")
     assert problem(await Holder(api, None).ask("GET", address)) == (401, "unauthenticated")
-    others = await holder(world, api, *(ACCOUNT_SCOPES - {Scope.PROJECTS_READ}))
+    others = await holder(harness, api, *(ACCOUNT_SCOPES - {Scope.PROJECTS_READ}))
     assert problem(await others.ask("GET", address)) == (403, "missing_scope")
 
 
-async def test_every_settings_action_is_a_call_too(world: World, api: httpx2.AsyncClient) -> None:
-    owner = await holder(world, api, *ACCOUNT_SCOPES)
+async def test_every_settings_action_is_a_call_too(
+    harness: Harness, api: httpx2.AsyncClient
+) -> None:
+    owner = await holder(harness, api, *ACCOUNT_SCOPES)
     made = await owner.done("POST", "/v1/webhooks", json={"url": URL})
     one = f"/v1/webhooks/{made['id']}"
     listed = await owner.done("GET", "/v1/webhooks")
@@ -227,8 +231,8 @@ async def test_every_settings_action_is_a_call_too(world: World, api: httpx2.Asy
     assert rotated["secret"] != made["secret"]
     delivery = await owner.done("POST", f"{one}/test")
     assert (delivery["eventType"], delivery["status"]) == ("webhook.test", "pending")
-    [ended] = await world.deliveries()
-    await world.end(ended, DeliveryStatus.FAILED)
+    [ended] = await harness.deliveries()
+    await harness.end(ended, DeliveryStatus.FAILED)
     again = await owner.done("POST", f"{one}/deliveries/{delivery['id']}/retry")
     assert (again["eventId"], again["budget"]) == (delivery["eventId"], 2)
     detail = await owner.done("GET", f"{one}/deliveries/{delivery['id']}")
@@ -239,9 +243,9 @@ async def test_every_settings_action_is_a_call_too(world: World, api: httpx2.Asy
 
 
 async def test_a_second_rotation_is_blocked_while_the_overlap_runs(
-    world: World, api: httpx2.AsyncClient
+    harness: Harness, api: httpx2.AsyncClient
 ) -> None:
-    owner = await holder(world, api, *ACCOUNT_SCOPES)
+    owner = await holder(harness, api, *ACCOUNT_SCOPES)
     made = await owner.done("POST", "/v1/webhooks", json={"url": URL})
     rotate = f"/v1/webhooks/{made['id']}/rotate-secret"
     rotated = await owner.done("POST", rotate)

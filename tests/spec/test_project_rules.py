@@ -9,28 +9,28 @@ import pytest
 
 from cuepost.domain.access import ACCOUNT_SCOPES, Scope
 from cuepost.domain.project import ProjectStatus
-from tests.application.world import World
-from tests.doors.mcp import agent
-from tests.doors.web import guest
+from tests.application.harness import Harness
+from tests.interfaces.mcp import agent
+from tests.interfaces.web import page_client
 from tests.spec.test_http_rules import URL, Holder, holder
 
 READY = {"status": "ready", "stage": "processing"}
 
 
 @pytest.fixture
-async def owner(world: World, api: httpx2.AsyncClient) -> Holder:
-    return await holder(world, api, *ACCOUNT_SCOPES)
+async def owner(harness: Harness, api: httpx2.AsyncClient) -> Holder:
+    return await holder(harness, api, *ACCOUNT_SCOPES)
 
 
 @pytest.fixture
-async def pipeline(world: World, api: httpx2.AsyncClient) -> Holder:
-    return await holder(world, api, Scope.MILESTONES_REPORT)
+async def pipeline(harness: Harness, api: httpx2.AsyncClient) -> Holder:
+    return await holder(harness, api, Scope.MILESTONES_REPORT)
 
 
 @pytest.fixture
-async def desk(world: World) -> AsyncIterator[agent.Desk]:
-    async with agent.opened(world) as desk:
-        yield desk
+async def mcp_service(harness: Harness) -> AsyncIterator[agent.McpService]:
+    async with agent.opened(harness) as mcp_service:
+        yield mcp_service
 
 
 async def report(pipeline: Holder, project_id: str, status: str) -> Any:
@@ -40,21 +40,21 @@ async def report(pipeline: Holder, project_id: str, status: str) -> Any:
     return result
 
 
-async def in_the_application(world: World) -> str:
-    visitor = await guest.opened(world).sign_in()
-    await visitor.get("/settings/projects")
-    where = (await visitor.done("/settings/projects", name="Trailer")).partition("?")[0]
+async def in_the_application(harness: Harness) -> str:
+    signed_in = await page_client.opened(harness).sign_in()
+    await signed_in.get("/settings/projects")
+    where = (await signed_in.done("/settings/projects", name="Trailer")).partition("?")[0]
     return where.rpartition("/")[2]
 
 
 async def test_projects_from_every_way_in_notify_alike_and_keep_where_they_come_from(
-    world: World, owner: Holder, pipeline: Holder, desk: agent.Desk
+    harness: Harness, owner: Holder, pipeline: Holder, mcp_service: agent.McpService
 ) -> None:
     await owner.done("POST", "/v1/webhooks", json={"url": URL})
-    async with desk.agent() as client:
+    async with mcp_service.agent() as client:
         by_mcp = await client.call_tool("projects_create", {"name": "Trailer"})
     ids = {
-        "app": await in_the_application(world),
+        "app": await in_the_application(harness),
         "api": (await owner.done("POST", "/v1/projects", json={"name": "Trailer"}))["id"],
         "mcp": by_mcp.structured_content["id"],
     }

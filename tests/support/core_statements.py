@@ -14,13 +14,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from cuepost.adapters.storage.postgres_session import PostgresSession, translated
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sqlite_session import SqliteSession
 
 _DIALECTS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+asyncpg"}
 
 
-async def all_rows(session: Session, statement: sa.Executable) -> list[Any]:
+async def all_rows(session: StoreSession, statement: sa.Executable) -> list[Any]:
     """Rows with their columns by position and by name."""
     compiled, text, values = _compiled(session.dialect, statement)
     engine = _unwrapped(session)
@@ -40,15 +40,15 @@ async def all_rows(session: Session, statement: sa.Executable) -> list[Any]:
     return [kind(*(read(value) for read, value in zip(readers, row, strict=True))) for row in rows]
 
 
-async def run(session: Session, statement: sa.Executable) -> int:
+async def run(session: StoreSession, statement: sa.Executable) -> int:
     """How many rows it touched."""
     _, text, values = _compiled(session.dialect, statement)
     engine = _unwrapped(session)
     if isinstance(engine, PostgresSession):
         await engine.flush()
         with translated():
-            told = await engine.driver.execute(text, *values)
-        count = told.rpartition(" ")[2]
+            reported = await engine.driver.execute(text, *values)
+        count = reported.rpartition(" ")[2]
         return int(count) if count.isdigit() else -1
     driver = engine.driver
     return await engine._do(lambda: driver.execute(text, values).rowcount)
@@ -61,7 +61,7 @@ def _unwrapped(session: Any) -> PostgresSession | SqliteSession:
     return session
 
 
-def upsert(session: Session, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
+def upsert(session: StoreSession, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
     """An insert that knows `on_conflict_…`; both engines spell it alike."""
     return postgresql.insert(table) if session.dialect == "postgresql" else sqlite.insert(table)
 

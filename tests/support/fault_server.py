@@ -237,7 +237,7 @@ def answering_once(answer: bytes) -> Script:
 
 
 def refusing_handshake(context: ssl.SSLContext) -> Script:
-    """Shakes hands as OpenSSL does, and says why not; asyncio's servers just close."""
+    """Shakes actions as OpenSSL does, and says why not; asyncio's servers just close."""
 
     async def script(peer: Peer) -> None:
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()

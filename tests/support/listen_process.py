@@ -27,8 +27,8 @@ class ListenProcess:
 
     def start(self) -> None:
         with self._output.open("ab") as output, self._errors.open("ab") as errors:
-            told = ("listen", self._target, "--json")
-            self._process = start(self._environment, *told, stdout=output, stderr=errors)
+            reported = ("listen", self._target, "--json")
+            self._process = start(self._environment, *reported, stdout=output, stderr=errors)
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """The exit code."""
@@ -59,9 +59,9 @@ class ListenProcess:
         found = []
         for line in self._output.read_bytes().split(b"\n"):
             try:
-                told = json.loads(line)
+                reported = json.loads(line)
             except ValueError:
                 continue
-            if told["kind"] == kind:
-                found.append(told)
+            if reported["kind"] == kind:
+                found.append(reported)
         return found

@@ -22,7 +22,7 @@ LARGEST = 1 << 20
 LOADED = (
     "alembic.command",
     "cuepost.adapters.storage.postgres",
-    "cuepost.bootstrap.house",
+    "cuepost.bootstrap.runtime",
     "cuepost.bootstrap.on_postgres",
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.dialects.sqlite",
@@ -35,12 +35,12 @@ LOADED = (
 def wait_for_orders(orders: socket.socket) -> None:
     """Returns in each new process; ends with whoever gives the orders."""
     while True:
-        told, files, _, _ = socket.recv_fds(orders, LARGEST, 3)
-        if not told:
+        reported, files, _, _ = socket.recv_fds(orders, LARGEST, 3)
+        if not reported:
             sys.exit()
         between = os.fork()
         if between == 0 and _split_off(orders):
-            _become(json.loads(told), files)
+            _become(json.loads(reported), files)
             return
         for file in files:
             os.close(file)

@@ -1,4 +1,4 @@
-"""A process that only takes requests and hands over what it books, as in production."""
+"""A process that only takes requests and actions over what it books, as in production."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field

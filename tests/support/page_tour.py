@@ -5,61 +5,61 @@ from collections.abc import Iterator
 from playwright.sync_api import Page
 
 from cuepost.domain.access import Account
-from tests.support.furnished_pages import Furnished
+from tests.support.populated_pages import Populated
 
 EMPTY = ("webhooks", "deliveries", "events", "projects", "keys", "inbox")
 RECEIVER = "https://93.184.216.34/new"
 
 
-def sign_in(page: Page, house: Furnished, account: Account | None = None) -> None:
-    page.goto(house.sign_in_link(account))
+def sign_in(page: Page, site: Populated, account: Account | None = None) -> None:
+    page.goto(site.sign_in_link(account))
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url("**/settings/webhooks**")
 
 
-def as_stranger(page: Page, house: Furnished) -> Iterator[str]:
+def as_stranger(page: Page, site: Populated) -> Iterator[str]:
     """Of whoever is not signed in; each is shown when its name is given."""
-    page.goto(f"{house.base_url}/sign-in")
+    page.goto(f"{site.base_url}/sign-in")
     yield "sign-in"
     page.get_by_label("E-mail").fill("nobody@example.com")
     page.get_by_label("Password").fill("a wrong password")
     page.get_by_role("button", name="Sign in").click()
     page.locator("p.fault").wait_for()
     yield "sign-in-refused"
-    page.goto(house.sign_in_link())
+    page.goto(site.sign_in_link())
     yield "sign-in-link"
-    page.goto(f"{house.base_url}/sign-in/long-ago")
+    page.goto(f"{site.base_url}/sign-in/long-ago")
     yield "sign-in-link-expired"
 
 
-def as_newcomer(page: Page, house: Furnished) -> Iterator[str]:
+def as_newcomer(page: Page, site: Populated) -> Iterator[str]:
     """Of an account in which nothing has happened yet, and of one without access."""
-    sign_in(page, house, house.empty)
+    sign_in(page, site, site.empty)
     for name in EMPTY:
-        page.goto(f"{house.base_url}/settings/{name}")
+        page.goto(f"{site.base_url}/settings/{name}")
         yield f"{name}-empty"
     page.get_by_role("button", name="Sign out").click()
-    sign_in(page, house, house.closed)
+    sign_in(page, site, site.closed)
     yield "no-access"
 
 
-def by_forms(page: Page, house: Furnished) -> Iterator[str]:
-    """Of the furnished account, which is signed in; what is made is taken away again."""
-    yield from _endpoint(page, house)
-    yield from _key(page, house)
-    page.goto(house.base_url + house.paths["bulk-retry"])
+def by_forms(page: Page, site: Populated) -> Iterator[str]:
+    """Of the populated account, which is signed in; what is made is taken away again."""
+    yield from _endpoint(page, site)
+    yield from _key(page, site)
+    page.goto(site.base_url + site.paths["bulk-retry"])
     page.get_by_role("button", name="Count them").click()
     page.get_by_role("button", name="Count again").wait_for()
     yield "bulk-retry-counted"
-    page.goto(house.base_url + house.paths["doctor-of-delivery"])
+    page.goto(site.base_url + site.paths["doctor-of-delivery"])
     page.get_by_label("Secret that your server uses").fill("whsec_" + "x" * 43 + "=")
     page.get_by_role("button", name="Examine").click()
     page.locator("#finding").wait_for()
     yield "doctor-found"
 
 
-def _endpoint(page: Page, house: Furnished) -> Iterator[str]:
-    page.goto(house.base_url + house.paths["webhook-new"])
+def _endpoint(page: Page, site: Populated) -> Iterator[str]:
+    page.goto(site.base_url + site.paths["webhook-new"])
     page.get_by_label("URL").fill("http://localhost:3000/hook")
     page.locator("#url-check.fault").wait_for()
     yield "webhook-new-checked"
@@ -85,8 +85,8 @@ def _endpoint(page: Page, house: Furnished) -> Iterator[str]:
     page.get_by_text("are deleted").wait_for()
 
 
-def _key(page: Page, house: Furnished) -> Iterator[str]:
-    page.goto(house.base_url + house.paths["keys"])
+def _key(page: Page, site: Populated) -> Iterator[str]:
+    page.goto(site.base_url + site.paths["keys"])
     page.get_by_label("Name").fill("Build server")
     page.get_by_role("button", name="Create key").click()
     page.locator("#scopes-fault").wait_for()

@@ -198,7 +198,7 @@ class Records:
             id=self.id(),
             action=Action.WEBHOOK_CREATED,
             actor="key:1",
-            door="rest",
+            interface="rest",
             address="2001:db8::1",
             subject=str(self.id()),
             details={"url": "https://hooks.example.com/ä", "note": "☎"},

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.ports.runtime import Clock
+from cuepost.ports.system import Clock
 from tests.support.jumping_loop import AtOnce
 
 

@@ -57,11 +57,11 @@ def run(settings: Mapping[str, str], *arguments: str) -> "subprocess.CompletedPr
 def run_in(environ: Mapping[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
     with start(environ, *arguments, stderr=subprocess.PIPE, text=True) as process:
         try:
-            told, complaints = process.communicate(timeout=PATIENCE_SECONDS)
+            reported, complaints = process.communicate(timeout=PATIENCE_SECONDS)
         except BaseException:
             process.kill()
             raise
-    return subprocess.CompletedProcess(arguments, process.returncode, told, complaints)
+    return subprocess.CompletedProcess(arguments, process.returncode, reported, complaints)
 
 
 def free_port() -> int:

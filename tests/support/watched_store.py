@@ -70,7 +70,7 @@ class Watch:
 
 @dataclass(slots=True)
 class Working:
-    """Around what the store does."""
+    """ScanProgress what the store does."""
 
     watch: Watch
 
@@ -157,8 +157,8 @@ class WatchedStore:
             yield transaction
 
     @asynccontextmanager
-    async def glance(self) -> AsyncIterator[Transaction]:
-        async with self._watched(self.inner.glance()) as transaction:
+    async def single_read(self) -> AsyncIterator[Transaction]:
+        async with self._watched(self.inner.single_read()) as transaction:
             yield transaction
 
     async def check(self) -> None:

@@ -30,8 +30,8 @@ def deliveries(value: float = 20_000.0) -> list[Figure]:
 
 def beside(cpu: float, rate: float) -> list[Figure]:
     ratios = {
-        f"{name}{which}": told
-        for name, told in (("CPU ratio", cpu), ("rate ratio", rate))
+        f"{name}{which}": reported
+        for name, reported in (("CPU ratio", cpu), ("rate ratio", rate))
         for which in ("", ", least", ", most")
     }
     sides = ("CPU s per 1,000", "CPU s per 1,000, before", "rate", "rate, before", "rounds")
@@ -142,11 +142,11 @@ def test_tables_go_between_the_marks_of_the_document_and_nowhere_else(tmp_path: 
     assert written.count("### Aims") == 1
 
 
-@pytest.mark.parametrize(("rows", "told"), [(1_000_000, True), (10_000_000, False)])
-def test_growth_that_was_measured_short_of_its_aim_is_told(rows: int, told: bool) -> None:
+@pytest.mark.parametrize(("rows", "reported"), [(1_000_000, True), (10_000_000, False)])
+def test_growth_that_was_measured_short_of_its_aim_is_told(rows: int, reported: bool) -> None:
     raw = {"history rows": rows, "pending": 1_000_000}
     report = Report({}, {}, [Figure("growth.sqlite", "CPU beside much", "s", 0.04, raw)])
-    assert ("short of its aim" in markdown(report)) is told
+    assert ("short of its aim" in markdown(report)) is reported
 
 
 def test_the_document_names_every_scenario() -> None:
@@ -159,20 +159,20 @@ def test_shares_of_a_delivery_stand_beside_each_other_and_small_ones_are_summed_
         Figure("profile.sqlite.single.serve", "SQLite", "µs", 103, {"libc": 100.0, "epoll": 2.0}),
         Figure("profile.postgres.single.api", "`api`", "µs", 9, {"libc": 8.0, "futex": 1.0}),
     ]
-    told = markdown(Report({}, {}, figures))
-    assert "|  | SQLite | `api` |" in told
-    assert "| libc | 100 | 8 |" in told
-    assert "| the rest | 2 | 1 |" in told
+    reported = markdown(Report({}, {}, figures))
+    assert "|  | SQLite | `api` |" in reported
+    assert "| libc | 100 | 8 |" in reported
+    assert "| the rest | 2 | 1 |" in reported
 
 
-@pytest.mark.parametrize(("load", "told"), [(2.0, False), (2.1, True)])
-def test_runs_that_began_on_a_busy_machine_are_told(load: float, told: bool) -> None:
+@pytest.mark.parametrize(("load", "reported"), [(2.0, False), (2.1, True)])
+def test_runs_that_began_on_a_busy_machine_are_told(load: float, reported: bool) -> None:
     report = Report({"cores": 2}, {"bare": RUN | {"load before": load}})
-    assert ("when these began: bare." in markdown(report)) is told
+    assert ("when these began: bare." in markdown(report)) is reported
 
 
 def test_the_report_names_the_commit_and_the_sizes_of_each_scenario() -> None:
     sizes = unusual(replace(FULL, rounds=1, store="sqlite"))
     assert sizes == {"rounds": 1, "store": "sqlite"}
-    told = markdown(Report({}, {"delivery": RUN | {"sizes": sizes}}, deliveries()))
-    assert "| delivery | abc1234 | 0.1 – 1.0 | rounds 1, store sqlite |" in told
+    reported = markdown(Report({}, {"delivery": RUN | {"sizes": sizes}}, deliveries()))
+    assert "| delivery | abc1234 | 0.1 – 1.0 | rounds 1, store sqlite |" in reported

@@ -9,8 +9,8 @@ CANARY = "canary-of-the-settings"
 
 
 def test_how_commands_reach_a_service_is_no_setting_of_it_and_does_not_disturb() -> None:
-    told = {"CUEPOST_URL": "anything", "CUEPOST_API_KEY": "anything"}
-    assert load(told) == load({})
+    reported = {"CUEPOST_URL": "anything", "CUEPOST_API_KEY": "anything"}
+    assert load(reported) == load({})
 
 
 def test_a_command_finds_the_service_by_address_and_key() -> None:

@@ -8,10 +8,10 @@ LATE = (
     "argon2",
     "asyncpg",
     "cuepost.adapters.storage.postgres",
-    "cuepost.doors.cli.demo",
-    "cuepost.doors.cli.listen",
-    "cuepost.doors.cli.receiver",
-    "cuepost.doors.rest.openapi",
+    "cuepost.interfaces.cli.demo",
+    "cuepost.interfaces.cli.listen",
+    "cuepost.interfaces.cli.receiver",
+    "cuepost.interfaces.rest.openapi",
     "cuepost_receiver",
     "httpx2",
     "jinja2",
@@ -21,7 +21,7 @@ LATE = (
     "pydantic",
     "sqlalchemy",
 )
-PROGRAM = f"import sys, cuepost.bootstrap.house; print([n for n in {LATE} if n in sys.modules])"
+PROGRAM = f"import sys, cuepost.bootstrap.runtime; print([n for n in {LATE} if n in sys.modules])"
 
 DRIVER_AFTERWARDS = """
 from cuepost.adapters.quick_ids import id_from

@@ -103,4 +103,4 @@ def test_frames_count_for_our_folders_or_for_their_library() -> None:
         "engine": 100.0,
         "standard library": 100.0,
     }
-    assert folder_of("/any/src/cuepost/doors/rest/openapi/document.py") == "doors/rest"
+    assert folder_of("/any/src/cuepost/interfaces/rest/openapi/document.py") == "interfaces/rest"

@@ -21,10 +21,10 @@ from tests.support.service_process import (
 @pytest.mark.parametrize("arguments", [("--version",), ("no-such-command",), ("keys", "--help")])
 def test_it_says_and_ends_as_a_fresh_one(arguments: tuple[str, ...]) -> None:
     with start(environment({}), *arguments, fresh=True, stderr=subprocess.PIPE, text=True) as fresh:
-        told, complaints = fresh.communicate(timeout=PATIENCE_SECONDS)
+        reported, complaints = fresh.communicate(timeout=PATIENCE_SECONDS)
     ran = run({}, *arguments)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (fresh.returncode, told, complaints)
-    assert __version__ in told or arguments != ("--version",)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (fresh.returncode, reported, complaints)
+    assert __version__ in reported or arguments != ("--version",)
 
 
 def test_it_is_a_child_with_the_given_environment_and_place(

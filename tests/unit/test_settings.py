@@ -207,8 +207,8 @@ def test_variables_of_others_and_those_reserved_for_tests_are_ignored() -> None:
 
 
 def test_variables_of_the_developers_tools_are_left_alone() -> None:
-    told = {name.removeprefix("CUEPOST_"): "anything" for name in CLIENT_VARIABLES}
-    assert loaded(**told) == loaded()
+    reported = {name.removeprefix("CUEPOST_"): "anything" for name in CLIENT_VARIABLES}
+    assert loaded(**reported) == loaded()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cuepost.domain.signing import SigningSecret, signature
-from cuepost.doors.web.snippets import CURL, PYTHON, SNIPPETS
+from cuepost.interfaces.web.snippets import CURL, PYTHON, SNIPPETS
 from tests.support.missing import missing_component
 
 SECRET = SigningSecret(bytes(range(32)))

@@ -21,7 +21,7 @@ from cuepost.domain.event import freeze
 from cuepost.domain.ids import compose
 from cuepost.domain.instants import to_millis
 from cuepost.domain.receiver_url import parse_receiver_url
-from cuepost.ports.dispatch import Result, Target, Verdict
+from cuepost.ports.dispatch import NextStep, Result, Target
 from cuepost.ports.store import StoreUnavailable
 from cuepost.ports.telemetry import Waiting
 from cuepost.ports.transport import Request
@@ -56,7 +56,7 @@ def result(**changed: Any) -> Result:
         response_body=CANARY.encode(),
         signed_with=(CANARY,),
     )
-    made = Result(assignment, attempt, Verdict(DeliveryStatus.RETRYING, START + 60 * SECOND))
+    made = Result(assignment, attempt, NextStep(DeliveryStatus.RETRYING, START + 60 * SECOND))
     for part in ("assignment", "attempt"):
         made = replace(made, **{part: replace(getattr(made, part), **changed.pop(part, {}))})
     return replace(made, **changed)
@@ -64,7 +64,7 @@ def result(**changed: Any) -> Result:
 
 DELIVERED = {
     "attempt": {"outcome": Outcome.DELIVERED, "response_status": 200},
-    "verdict": Verdict(DeliveryStatus.DELIVERED),
+    "verdict": NextStep(DeliveryStatus.DELIVERED),
 }
 
 
@@ -79,17 +79,17 @@ def telemetry(registry: CollectorRegistry) -> EngineTelemetry:
 
 
 def line_of(
-    telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture, told: Result
+    telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture, reported: Result
 ) -> logging.LogRecord:
-    [record] = records_of(telemetry, caplog, told)
+    [record] = records_of(telemetry, caplog, reported)
     return record
 
 
 def records_of(
-    telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture, *told: Result
+    telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture, *reported: Result
 ) -> list[logging.LogRecord]:
     async def attempted() -> None:
-        for each in told:
+        for each in reported:
             telemetry.attempted(each)
         await anyio.lowlevel.checkpoint()
 
@@ -101,13 +101,13 @@ def records_of(
 def test_an_attempt_is_one_line(
     telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = result()
-    record = line_of(telemetry, caplog, told)
+    reported = result()
+    record = line_of(telemetry, caplog, reported)
 
     assert (record.name, record.levelname) == ("cuepost.attempt", "INFO")
     assert record.getMessage() == (
-        f"account={told.assignment.account_id} webhook={told.assignment.webhook_id} "
-        f"delivery={told.assignment.delivery_id} event={EVENT_ID} type=project.completed "
+        f"account={reported.assignment.account_id} webhook={reported.assignment.webhook_id} "
+        f"delivery={reported.assignment.delivery_id} event={EVENT_ID} type=project.completed "
         "budget=1 number=1 trigger=automatic outcome=http_error status=503 ms=12.8 "
         "dns_ms=0.5 connect_ms=1.2 tls_ms=2.5 first_byte_ms=8.0 "
         "verdict=retrying due_again=2026-01-02T03:05:05.678Z"
@@ -117,24 +117,24 @@ def test_an_attempt_is_one_line(
 def test_attempts_that_end_together_are_one_record_with_a_line_each(
     telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = [result() for _ in range(3)]
-    [record] = records_of(telemetry, caplog, *told)
+    reported = [result() for _ in range(3)]
+    [record] = records_of(telemetry, caplog, *reported)
     lines = record.getMessage().split("\n")
     assert [
         f"delivery={each.assignment.delivery_id} " in line
-        for each, line in zip(told, lines, strict=True)
+        for each, line in zip(reported, lines, strict=True)
     ] == [True] * 3
 
 
 def test_what_is_not_known_is_a_dash(
     telemetry: EngineTelemetry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = result(
+    reported = result(
         assignment={"trigger": Trigger.MANUAL},
         attempt={"outcome": Outcome.TIMEOUT, "response_status": None, "timings": Timings()},
-        verdict=Verdict(DeliveryStatus.FAILED),
+        verdict=NextStep(DeliveryStatus.FAILED),
     )
-    line = line_of(telemetry, caplog, told).getMessage()
+    line = line_of(telemetry, caplog, reported).getMessage()
 
     assert (
         " type=project.completed budget=1 number=1 trigger=manual outcome=timeout status=- ms=12.8 "
@@ -148,19 +148,19 @@ def test_what_is_not_known_is_a_dash(
 def test_neither_lines_nor_metrics_show_urls_secrets_or_contents(
     telemetry: EngineTelemetry, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = result()
-    line = line_of(telemetry, caplog, told).getMessage()
+    reported = result()
+    line = line_of(telemetry, caplog, reported).getMessage()
     metrics = generate_latest(registry).decode()
 
     assert CANARY not in line + metrics
-    assert str(told.assignment.account_id) not in metrics
+    assert str(reported.assignment.account_id) not in metrics
 
 
 def test_attempts_are_counted_by_how_they_ended(
     telemetry: EngineTelemetry, registry: CollectorRegistry
 ) -> None:
-    for told in (result(), result(), result(**DELIVERED)):
-        telemetry.attempted(told)
+    for reported in (result(), result(), result(**DELIVERED)):
+        telemetry.attempted(reported)
 
     def count(outcome: Outcome) -> float | None:
         return registry.get_sample_value("cuepost_attempts_total", {"outcome": outcome})
@@ -189,13 +189,13 @@ def test_the_operator_is_told_which_names_have_no_address_and_which_a_denied_one
 def test_only_the_first_attempt_of_an_event_tells_how_late_it_was(
     telemetry: EngineTelemetry, registry: CollectorRegistry
 ) -> None:
-    for told in (
+    for reported in (
         result(),
         result(assignment={"number": 2}),
         result(assignment={"budget": 2}),
         result(assignment={"trigger": Trigger.TEST}),
     ):
-        telemetry.attempted(told)
+        telemetry.attempted(reported)
 
     assert registry.get_sample_value("cuepost_first_attempt_delay_seconds_count") == 1
     assert registry.get_sample_value("cuepost_first_attempt_delay_seconds_sum") == 0.5
@@ -206,7 +206,7 @@ def test_ended_deliveries_and_refused_results_are_counted(
 ) -> None:
     telemetry.attempted(result())
     telemetry.attempted(result(**DELIVERED))
-    telemetry.attempted(result(verdict=Verdict(DeliveryStatus.FAILED)))
+    telemetry.attempted(result(verdict=NextStep(DeliveryStatus.FAILED)))
     telemetry.recorded(200, 0, START)
     telemetry.recorded(5, 2, START)
 

@@ -8,7 +8,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from cuepost.adapters.tracing import traced
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.ports.dispatch import Verdict
+from cuepost.ports.dispatch import NextStep
 from cuepost.ports.telemetry import Silent
 from tests.support.otlp_collector import collector
 from tests.unit.test_telemetry import CANARY, result
@@ -22,7 +22,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[Span]:
     failed = result()
     delivered = result(
         attempt={"outcome": Outcome.DELIVERED, "response_status": 204},
-        verdict=Verdict(DeliveryStatus.DELIVERED),
+        verdict=NextStep(DeliveryStatus.DELIVERED),
     )
     with collector() as collected:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collected.url)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cuepost.doors.web.static_files import NAMES, address_of, static_files
+from cuepost.interfaces.web.static_files import NAMES, address_of, static_files
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = [ROOT / "src/cuepost/doors/web/static/vendor", ROOT / "tests/support/vendor"]
+FOLDERS = [ROOT / "src/cuepost/interfaces/web/static/vendor", ROOT / "tests/support/vendor"]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.parts[-3])

@@ -62,7 +62,7 @@ def test_every_file_of_the_packages_is_in_the_wheel(wheel: Path) -> None:
     kit = {f"cuepost/_bundled/{name}" for name in sources(KIT)}
     assert ours <= packed
     assert kit <= packed
-    assert {"cuepost/py.typed", "cuepost/doors/web/templates/error.html"} <= ours
+    assert {"cuepost/py.typed", "cuepost/interfaces/web/templates/error.html"} <= ours
 
 
 def test_the_command_finds_the_kit_that_its_wheel_carries(installed: Path) -> None:

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from cuepost.bootstrap.lined_protocol import LinedProtocol
+from cuepost.bootstrap.sendfile_protocol import SendfileProtocol
 
 Messages = list[dict[str, Any]]
 DATE = (b"date", b"Fri, 02 Jan 2026 03:04:05 GMT")
@@ -88,7 +88,7 @@ def sending(messages: Messages, error: Exception | None = None) -> Any:
 
 
 async def test_an_answer_of_one_piece_is_one_write() -> None:
-    wire = await answered(sending([START, BODY]), REQUEST, LinedProtocol)
+    wire = await answered(sending([START, BODY]), REQUEST, SendfileProtocol)
     assert wire.writes == [
         b"HTTP/1.1 200 OK\r\ndate: Fri, 02 Jan 2026 03:04:05 GMT\r\ncontent-length: 4\r\n\r\nbody"
     ]
@@ -133,7 +133,7 @@ async def test_the_bytes_of_every_answer_are_those_of_uvicorn(
     messages: Messages, request_head: bytes
 ) -> None:
     expected = await answered(sending(messages), request_head, HttpToolsProtocol)
-    found = await answered(sending(messages), request_head, LinedProtocol)
+    found = await answered(sending(messages), request_head, SendfileProtocol)
     assert b"".join(found.writes) == b"".join(expected.writes)
     assert found.closed == expected.closed
 
@@ -147,7 +147,7 @@ async def test_the_head_of_a_stream_does_not_wait() -> None:
         seen.append(list(wire[0].writes))
         await send(piece(b"", more=False))
 
-    class Watched(LinedProtocol):
+    class Watched(SendfileProtocol):
         def connection_made(self, transport: Any) -> None:
             wire.append(transport)
             super().connection_made(transport)
@@ -157,15 +157,15 @@ async def test_the_head_of_a_stream_does_not_wait() -> None:
 
 
 async def test_an_error_before_the_body_is_answered_with_500() -> None:
-    wire = await answered(sending([START], ValueError("broken")), REQUEST, LinedProtocol)
+    wire = await answered(sending([START], ValueError("broken")), REQUEST, SendfileProtocol)
     assert b"".join(wire.writes).startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
     assert wire.closed
 
 
 async def test_nothing_is_written_to_a_client_that_has_gone() -> None:
-    made: list[LinedProtocol] = []
+    made: list[SendfileProtocol] = []
 
-    class Kept(LinedProtocol):
+    class Kept(SendfileProtocol):
         def connection_made(self, transport: Any) -> None:
             made.append(self)
             super().connection_made(transport)

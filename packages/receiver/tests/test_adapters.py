@@ -99,10 +99,10 @@ def test_a_delivery_and_its_duplicate_are_acknowledged(send: Send, inbox: Inbox)
 
 
 def test_a_forged_delivery_is_refused(send: Send) -> None:
-    status, told = send("POST", GOOD.body + b" ", GOOD.headers)
-    assert (status, told["error"]) == (400, "no_match")
-    status, told = send("POST", b"", {})
-    assert (status, told["error"]) == (400, "missing_id")
+    status, reported = send("POST", GOOD.body + b" ", GOOD.headers)
+    assert (status, reported["error"]) == (400, "no_match")
+    status, reported = send("POST", b"", {})
+    assert (status, reported["error"]) == (400, "missing_id")
 
 
 def test_other_methods_and_huge_bodies_are_refused(send: Send) -> None:
@@ -112,8 +112,8 @@ def test_other_methods_and_huge_bodies_are_refused(send: Send) -> None:
 
 def test_a_length_that_is_none_reads_nothing(inbox: Inbox) -> None:
     odd = GOOD.headers | {"content-length": "many"}
-    status, told = through_wsgi(inbox)("POST", GOOD.body, odd)
-    assert (status, told["error"]) == (400, "no_match")
+    status, reported = through_wsgi(inbox)("POST", GOOD.body, odd)
+    assert (status, reported["error"]) == (400, "no_match")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from cuepost_receiver import Event, Inbox, SqliteStore
-from packages.receiver.tests.inbox_stage import (
+from packages.receiver.tests.inbox_harness import (
     ACCEPTED,
     DUPLICATE,
     PATIENCE,

@@ -9,7 +9,7 @@ import pytest
 
 from cuepost_receiver import Event, GiveUp, Inbox, RetryPolicy, SqliteStore
 from cuepost_receiver.stores.protocol import Claim
-from packages.receiver.tests.inbox_stage import (
+from packages.receiver.tests.inbox_harness import (
     ACCEPTED,
     DUPLICATE,
     PATIENCE,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from packages.receiver.tests.mortal_receiver import SECRET, STEPS
+from packages.receiver.tests.killable_receiver import SECRET, STEPS
 from packages.receiver.tests.signing import OTHER_SECRET, Delivery, event_body
 from tests.support.postgres import fresh_database_sync
 
@@ -83,7 +83,7 @@ def _post(port: int, event_id: str, secret: str) -> int | None:
 def receiver(
     store: str, journal: Path, step: str = "never", number: int = 0
 ) -> Iterator[tuple["subprocess.Popen[str]", int]]:
-    script = Path(__file__).with_name("mortal_receiver.py")
+    script = Path(__file__).with_name("killable_receiver.py")
     process = subprocess.Popen(
         [sys.executable, str(script), store, str(journal), step, str(number)],
         stdout=subprocess.PIPE,

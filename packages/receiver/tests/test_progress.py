@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cuepost_receiver.results.progress import TerminalProgress, silent, size, terminal_progress
 from packages.receiver.tests.media_server import File, Site
-from packages.receiver.tests.result_stage import (
+from packages.receiver.tests.result_harness import (
     CONTENT,
     RESULT,
     client,

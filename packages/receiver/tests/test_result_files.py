@@ -8,7 +8,7 @@ import pytest
 
 from cuepost_receiver.results import Problem
 from packages.receiver.tests.media_server import File, Site, answer, as_json, redirect
-from packages.receiver.tests.result_stage import (
+from packages.receiver.tests.result_harness import (
     CONTENT,
     RESULT,
     client,

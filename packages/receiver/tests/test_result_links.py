@@ -15,7 +15,7 @@ from cuepost_receiver.results.links import Link, read_result
 from cuepost_receiver.results.places import place_of, within
 from cuepost_receiver.results.transfer import next_url
 from packages.receiver.tests.media_server import Site, answer, as_json, redirect, running
-from packages.receiver.tests.result_stage import (
+from packages.receiver.tests.result_harness import (
     CONTENT,
     KEY,
     PROJECT,

@@ -34,7 +34,7 @@ class Blocked(Exception):
 
 
 @dataclass(slots=True)
-class Journey:
+class PhaseTimings:
     """Until when an attempt may last, and how long its phases took.
 
     A phase that failed has its time too; one that was not gone through has none.
@@ -56,32 +56,32 @@ class GuardedDialler:
     async def open(
         self,
         url: ReceiverUrl,
-        journey: Journey,
+        phases: PhaseTimings,
         on_over: Callable[[HttpConnection], None],
     ) -> HttpConnection:
         """Raises Blocked, CannotResolve, TlsBroke, TimeoutError or another OSError."""
         loop = asyncio.get_running_loop()
-        async with asyncio.timeout(journey.deadline - perf_counter()):
-            addresses = await self._checked_addresses(url, journey)
+        async with asyncio.timeout(phases.deadline - perf_counter()):
+            addresses = await self._checked_addresses(url, phases)
             expires_at = perf_counter() + LONGEST_CONNECTION_LIFE_SECONDS
-            sock = await _connected(loop, addresses, url.port, journey)
+            sock = await _connected(loop, addresses, url.port, phases)
             receiver = (url.scheme, url.host, url.port)
             connection = HttpConnection(loop, receiver, self._buffer, expires_at, on_over)
-            await self._start(loop, connection, sock, url, journey)
+            await self._start(loop, connection, sock, url, phases)
             return connection
 
-    async def _checked_addresses(self, url: ReceiverUrl, journey: Journey) -> Sequence[Address]:
-        # The URL was read under the same policy; asked again, since nothing else guards the door.
+    async def _checked_addresses(self, url: ReceiverUrl, phases: PhaseTimings) -> Sequence[Address]:
+        # The URL was read under the same policy; asked again, since nothing else guards the interface.
         if not self._policy.allows_port(url.port):
             raise Blocked
         if url.scheme != "https" and not self._policy.allow_http:
             raise Blocked
-        addresses = await self._addresses(url, journey)
+        addresses = await self._addresses(url, phases)
         if judge_answers(addresses, self._policy) is not Verdict.ALLOWED:
             raise Blocked
         return addresses
 
-    async def _addresses(self, url: ReceiverUrl, journey: Journey) -> Sequence[Address]:
+    async def _addresses(self, url: ReceiverUrl, phases: PhaseTimings) -> Sequence[Address]:
         if url.address is not None:
             return (url.address,)
         began = perf_counter()
@@ -90,7 +90,7 @@ class GuardedDialler:
         except OSError as error:
             raise CannotResolve from error
         finally:
-            journey.dns_ms = _ms_since(began)
+            phases.dns_ms = _ms_since(began)
         if not addresses:
             raise CannotResolve
         return addresses
@@ -101,10 +101,10 @@ class GuardedDialler:
         connection: HttpConnection,
         sock: socket.socket,
         url: ReceiverUrl,
-        journey: Journey,
+        phases: PhaseTimings,
     ) -> None:
         began = perf_counter()
-        patience = max(0.0, journey.deadline - began) + _AFTER_THE_DEADLINE_SECONDS
+        patience = max(0.0, phases.deadline - began) + _AFTER_THE_DEADLINE_SECONDS
         try:
             if url.scheme == "https":
                 await loop.create_connection(
@@ -125,7 +125,7 @@ class GuardedDialler:
             raise
         finally:
             if url.scheme == "https":
-                journey.tls_ms = _ms_since(began)
+                phases.tls_ms = _ms_since(began)
 
 
 def _to_try(addresses: Sequence[Address]) -> Sequence[Address]:
@@ -141,13 +141,13 @@ async def _connected(
     loop: asyncio.AbstractEventLoop,
     addresses: Sequence[Address],
     port: int,
-    journey: Journey,
+    phases: PhaseTimings,
 ) -> socket.socket:
     began = perf_counter()
     try:
-        return await _connected_to_first(loop, _to_try(addresses), port, journey.deadline)
+        return await _connected_to_first(loop, _to_try(addresses), port, phases.deadline)
     finally:
-        journey.connect_ms = _ms_since(began)
+        phases.connect_ms = _ms_since(began)
 
 
 async def _connected_to_first(

@@ -17,7 +17,7 @@ from typing import Final
 
 from cuepost.adapters.answer_reader import BadAnswer
 from cuepost.adapters.connection_pool import ConnectionPool
-from cuepost.adapters.guarded_dialler import Blocked, GuardedDialler, Journey
+from cuepost.adapters.guarded_dialler import Blocked, GuardedDialler, PhaseTimings
 from cuepost.adapters.http_connection import ConnectionBroke, HttpConnection, TlsBroke
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.domain.attempt import Outcome, Timings
@@ -97,19 +97,17 @@ class GuardedTransport:
         if request.url.inbox is not None:
             # It has no place on the network; whoever sends it here was put together wrongly.
             return Exchange(0.0, Timings(), Outcome.BLOCKED_DESTINATION)
-        journey = Journey(began + request.timeout_seconds)
+        phases = PhaseTimings(began + request.timeout_seconds)
         try:
-            connection = await self._exchanged(request, journey)
+            connection = await self._exchanged(request, phases)
         except (CannotResolve, Blocked) as error:
             why = Unusable.BLOCKED if isinstance(error, Blocked) else Unusable.NOT_RESOLVED
             self._on_unusable(why, request)
-            return await self._unusable(began, journey.deadline)
+            return await self._unusable(began, phases.deadline)
         except tuple(_FAULTS) as error:
-            return _failed(
-                error, began, Timings(journey.dns_ms, journey.connect_ms, journey.tls_ms)
-            )
+            return _failed(error, began, Timings(phases.dns_ms, phases.connect_ms, phases.tls_ms))
         first_byte_ms = connection.first_byte_ms
-        timings = Timings(journey.dns_ms, journey.connect_ms, journey.tls_ms, first_byte_ms)
+        timings = Timings(phases.dns_ms, phases.connect_ms, phases.tls_ms, first_byte_ms)
         return self._answered(connection, began, timings)
 
     async def _unusable(self, began: float, deadline: float) -> Exchange:
@@ -124,7 +122,7 @@ class GuardedTransport:
         """Ends the connections that rest; one in use ends with its request."""
         self._pool.close()
 
-    async def _exchanged(self, request: Request, journey: Journey) -> HttpConnection:
+    async def _exchanged(self, request: Request, phases: PhaseTimings) -> HttpConnection:
         url = request.url
         message = _message(request)
         # Once is enough: a receiver that closes its connections may have read what it got.
@@ -133,13 +131,13 @@ class GuardedTransport:
         if connection is not None:
             failure: Exception | None = None
             try:
-                await connection.exchange(message, journey.deadline)
+                await connection.exchange(message, phases.deadline)
             except ConnectionBroke as broke:
                 failure = broke
             if not _was_closed(connection, failure):
                 return connection
-        connection = await self._dialler.open(url, journey, self._pool.forget)
-        await connection.exchange(message, journey.deadline)
+        connection = await self._dialler.open(url, phases, self._pool.forget)
+        await connection.exchange(message, phases.deadline)
         return connection
 
     def _answered(self, connection: HttpConnection, began: float, timings: Timings) -> Exchange:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import mkstemp
 
 from cuepost.adapters.secret_box import KEY_BYTES
-from cuepost.ports.runtime import Entropy
+from cuepost.ports.system import Entropy
 
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

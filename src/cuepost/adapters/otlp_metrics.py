@@ -32,7 +32,7 @@ from prometheus_client.samples import Sample
 
 from cuepost import __version__
 from cuepost.domain.instants import to_millis
-from cuepost.ports.runtime import Clock
+from cuepost.ports.system import Clock
 
 _NANOS = 1_000_000
 _CUMULATIVE = AggregationTemporality.CUMULATIVE

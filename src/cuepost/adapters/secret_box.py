@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from cuepost.ports.runtime import KEY_ID_BYTES, Entropy
+from cuepost.ports.system import KEY_ID_BYTES, Entropy
 
 KEY_BYTES = 32
 _ID, _NONCE = KEY_ID_BYTES, 12

@@ -21,8 +21,8 @@ from cuepost.domain.ids import instant_of
 from cuepost.domain.instants import to_text
 from cuepost.log_lines import LogLines
 from cuepost.ports.dispatch import Assignment, Result
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Waiting
 from cuepost.ports.transport import Request
 

@@ -1,4 +1,4 @@
-"""Who may come in: accounts, keys, and the check of a key at the door."""
+"""Who may come in: accounts, keys, and the check of a key at the interface."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from cuepost.domain.access import (
     Account,
     ApiKey,
     Caller,
-    Door,
+    Interface,
     Scope,
     compose_token,
     digest,
@@ -23,8 +23,8 @@ from cuepost.domain.access import (
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.errors import FieldError, Invalid, NotFound, Unauthenticated, WebhooksNotEnabled
-from cuepost.ports.runtime import Clock, Entropy, IdSource
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, Entropy, IdSource
 
 # How long a revoked key may still be let in by another process.
 TRUST_SECONDS = 1.0
@@ -52,15 +52,15 @@ class Authenticate:
     clock: Clock
     _known: dict[bytes, _Known] = field(default_factory=dict)
 
-    async def caller(self, token: str, door: Door, address: str | None) -> Caller:
+    async def caller(self, token: str, interface: Interface, address: str | None) -> Caller:
         fingerprint = digest(token)
         known = self._known.get(fingerprint)
         if known is None or self.clock.monotonic() >= known[0]:
             known = await self._look_up(token)
             self._remember(fingerprint, known)
         trusted_until, caller = known
-        if caller.address != address or caller.door is not door:
-            caller = replace(caller, door=door, address=address)
+        if caller.address != address or caller.interface is not interface:
+            caller = replace(caller, interface=interface, address=address)
             self._remember(fingerprint, (trusted_until, caller))
         return caller
 
@@ -81,7 +81,7 @@ class Authenticate:
         if key.last_used_at is None or now - key.last_used_at >= TOUCH_EVERY:
             await self.perform.change(lambda transaction: transaction.keys.touch(key_id, now))
         caller = Caller(
-            door=Door.REST,
+            interface=Interface.REST,
             actor=f"key:{key.id}",
             account_id=key.account_id,
             scopes=key.scopes,

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from cuepost.domain.access import Caller
 from cuepost.domain.audit import Action, AuditEntry
-from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, IdSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class AuditTrail:
                 id=self.ids(now),
                 action=action,
                 actor=caller.actor,
-                door=caller.door,
+                interface=caller.interface,
                 address=caller.address,
                 subject=str(subject) if subject else None,
                 details=details,

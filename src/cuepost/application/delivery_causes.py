@@ -5,32 +5,41 @@ from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
 
-from cuepost.application.finding import Cause, Finding
+from cuepost.application.finding import Finding, FindingCause
 from cuepost.application.silence_causes import access_expired, project_deleted
 from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.instants import to_text
 
-_BY_STATUS: Mapping[int, tuple[Cause, str]] = {
+_BY_STATUS: Mapping[int, tuple[FindingCause, str]] = {
     401: (
-        Cause.RECEIVER_REFUSED,
+        FindingCause.RECEIVER_REFUSED,
         "Let webhook requests in without a login; verify their signature instead.",
     ),
     403: (
-        Cause.RECEIVER_REFUSED,
+        FindingCause.RECEIVER_REFUSED,
         "Check what refuses it: the signature check, a firewall, bot or CSRF protection.",
     ),
-    404: (Cause.WRONG_PATH, "Check the path of the endpoint's URL against the receiver's route."),
-    405: (Cause.METHOD_NOT_ACCEPTED, "Let the receiver's route accept POST."),
-    410: (Cause.WRONG_PATH, "The receiver says that it is gone for good; register its new URL."),
-    429: (Cause.RECEIVER_BUSY, "Let the receiver store events at once and work them off later."),
+    404: (
+        FindingCause.WRONG_PATH,
+        "Check the path of the endpoint's URL against the receiver's route.",
+    ),
+    405: (FindingCause.METHOD_NOT_ACCEPTED, "Let the receiver's route accept POST."),
+    410: (
+        FindingCause.WRONG_PATH,
+        "The receiver says that it is gone for good; register its new URL.",
+    ),
+    429: (
+        FindingCause.RECEIVER_BUSY,
+        "Let the receiver store events at once and work them off later.",
+    ),
 }
 _OF_SERVER = (
-    Cause.RECEIVER_ERROR,
+    FindingCause.RECEIVER_ERROR,
     "Look into the receiver's log for this event id, and fix the fault there.",
 )
-_OTHER = (Cause.HTTP_ERROR, "Look into the receiver's log for this event id.")
+_OTHER = (FindingCause.HTTP_ERROR, "Look into the receiver's log for this event id.")
 
 # For attempts from before the fault was kept; whoever asks the receiver now gets to know it.
 _TLS_FIX = (
@@ -58,7 +67,7 @@ def _delivered(delivery: Delivery, endpoint: Endpoint, attempt: Attempt | None) 
     when = to_text(delivery.delivered_at or delivery.created_at)
     answer = f" and answered {attempt.response_status}" if attempt else ""
     return Finding(
-        Cause.DELIVERED,
+        FindingCause.DELIVERED,
         f"It did arrive: {endpoint.url} took it at {when}{answer}.",
         "Look into what the receiver did with this event id afterwards; it can be sent again.",
     )
@@ -71,20 +80,20 @@ def _cancelled(delivery: Delivery, endpoint: Endpoint) -> Finding:
         return access_expired()
     if delivery.reason is CancelReason.ACCESS_CLOSED:
         return Finding(
-            Cause.ACCESS_WAS_CLOSED,
+            FindingCause.ACCESS_WAS_CLOSED,
             "The account's access to webhooks was closed when this was to be sent. It is open now.",
             f"{'Send' if endpoint.enabled else 'Enable the endpoint, then send'} the delivery "
             "again, alone or with a bulk retry.",
         )
     if endpoint.enabled:
         return Finding(
-            Cause.ENDPOINT_DISABLED,
+            FindingCause.ENDPOINT_DISABLED,
             f"The endpoint {endpoint.url} was disabled when this was to be sent. It is enabled "
             "now.",
             "Send the delivery again.",
         )
     return Finding(
-        Cause.ENDPOINT_DISABLED,
+        FindingCause.ENDPOINT_DISABLED,
         f"The endpoint {endpoint.url} is disabled, so nothing is sent to it.",
         "Enable the endpoint, then send the delivery again.",
     )
@@ -97,7 +106,7 @@ def _waiting(
     uncounted = attempt is not None and not attempt.counts
     before = f"{attempt.explanation.sentence} " if attempt and uncounted else ""
     return Finding(
-        Cause.NOT_SENT_YET,
+        FindingCause.NOT_SENT_YET,
         f"{before}{_delivered_before(delivery)}It waits to be sent to {endpoint.url} since "
         f"{to_text(due)}; that is {_seconds(due, now)} seconds.",
         "Wait a moment. If it stays like this, ask the operator whether a delivering process runs.",
@@ -118,13 +127,13 @@ def _delivered_before(delivery: Delivery) -> str:
     return f"It was delivered at {to_text(delivery.delivered_at)} and then sent again. "
 
 
-def _of_attempt(attempt: Attempt, endpoint: Endpoint) -> tuple[Cause, str, str]:
+def _of_attempt(attempt: Attempt, endpoint: Endpoint) -> tuple[FindingCause, str, str]:
     status, outcome = attempt.response_status, attempt.outcome
     if outcome is Outcome.HTTP_ERROR and status is not None:
         cause, fix = _BY_STATUS.get(status) or (_OF_SERVER if status >= 500 else _OTHER)
         return cause, f"{endpoint.url} answered {status}{_phrase(status)}.", fix
-    cause, fix = Cause(attempt.tls_fault or outcome), attempt.explanation.fix
-    if cause is Cause.TLS_ERROR:
+    cause, fix = FindingCause(attempt.tls_fault or outcome), attempt.explanation.fix
+    if cause is FindingCause.TLS_ERROR:
         fix = _TLS_FIX.format(url=endpoint.url)
     return cause, f"{endpoint.url}: {attempt.explanation.sentence}", fix
 

@@ -12,8 +12,8 @@ from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.ids import instant_of
 from cuepost.ports.history import AttemptFigures, Outline
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock
 
 DAY = timedelta(hours=24)
 BARS = 24

@@ -11,8 +11,8 @@ from cuepost.domain.delivery import Delivery
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.domain.errors import FieldError, Invalid, NotFound
 from cuepost.domain.signing import SigningSecret
-from cuepost.ports.runtime import Clock, SecretBox
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, SecretBox
 
 Headers = Mapping[str, str] | str
 

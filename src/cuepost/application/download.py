@@ -6,8 +6,8 @@ from cuepost.application.perform import Perform
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.errors import FileReplaced, LinkExpired, LinkNotValid, MediaMissing
 from cuepost.ports.media import Grant, MediaFile, MediaFolder
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock
 
 
 @dataclass(frozen=True, slots=True)

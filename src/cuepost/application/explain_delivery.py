@@ -7,7 +7,7 @@ from uuid import UUID
 
 from cuepost.application.browse_history import with_last_attempts
 from cuepost.application.delivery_causes import of_delivery
-from cuepost.application.finding import Cause, Finding
+from cuepost.application.finding import Finding, FindingCause
 from cuepost.application.silence_causes import (
     access_closed,
     access_expired,
@@ -40,8 +40,8 @@ from cuepost.domain.event import Event
 from cuepost.domain.event_catalog import BY_STATUS
 from cuepost.domain.project import Project, ProjectStatus
 from cuepost.ports.records import Page
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock
 
 ENDPOINTS_LOOKED_AT = 1_000
 
@@ -71,7 +71,7 @@ class Diagnosis:
 
     @property
     def arrived(self) -> bool:
-        return all(each.cause is Cause.DELIVERED for each in self.findings)
+        return all(each.cause is FindingCause.DELIVERED for each in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class ExplainDelivery:
             findings = _with_unfinished(
                 findings, await unfinished_project(transaction, account.id, event)
             )
-        if not endpoints and not any(each.cause is Cause.NO_ENDPOINT for each in findings):
+        if not endpoints and not any(each.cause is FindingCause.NO_ENDPOINT for each in findings):
             findings = [no_endpoint(), *findings]
         return Diagnosis(project, event, findings or [nothing_happened()])
 
@@ -186,7 +186,7 @@ class _Case:
 
     def weighed(self, of_event: list[Finding]) -> list[Finding]:
         """What is said of the project goes before, unless the event says it or has arrived."""
-        arrived = bool(of_event) and all(each.cause is Cause.DELIVERED for each in of_event)
+        arrived = bool(of_event) and all(each.cause is FindingCause.DELIVERED for each in of_event)
         said = {each.cause for each in of_event}
         of_project = [
             each
@@ -234,7 +234,7 @@ class _Case:
         return []
 
 
-_STOPS = (Cause.PROJECT_DELETED, Cause.PROJECT_ACCESS_EXPIRED)
+_STOPS = (FindingCause.PROJECT_DELETED, FindingCause.PROJECT_ACCESS_EXPIRED)
 _INELIGIBLE = {
     Ineligible.PROJECT_DELETED: project_deleted,
     Ineligible.PROJECT_ACCESS_EXPIRED: access_expired,
@@ -244,8 +244,8 @@ _INELIGIBLE = {
 
 def _with_unfinished(findings: list[Finding], project: Project | None) -> list[Finding]:
     """Where the newest event has arrived, the question must be about what has not ended yet."""
-    if project is None or any(each.cause is Cause.NOT_EXPORTED_YET for each in findings):
+    if project is None or any(each.cause is FindingCause.NOT_EXPORTED_YET for each in findings):
         return findings
-    arrived = all(each.cause is Cause.DELIVERED for each in findings)
+    arrived = all(each.cause is FindingCause.DELIVERED for each in findings)
     unfinished = not_exported(project)
     return [unfinished, *findings] if arrived else [*findings, unfinished]

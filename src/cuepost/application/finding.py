@@ -8,7 +8,7 @@ from cuepost.domain.attempt import Attempt
 from cuepost.domain.delivery import Delivery
 
 
-class Cause(StrEnum):
+class FindingCause(StrEnum):
     DELIVERED = "delivered"
     NOT_SENT_YET = "not_sent_yet"
     ACCESS_CLOSED = "access_closed"
@@ -51,7 +51,7 @@ class Cause(StrEnum):
 class Finding:
     """One cause; `attempt` is the last one, where the receiver or the way to it is the cause."""
 
-    cause: Cause
+    cause: FindingCause
     sentence: str
     fix: str
     webhook_id: UUID | None = None

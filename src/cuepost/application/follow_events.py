@@ -20,8 +20,8 @@ from cuepost.domain.event_catalog import SUBSCRIBABLE
 from cuepost.domain.listener import Listener
 from cuepost.ports.listeners import Streamed
 from cuepost.ports.records import Page
-from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, IdSource
 
 MOST_LISTENERS = 100
 LOOK_SECONDS = 0.5

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
-from cuepost.application.milestone_book import Bookkeeper, Milestone
+from cuepost.application.milestone_batch import Milestone, MilestoneBatches
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.audit import Action
@@ -21,8 +21,8 @@ from cuepost.domain.project import (
 )
 from cuepost.domain.version import Expected, project_version, require_version
 from cuepost.ports.records import Page
-from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, IdSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ProjectChange:
 class ManageProjects:
     clock: Clock
     ids: IdSource
-    bookkeeper: Bookkeeper
+    milestone_batches: MilestoneBatches
     audit: AuditTrail
 
     async def create(
@@ -129,7 +129,7 @@ class ManageProjects:
 
     async def _move(self, transaction: Transaction, project: Project, to: ProjectStatus) -> Project:
         project.moved(to, self.clock.now())
-        book = await self.bookkeeper.open(transaction, {project.id: project})
+        book = await self.milestone_batches.open(transaction, {project.id: project})
         book.enter(Milestone(report_id="", project_id=project.id, status=to))
         await book.write(transaction)
         return book.projects[project.id]

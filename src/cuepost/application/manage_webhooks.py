@@ -33,8 +33,8 @@ from cuepost.domain.receiver_url import ReceiverUrlRefused, parse_receiver_url
 from cuepost.domain.signing import KEY_BYTES, SigningSecret
 from cuepost.domain.version import Expected, endpoint_version, require_version
 from cuepost.ports.records import Page
-from cuepost.ports.runtime import Clock, Entropy, IdSource, SecretBox
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, Entropy, IdSource, SecretBox
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class EndpointView:
 
 
 @dataclass(frozen=True, slots=True)
-class Unveiled:
+class EndpointWithSecret:
     """The one time that a secret is shown."""
 
     view: EndpointView
@@ -86,7 +86,7 @@ class ManageWebhooks:
         url: str,
         events: Sequence[str] | None,
         description: str,
-    ) -> Unveiled:
+    ) -> EndpointWithSecret:
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
         now = self.clock.now()
         endpoint = Endpoint(
@@ -110,7 +110,9 @@ class ManageWebhooks:
         await self.audit.note(
             transaction, caller, Action.WEBHOOK_CREATED, account_id, endpoint.id, url=endpoint.url
         )
-        return Unveiled(EndpointView(endpoint, Keyring(stored), health(endpoint, 0)), secret)
+        return EndpointWithSecret(
+            EndpointView(endpoint, Keyring(stored), health(endpoint, 0)), secret
+        )
 
     async def page(
         self, transaction: Transaction, caller: Caller, page: Page
@@ -167,7 +169,7 @@ class ManageWebhooks:
 
     async def rotate_secret(
         self, transaction: Transaction, caller: Caller, webhook_id: UUID, expected: Expected = None
-    ) -> Unveiled:
+    ) -> EndpointWithSecret:
         endpoint = await self._locked(transaction, caller, webhook_id, expected)
         now = self.clock.now()
         keyring = await self._keyring(transaction, endpoint)
@@ -180,7 +182,7 @@ class ManageWebhooks:
         await self.audit.note(
             transaction, caller, Action.SECRET_ROTATED, endpoint.account_id, webhook_id
         )
-        return Unveiled(await self._view(transaction, endpoint), secret)
+        return EndpointWithSecret(await self._view(transaction, endpoint), secret)
 
     async def end_overlap(
         self, transaction: Transaction, caller: Caller, webhook_id: UUID, expected: Expected = None

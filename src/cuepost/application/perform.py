@@ -8,8 +8,8 @@ from uuid import UUID
 from cuepost.domain.access import Caller
 from cuepost.domain.errors import IdempotencyKeyReused, PreconditionFailed, Refused
 from cuepost.ports.records import RememberedAnswer
-from cuepost.ports.runtime import Clock, SecretBox
 from cuepost.ports.store import Action, ConnectionDied, Contention, Store, Transaction
+from cuepost.ports.system import Clock, SecretBox
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class IdempotentCall:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a door answered, as opaque bytes; `replayed` when an earlier answer is given again."""
+    """What a interface answered, as opaque bytes; `replayed` when an earlier answer is given again."""
 
     content: bytes = field(repr=False)
     replayed: bool = False
@@ -47,10 +47,10 @@ class Perform:
         async with self.store.snapshot() as transaction:
             return await action(transaction)
 
-    async def glance(self, action: Action[T]) -> T:
+    async def single_read(self, action: Action[T]) -> T:
         """For a single question."""
         try:
-            async with self.store.glance() as transaction:
+            async with self.store.single_read() as transaction:
                 return await action(transaction)
         except ConnectionDied:
             # A snapshot passes over all those that died with it.

@@ -9,8 +9,8 @@ from cuepost.domain.artifact import Artifact
 from cuepost.domain.errors import NotFound
 from cuepost.domain.project import Project
 from cuepost.ports.media import MediaLinks
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock
 
 
 @dataclass(frozen=True, slots=True)

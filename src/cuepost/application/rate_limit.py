@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from cuepost.domain.access import Caller
 from cuepost.domain.errors import RateLimited
-from cuepost.ports.runtime import Clock
+from cuepost.ports.system import Clock
 
 REMEMBERED_BUCKETS = 10_000
 

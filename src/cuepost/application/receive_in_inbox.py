@@ -18,8 +18,8 @@ from cuepost.domain.inbox import (
 )
 from cuepost.domain.signing import SigningSecret, signature
 from cuepost.ports.records import Page
-from cuepost.ports.runtime import Clock, Entropy, IdSource, SecretBox
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, Entropy, IdSource, SecretBox
 
 Headers = tuple[tuple[str, str], ...]
 _EVERY_ENDPOINT = Page(limit=1_000)

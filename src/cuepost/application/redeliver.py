@@ -21,8 +21,8 @@ from cuepost.domain.errors import (
     NotFound,
     ProjectNotEligible,
 )
-from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, IdSource
 
 DEFAULT_STATUSES = (DeliveryStatus.FAILED, DeliveryStatus.CANCELLED)
 

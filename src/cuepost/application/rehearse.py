@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
-from cuepost.application.milestone_book import Bookkeeper, Milestone
+from cuepost.application.milestone_batch import Milestone, MilestoneBatches
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.errors import NotFound, ProjectNotRehearsable
@@ -22,7 +22,7 @@ REHEARSED = ProcessingError("rehearsal", "This failure was reported by hand, in 
 class Rehearse:
     """Only for projects of the pages: those of others are moved by what really processes them."""
 
-    bookkeeper: Bookkeeper
+    milestone_batches: MilestoneBatches
     audit: AuditTrail
 
     async def advance(
@@ -36,7 +36,7 @@ class Rehearse:
         project = found[project_id].require_present()
         if project.origin is not Origin.APP:
             raise ProjectNotRehearsable
-        book = await self.bookkeeper.open(transaction, {project_id: project})
+        book = await self.milestone_batches.open(transaction, {project_id: project})
         for step in way_to(project.status, to):
             book.projects[project_id].moved(step, book.now)
             error = REHEARSED if step is _S.FAILED else None

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from math import inf
 
 from cuepost.application.perform import SEAL_CONTEXT, Perform
-from cuepost.ports.runtime import Clock, SecretBox
 from cuepost.ports.sealed import SealedKind, SealedValue
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, SecretBox
 
 AT_ONCE = 200
 KEPT_SECONDS = 30.0

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from cuepost.application.milestone_book import Milestone
+from cuepost.application.milestone_batch import Milestone
 from cuepost.domain.event_catalog import ERROR_MESSAGE_LIMIT
 from cuepost.domain.instants import to_millis
 from cuepost.domain.project import STAGE_OF

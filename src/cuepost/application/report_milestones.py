@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from cuepost.application.milestone_batches import Answers, Entry, MilestoneBatches
-from cuepost.application.milestone_book import Bookkeeper, Milestone
+from cuepost.application.milestone_batch import Milestone, MilestoneBatches
+from cuepost.application.milestone_batcher import Answers, Entry, MilestoneBatcher
 from cuepost.application.perform import Perform
 from cuepost.application.report_digest import digest_of
 from cuepost.domain.access import Caller, Scope
@@ -20,9 +20,9 @@ NOBODY = UUID(int=3)
 
 
 class ReportMilestones:
-    def __init__(self, perform: Perform, bookkeeper: Bookkeeper) -> None:
-        self._bookkeeper = bookkeeper
-        self._batches = MilestoneBatches(perform, self._book)
+    def __init__(self, perform: Perform, milestone_batches: MilestoneBatches) -> None:
+        self._milestone_batches = milestone_batches
+        self._batches = MilestoneBatcher(perform, self._book)
 
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
         """One answer each, in order."""
@@ -48,7 +48,7 @@ class ReportMilestones:
         batch = [each for each in entries if each.milestone.project_id not in locked]
         keys = [_report_key(each.milestone, projects) for each in batch]
         known = await transaction.reports.find([key for key in keys if key[0] != NOBODY])
-        book = await self._bookkeeper.open(transaction, projects)
+        book = await self._milestone_batches.open(transaction, projects)
         answers: Answers = {}
         said: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
         fresh: dict[ReportKey, KeptReport] = {}

@@ -1,4 +1,4 @@
-"""A new secret at an address that shows it once, for doors that may not carry it themselves."""
+"""A new secret at an address that shows it once, for interfaces that may not carry it themselves."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from datetime import datetime
 from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
-from cuepost.application.manage_webhooks import Unveiled
+from cuepost.application.manage_webhooks import EndpointWithSecret
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.errors import NotFound
 from cuepost.domain.person import PASS_BYTES, compose_pass, pass_digest
 from cuepost.domain.secret_reveal import REVEAL_LIFE, SecretReveal
 from cuepost.domain.signing import SigningSecret
-from cuepost.ports.runtime import Clock, Entropy, IdSource, SecretBox
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, Entropy, IdSource, SecretBox
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RevealSecret:
     address: Callable[[str], str]
 
     async def offer(
-        self, transaction: Transaction, caller: Caller, unveiled: Unveiled
+        self, transaction: Transaction, caller: Caller, with_secret: EndpointWithSecret
     ) -> RevealOffer:
         """In the transaction that made the secret: kept sealed, for a quarter of an hour."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
@@ -53,9 +53,9 @@ class RevealSecret:
         reveal = SecretReveal(
             account_id=account_id,
             id=reveal_id,
-            webhook_id=unveiled.view.endpoint.id,
+            webhook_id=with_secret.view.endpoint.id,
             digest=pass_digest(token),
-            sealed=self.box.seal(unveiled.secret.key, reveal_id.bytes),
+            sealed=self.box.seal(with_secret.secret.key, reveal_id.bytes),
             expires_at=now + REVEAL_LIFE,
         )
         await transaction.secret_reveals.add(reveal)

@@ -1,4 +1,4 @@
-"""The whole application: every use case, as the doors get it."""
+"""The whole application: every use case, as the interfaces get it."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,7 +18,7 @@ from cuepost.application.follow_events import FollowEvents
 from cuepost.application.manage_keys import ManageKeys
 from cuepost.application.manage_projects import ManageProjects, StopExpiredProjects
 from cuepost.application.manage_webhooks import ManageWebhooks
-from cuepost.application.milestone_book import Bookkeeper
+from cuepost.application.milestone_batch import MilestoneBatches
 from cuepost.application.perform import Perform
 from cuepost.application.project_result import FetchResult
 from cuepost.application.rate_limit import RateLimit
@@ -34,8 +34,8 @@ from cuepost.application.store_media import StoreMedia
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.ports.media import NO_MEDIA, Media
 from cuepost.ports.passwords import NoPasswords, Passwords
-from cuepost.ports.runtime import Clock, Entropy, IdSource, SecretBox
 from cuepost.ports.store import Store
+from cuepost.ports.system import Clock, Entropy, IdSource, SecretBox
 from cuepost.ports.transport import NoResolver, Resolver
 
 
@@ -117,7 +117,7 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
     clock, ids, entropy = ambient.clock, ambient.ids, ambient.entropy
     perform = Perform(store, clock, ambient.box)
     audit = AuditTrail(clock, ids)
-    bookkeeper = Bookkeeper(clock, ids, rules.result_url)
+    milestone_batches = MilestoneBatches(clock, ids, rules.result_url)
     access = ManageAccess(clock, ids, entropy, audit)
     return Service(
         perform=perform,
@@ -125,11 +125,11 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         rate_limit=RateLimit(clock, rules.requests_per_minute, rules.service_requests_per_minute),
         access=access,
         erasing=EraseAccount(perform, media.shelf),
-        projects=ManageProjects(clock, ids, bookkeeper, audit),
+        projects=ManageProjects(clock, ids, milestone_batches, audit),
         results=FetchResult(clock, media.links, rules.link_ttl),
         downloads=FollowLink(perform, clock, media.folder) if media.folder else None,
         media=StoreMedia(perform, clock, ids, media.shelf),
-        milestones=ReportMilestones(perform, bookkeeper),
+        milestones=ReportMilestones(perform, milestone_batches),
         webhooks=_webhooks(ambient, rules, audit),
         history=BrowseHistory(),
         redeliver=Redeliver(clock, ids, audit),
@@ -142,7 +142,7 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         sign_in=_sign_in(perform, ambient, rules, audit),
         keys=ManageKeys(access),
         inbox=ReceiveInInbox(clock, ids, entropy, ambient.box, rules.inbox_url),
-        rehearse=Rehearse(bookkeeper, audit),
+        rehearse=Rehearse(milestone_batches, audit),
         receivers=CheckReceiver(rules.policy, ambient.resolver),
         figures=DeliveryFigures(clock),
         master_keys=Rekey(perform, clock, ambient.box),

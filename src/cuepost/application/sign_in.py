@@ -8,7 +8,7 @@ from uuid import UUID
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.perform import Perform
 from cuepost.application.sign_in_limits import SignInLimits
-from cuepost.domain.access import ACCOUNT_SCOPES, Account, Caller, Door
+from cuepost.domain.access import ACCOUNT_SCOPES, Account, Caller, Interface
 from cuepost.domain.audit import Action
 from cuepost.domain.errors import EmailTaken, NotFound, WrongCredentials
 from cuepost.domain.person import (
@@ -24,12 +24,12 @@ from cuepost.domain.person import (
     pass_digest,
 )
 from cuepost.ports.passwords import Passwords
-from cuepost.ports.runtime import Clock, Entropy, IdSource
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, Entropy, IdSource
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
+class SignedIn:
     """Somebody who is signed in, as the use cases know callers."""
 
     caller: Caller
@@ -126,7 +126,9 @@ class SignIn:
             lambda transaction: self._opened(transaction, user, address, by="password")
         )
 
-    async def visitor(self, transaction: Transaction, token: str, address: str | None) -> Visitor:
+    async def signed_in(
+        self, transaction: Transaction, token: str, address: str | None
+    ) -> SignedIn:
         """Raises NotFound for a session that has ended or never was."""
         session = await transaction.sessions.find(pass_digest(token))
         if session is None or not session.is_live(self.clock.now()):
@@ -136,26 +138,26 @@ class SignIn:
         if user is None or account is None:
             raise NotFound
         caller = _caller(user, address, webhooks_enabled=account.webhooks_enabled)
-        return Visitor(caller, user, account, session)
+        return SignedIn(caller, user, account, session)
 
-    async def sign_out(self, transaction: Transaction, visitor: Visitor) -> None:
-        session = visitor.session
+    async def sign_out(self, transaction: Transaction, signed_in: SignedIn) -> None:
+        session = signed_in.session
         await transaction.sessions.end(session.account_id, session.id)
         await self.audit.note(
-            transaction, visitor.caller, Action.SIGNED_OUT, session.account_id, session.user_id
+            transaction, signed_in.caller, Action.SIGNED_OUT, session.account_id, session.user_id
         )
 
     async def change_credentials(
-        self, visitor: Visitor, email: str, password: str, current_password: str
+        self, signed_in: SignedIn, email: str, password: str, current_password: str
     ) -> NewSession:
         """Ends every session and link of the user and opens a new session.
 
         Who has a password must know it, unless a one-time link has just let them in.
         """
-        user, account_id = visitor.user, visitor.account.id
+        user, account_id = signed_in.user, signed_in.account.id
         email, password = checked_email(email), checked_password(password)
-        if self.asks_for_password(visitor):
-            await self._require_password(visitor, current_password)
+        if self.asks_for_password(signed_in):
+            await self._require_password(signed_in, current_password)
         changed = user.with_credentials(email, await self.passwords.hashed(password))
 
         async def change(transaction: Transaction) -> NewSession:
@@ -165,20 +167,20 @@ class SignIn:
             await transaction.users.save(changed)
             await self._end_all(transaction, user)
             await self.audit.note(
-                transaction, visitor.caller, Action.CREDENTIALS_CHANGED, account_id, user.id
+                transaction, signed_in.caller, Action.CREDENTIALS_CHANGED, account_id, user.id
             )
             return await self._new_session(transaction, changed)
 
         return await self.perform.change(change)
 
-    def asks_for_password(self, visitor: Visitor) -> bool:
+    def asks_for_password(self, signed_in: SignedIn) -> bool:
         """Whether the current password is needed to choose another one."""
-        replaces = visitor.session.may_replace_password(self.clock.now())
-        return visitor.user.password_hash is not None and not replaces
+        replaces = signed_in.session.may_replace_password(self.clock.now())
+        return signed_in.user.password_hash is not None and not replaces
 
-    async def _require_password(self, visitor: Visitor, password: str) -> None:
-        user = visitor.user
-        async with self.limits.attempt(str(user.id), visitor.caller.address) as attempt:
+    async def _require_password(self, signed_in: SignedIn, password: str) -> None:
+        user = signed_in.user
+        async with self.limits.attempt(str(user.id), signed_in.caller.address) as attempt:
             if not await self.passwords.fits(password, user.password_hash):
                 raise WrongCredentials("The current password is another one.")
             attempt.give_back()
@@ -220,7 +222,7 @@ class SignIn:
 
 def _caller(user: User, address: str | None, *, webhooks_enabled: bool) -> Caller:
     return Caller(
-        door=Door.PAGES,
+        interface=Interface.PAGES,
         actor=f"user:{user.id}",
         account_id=user.account_id,
         scopes=ACCOUNT_SCOPES,

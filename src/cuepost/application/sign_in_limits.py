@@ -10,8 +10,8 @@ from cuepost.application.perform import Perform
 from cuepost.domain.client_address import counted_address
 from cuepost.domain.errors import TooManySignIns
 from cuepost.ports.passwords import PasswordsBusy
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock
 
 WINDOW = timedelta(minutes=15)
 MOST_PER_ADDRESS = 30
@@ -19,7 +19,7 @@ MOST_PER_EMAIL = 10
 
 
 @dataclass(slots=True)
-class Attempt:
+class SignInAttempt:
     counts: bool = True
 
     def give_back(self) -> None:
@@ -38,9 +38,9 @@ class SignInLimits:
     clock: Clock
 
     @asynccontextmanager
-    async def attempt(self, name: str, address: str | None) -> AsyncIterator[Attempt]:
+    async def attempt(self, name: str, address: str | None) -> AsyncIterator[SignInAttempt]:
         """Raises TooManySignIns before the block begins, and counts nothing then."""
-        keys, attempt = _keys(name, address), Attempt()
+        keys, attempt = _keys(name, address), SignInAttempt()
         await self.perform.change(lambda transaction: self._count(transaction, keys))
         try:
             yield attempt

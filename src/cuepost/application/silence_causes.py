@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from cuepost.application.finding import Cause, Finding
+from cuepost.application.finding import Finding, FindingCause
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.event import Event
 from cuepost.domain.event_catalog import TEST_EVENT
@@ -14,7 +14,7 @@ from cuepost.domain.project import Project, ProjectStatus
 
 def access_closed() -> Finding:
     return Finding(
-        Cause.ACCESS_CLOSED,
+        FindingCause.ACCESS_CLOSED,
         "Webhooks are not open to this account, so nothing is sent.",
         "Ask the operator to open access ('cuepost accounts open-access').",
     )
@@ -22,7 +22,7 @@ def access_closed() -> Finding:
 
 def no_endpoint() -> Finding:
     return Finding(
-        Cause.NO_ENDPOINT,
+        FindingCause.NO_ENDPOINT,
         "The account has no webhook endpoint, so there was nobody to send it to.",
         "Create an endpoint with the receiver's public HTTPS address.",
     )
@@ -30,7 +30,7 @@ def no_endpoint() -> Finding:
 
 def nothing_happened() -> Finding:
     return Finding(
-        Cause.NOTHING_HAPPENED,
+        FindingCause.NOTHING_HAPPENED,
         "No project of this account has come to an end within the time that history is kept.",
         "Create a project and export it, or send a test event to the endpoint.",
     )
@@ -39,7 +39,7 @@ def nothing_happened() -> Finding:
 def not_exported(project: Project) -> Finding:
     ready = project.status is ProjectStatus.READY
     return Finding(
-        Cause.NOT_EXPORTED_YET,
+        FindingCause.NOT_EXPORTED_YET,
         f"The project {project.id} is {project.status} since {to_text(project.updated_at)}; no "
         "export of it has finished since then.",
         "Start its export." if ready else "Wait until it is completed.",
@@ -48,7 +48,7 @@ def not_exported(project: Project) -> Finding:
 
 def history_gone(project: Project) -> Finding:
     return Finding(
-        Cause.HISTORY_GONE,
+        FindingCause.HISTORY_GONE,
         f"The project is {project.status} since {to_text(project.updated_at)}, and the history of "
         "that time is not kept any more.",
         "Fetch the project's result, or export it again for a new event.",
@@ -58,7 +58,7 @@ def history_gone(project: Project) -> Finding:
 def export_failed(event: Event) -> Finding:
     error = json.loads(event.body)["data"]["error"]
     return Finding(
-        Cause.EXPORT_FAILED,
+        FindingCause.EXPORT_FAILED,
         f"The project failed ({error['code']}: {error['message']}), so its export was "
         f"not completed; {event.type} was reported instead.",
         "Fix the cause and export the project again.",
@@ -67,7 +67,7 @@ def export_failed(event: Event) -> Finding:
 
 def cancelled() -> Finding:
     return Finding(
-        Cause.PROJECT_CANCELLED,
+        FindingCause.PROJECT_CANCELLED,
         "The project was cancelled, so its export was not completed.",
         "Export the project again.",
     )
@@ -75,7 +75,7 @@ def cancelled() -> Finding:
 
 def project_deleted() -> Finding:
     return Finding(
-        Cause.PROJECT_DELETED,
+        FindingCause.PROJECT_DELETED,
         "The project was deleted, and deleted projects notify nobody.",
         "Nothing can be sent about it any more; make a new project.",
     )
@@ -83,7 +83,7 @@ def project_deleted() -> Finding:
 
 def access_expired() -> Finding:
     return Finding(
-        Cause.PROJECT_ACCESS_EXPIRED,
+        FindingCause.PROJECT_ACCESS_EXPIRED,
         "The project is outside its access window, so nothing is sent about it.",
         "Give the project a later end of access; what was cancelled can then be sent again.",
     )
@@ -91,7 +91,7 @@ def access_expired() -> Finding:
 
 def standalone_transcript() -> Finding:
     return Finding(
-        Cause.STANDALONE_TRANSCRIPT,
+        FindingCause.STANDALONE_TRANSCRIPT,
         "The project is a standalone transcript, and those never notify.",
         "Make a video project, or ask for the project's status instead.",
     )
@@ -101,14 +101,14 @@ def not_sent_to(endpoint: Endpoint, event: Event) -> Finding:
     """Why this endpoint has no delivery of an event that others might have got."""
     if event.type == TEST_EVENT:
         return Finding(
-            Cause.NOT_SUBSCRIBED,
+            FindingCause.NOT_SUBSCRIBED,
             f"A test is sent to one endpoint alone, and this one was not sent to {endpoint.url}.",
             "Send a test event to this endpoint.",
             endpoint.id,
         )
     if event.type not in endpoint.events:
         return Finding(
-            Cause.NOT_SUBSCRIBED,
+            FindingCause.NOT_SUBSCRIBED,
             f"The endpoint {endpoint.url} is not subscribed to {event.type}, but to "
             f"{', '.join(endpoint.events)}.",
             f"Add {event.type} to the endpoint's events; it then gets those to come.",
@@ -116,7 +116,7 @@ def not_sent_to(endpoint: Endpoint, event: Event) -> Finding:
         )
     if endpoint.updated_at > event.created_at:
         return Finding(
-            Cause.SUBSCRIBED_LATER,
+            FindingCause.SUBSCRIBED_LATER,
             f"Nobody was subscribed to {event.type} when this happened; the endpoint "
             f"{endpoint.url} was created or changed afterwards.",
             "It gets those to come; read this one from the list of events, or export again.",
@@ -124,7 +124,7 @@ def not_sent_to(endpoint: Endpoint, event: Event) -> Finding:
         )
     # Of history from before such events had a cancelled delivery.
     return Finding(
-        Cause.ACCESS_WAS_CLOSED,
+        FindingCause.ACCESS_WAS_CLOSED,
         "The account's access to webhooks was closed when this happened.",
         "Access is open now; read this event from the list of events, or export again.",
         endpoint.id,
@@ -133,7 +133,7 @@ def not_sent_to(endpoint: Endpoint, event: Event) -> Finding:
 
 def no_event_for(endpoint: Endpoint, types: Sequence[str]) -> Finding:
     return Finding(
-        Cause.NOTHING_HAPPENED,
+        FindingCause.NOTHING_HAPPENED,
         f"No event of the type {' or '.join(types)} is on record since the endpoint was created "
         f"at {to_text(endpoint.created_at)}.",
         "Create a project and export it, or send a test event to the endpoint.",
@@ -143,7 +143,7 @@ def no_event_for(endpoint: Endpoint, types: Sequence[str]) -> Finding:
 
 def endpoint_disabled(endpoint: Endpoint) -> Finding:
     return Finding(
-        Cause.ENDPOINT_DISABLED,
+        FindingCause.ENDPOINT_DISABLED,
         f"The endpoint {endpoint.url} is disabled, so nothing is sent to it.",
         "Enable the endpoint.",
         endpoint.id,

@@ -9,8 +9,8 @@ from cuepost.domain.artifact import NAME_FAULT, Artifact, is_file_name
 from cuepost.domain.errors import FieldError, Invalid, NotFound
 from cuepost.domain.project import Project
 from cuepost.ports.media import MediaShelf, Progress
-from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, IdSource
 
 LONGEST_STEP_BYTES = 255
 

@@ -9,36 +9,36 @@ from pathlib import Path
 
 from cuepost.adapters.system_clock import SystemClock, system_entropy
 from cuepost.bootstrap.mcp_client import speak_mcp
-from cuepost.doors.cli import cli
-from cuepost.doors.cli.house import BackedUp, Finding, House, Progress, T, Work
+from cuepost.interfaces.cli import cli
+from cuepost.interfaces.cli.runtime import BackedUp, Finding, Progress, Runtime, T, Work
 
 
-class HouseOnDemand:
+class LazyRuntime:
     """Help and completion answer at once, without loading stores and servers first."""
 
     @cached_property
-    def _house(self) -> House:
-        from cuepost.bootstrap.house import RealHouse  # noqa: PLC0415  # loading it takes a while
+    def _runtime(self) -> Runtime:
+        from cuepost.bootstrap.runtime import ServiceRuntime  # noqa: PLC0415  # loading it takes a while
 
-        return RealHouse(os.environ)
+        return ServiceRuntime(os.environ)
 
     def use(self, work: Work[T], *, migrating: bool = False) -> T:
-        return self._house.use(work, migrating=migrating)
+        return self._runtime.use(work, migrating=migrating)
 
     def migrate(self) -> None:
-        self._house.migrate()
+        self._runtime.migrate()
 
     def back_up(self, file: Path, progress: Progress) -> BackedUp:
-        return self._house.back_up(file, progress)
+        return self._runtime.back_up(file, progress)
 
     def serve(self, greet: Work[None], *, sending: bool) -> None:
-        self._house.serve(greet, sending=sending)
+        self._runtime.serve(greet, sending=sending)
 
     def work(self, greet: Work[None]) -> None:
-        self._house.work(greet)
+        self._runtime.work(greet)
 
     def examine(self, *, offline: bool) -> Sequence[Finding]:
-        return self._house.examine(offline=offline)
+        return self._runtime.examine(offline=offline)
 
     def now(self) -> datetime:
         return SystemClock().now()
@@ -61,5 +61,5 @@ def main() -> None:
     use_bundled_kit()
     # Whatever is written, the store above all, is for its owner alone.
     os.umask(0o077)
-    house: House = HouseOnDemand()
-    cli.main(prog_name="cuepost", obj=house)
+    runtime: Runtime = LazyRuntime()
+    cli.main(prog_name="cuepost", obj=runtime)

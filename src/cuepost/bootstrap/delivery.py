@@ -23,8 +23,8 @@ from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import system_jitter
 from cuepost.adapters.system_resolver import SystemResolver
 from cuepost.adapters.telemetry import EngineTelemetry
+from cuepost.bootstrap.container import Container
 from cuepost.bootstrap.extras import require
-from cuepost.bootstrap.parts import Parts
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.capacity import Capacity
@@ -56,39 +56,39 @@ class Delivery:
 
 
 @asynccontextmanager
-async def announcing(parts: Parts) -> AsyncIterator[None]:
+async def announcing(container: Container) -> AsyncIterator[None]:
     """For a process that only takes requests: those that send hear of new work at once."""
-    if isinstance(parts.store, SqliteStore):
+    if isinstance(container.store, SqliteStore):
         yield
         return
-    from cuepost.bootstrap.on_postgres import announce  # noqa: PLC0415  # as in parts.py
+    from cuepost.bootstrap.on_postgres import announce  # noqa: PLC0415  # as in container.py
 
     async with asyncio.TaskGroup() as group:
-        talking = announce(parts, group)
+        talking = announce(container, group)
         yield
         talking.cancel()
 
 
 @asynccontextmanager
-async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[Delivery]:
+async def delivering(container: Container, telemetry: EngineTelemetry) -> AsyncIterator[Delivery]:
     """A dispatcher that runs while the block does; leaving it waits for what is in flight."""
     tuning.check()
-    with _alone_on_this_machine(parts), ExitStack() as running:
+    with _alone_on_this_machine(container), ExitStack() as running:
         allow_many_connections()
-        transport = _transport(parts, telemetry)
-        spans = running.enter_context(_traced(parts, telemetry))
-        dispatcher = _dispatcher(parts, transport, spans)
-        watchdog = Watchdog(dispatcher, parts.store, parts.ambient.clock, spans)
+        transport = _transport(container, telemetry)
+        spans = running.enter_context(_traced(container, telemetry))
+        dispatcher = _dispatcher(container, transport, spans)
+        watchdog = Watchdog(dispatcher, container.store, container.ambient.clock, spans)
         telemetry.watch(
             in_flight=lambda: dispatcher.state.in_flight,
             held=lambda: dispatcher.state.held,
             stalled=lambda: watchdog.stalled is not None,
             clock_ahead=lambda: dispatcher.clock_ahead_seconds,
         )
-        await _take_over(parts)
+        await _take_over(container)
         try:
             async with asyncio.TaskGroup() as group:
-                listening = _listen(parts, dispatcher, group)
+                listening = _listen(container, dispatcher, group)
                 sending = group.create_task(dispatcher.run())
                 watching = group.create_task(watchdog.run())
                 yield Delivery(dispatcher, watchdog)
@@ -101,8 +101,8 @@ async def delivering(parts: Parts, telemetry: EngineTelemetry) -> AsyncIterator[
             transport.close()
 
 
-def _traced(parts: Parts, telemetry: Telemetry) -> AbstractContextManager[Telemetry]:
-    if not parts.settings.traces:
+def _traced(container: Container, telemetry: Telemetry) -> AbstractContextManager[Telemetry]:
+    if not container.settings.traces:
         return nullcontext(telemetry)
     require("otel", "CUEPOST_TRACES is true")
     tracing = import_module("cuepost.adapters.tracing")
@@ -111,32 +111,34 @@ def _traced(parts: Parts, telemetry: Telemetry) -> AbstractContextManager[Teleme
 
 
 def _listen(
-    parts: Parts, dispatcher: Dispatcher, group: asyncio.TaskGroup
+    container: Container, dispatcher: Dispatcher, group: asyncio.TaskGroup
 ) -> "asyncio.Task[None] | None":
-    if isinstance(parts.store, SqliteStore):
-        parts.store.handover = dispatcher
+    if isinstance(container.store, SqliteStore):
+        container.store.handover = dispatcher
         return None
-    from cuepost.bootstrap.on_postgres import listen  # noqa: PLC0415  # as in parts.py
+    from cuepost.bootstrap.on_postgres import listen  # noqa: PLC0415  # as in container.py
 
-    return listen(parts, dispatcher, group)
+    return listen(container, dispatcher, group)
 
 
-async def _take_over(parts: Parts) -> None:
+async def _take_over(container: Container) -> None:
     """What an embedded store's last process left in flight is due again at once."""
-    if isinstance(parts.store, SqliteStore):
-        async with parts.store.transaction() as transaction:
+    if isinstance(container.store, SqliteStore):
+        async with container.store.transaction() as transaction:
             await transaction.queue.dismiss_all()
 
 
-def _dispatcher(parts: Parts, transport: GuardedTransport, telemetry: Telemetry) -> Dispatcher:
-    settings, ambient = parts.settings, parts.ambient
-    embedded = isinstance(parts.store, SqliteStore)
+def _dispatcher(
+    container: Container, transport: GuardedTransport, telemetry: Telemetry
+) -> Dispatcher:
+    settings, ambient = container.settings, container.ambient
+    embedded = isinstance(container.store, SqliteStore)
     pipeline = AttemptPipeline(
         clock=ambient.clock,
         box=ambient.box,
-        policy=parts.rules.policy,
+        policy=container.rules.policy,
         transport=InboxTransport(
-            transport, parts.service.inbox, parts.service.perform, ambient.clock
+            transport, container.service.inbox, container.service.perform, ambient.clock
         ),
         schedule=RetrySchedule(tuple(timedelta(seconds=pause) for pause in settings.retry_delays)),
         jitter=system_jitter,
@@ -144,7 +146,7 @@ def _dispatcher(parts: Parts, transport: GuardedTransport, telemetry: Telemetry)
         user_agent=f"cuepost/{__version__}",
     )
     return Dispatcher(
-        parts.store,
+        container.store,
         pipeline,
         ambient.clock,
         ambient.ids,
@@ -155,14 +157,14 @@ def _dispatcher(parts: Parts, transport: GuardedTransport, telemetry: Telemetry)
     )
 
 
-def _transport(parts: Parts, telemetry: EngineTelemetry) -> GuardedTransport:
-    authorities = parts.settings.extra_ca_file
+def _transport(container: Container, telemetry: EngineTelemetry) -> GuardedTransport:
+    authorities = container.settings.extra_ca_file
     context = tls_context(str(authorities) if authorities else None)
     return GuardedTransport(
-        parts.rules.policy,
+        container.rules.policy,
         SystemResolver(),
         context,
-        most_resting=parts.settings.worker_concurrency,
+        most_resting=container.settings.worker_concurrency,
         on_unusable=telemetry.unusable,
     )
 
@@ -174,9 +176,9 @@ def allow_many_connections() -> None:
 
 
 @contextmanager
-def _alone_on_this_machine(parts: Parts) -> Iterator[None]:
+def _alone_on_this_machine(container: Container) -> Iterator[None]:
     """On an embedded store a second sender would send the first one's work once more."""
-    path = parts.settings.database_url.path
+    path = container.settings.database_url.path
     if path is None:
         yield
         return

@@ -17,6 +17,7 @@ from cuepost.adapters.storage.inspection import (
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.adapters.system_resolver import SystemResolver
 from cuepost.application.rekey import KeysInUse
+from cuepost.bootstrap.container import Container, running
 from cuepost.bootstrap.extras import is_installed
 from cuepost.bootstrap.machine_checks import (
     clock_checks,
@@ -28,10 +29,9 @@ from cuepost.bootstrap.machine_checks import (
     proxy_variables,
     settings_checks,
 )
-from cuepost.bootstrap.parts import Parts, running
 from cuepost.domain.egress_policy import Address, Verdict, judge_answers
 from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
-from cuepost.doors.cli.house import Finding, Level, failure, fine, warning
+from cuepost.interfaces.cli.runtime import Finding, Level, failure, fine, warning
 from cuepost.ports.records import Page
 from cuepost.ports.transport import CannotResolve
 from cuepost.settings import Settings
@@ -68,8 +68,8 @@ async def examined(
     schema = _schema_check(inspected, embedded=settings.database_url.path is not None)
     yield schema
     if schema.level is Level.OK and usable:
-        async with running(settings) as parts:
-            async for finding in _content_checks(parts, offline=offline):
+        async with running(settings) as container:
+            async for finding in _content_checks(container, offline=offline):
                 yield finding
 
 
@@ -105,23 +105,23 @@ def _schema_check(inspected: Inspected, *, embedded: bool) -> Finding:
     return failure("schema", said, "Run: cuepost migrate")
 
 
-async def _content_checks(parts: Parts, *, offline: bool) -> AsyncIterator[Finding]:
+async def _content_checks(container: Container, *, offline: bool) -> AsyncIterator[Finding]:
     receivers: dict[str, ReceiverUrl] = {}
-    async with parts.store.snapshot() as look:
+    async with container.store.snapshot() as look:
         for account in (await look.accounts.all())[:ACCOUNTS]:
             for endpoint in await look.endpoints.page(account.id, Page(limit=ENDPOINTS)):
-                if (url := _parsed(parts, endpoint.url)) is not None:
+                if (url := _parsed(container, endpoint.url)) is not None:
                     receivers.setdefault(f"{url.host}:{url.port}", url)
-    yield _secrets_check(await parts.service.master_keys.keys_in_use())
+    yield _secrets_check(await container.service.master_keys.keys_in_use())
     if not offline:
-        for finding in await _receiver_checks(parts, list(receivers.values())[:RECEIVERS]):
+        for finding in await _receiver_checks(container, list(receivers.values())[:RECEIVERS]):
             yield finding
 
 
-def _parsed(parts: Parts, url: str) -> ReceiverUrl | None:
+def _parsed(container: Container, url: str) -> ReceiverUrl | None:
     """None for a test inbox, and for what the settings of now would refuse."""
     try:
-        parsed = parse_receiver_url(url, parts.rules.policy)
+        parsed = parse_receiver_url(url, container.rules.policy)
     except ReceiverUrlRefused:
         return None
     return None if parsed.inbox is not None else parsed
@@ -144,15 +144,15 @@ def _secrets_check(keys: KeysInUse) -> Finding:
     return fine("secrets", f"All {total} stored values are under the newest master key.")
 
 
-async def _receiver_checks(parts: Parts, urls: Sequence[ReceiverUrl]) -> Sequence[Finding]:
+async def _receiver_checks(container: Container, urls: Sequence[ReceiverUrl]) -> Sequence[Finding]:
     if not urls:
         return [fine("receivers", "There is no receiver to reach yet.")]
-    findings = await asyncio.gather(*(_reached(parts, url) for url in urls))
+    findings = await asyncio.gather(*(_reached(container, url) for url in urls))
     faults = [each for each in findings if each is not None]
     return faults or [fine("receivers", f"Names and connections of {len(urls)} receivers work.")]
 
 
-async def _reached(parts: Parts, url: ReceiverUrl) -> Finding | None:
+async def _reached(container: Container, url: ReceiverUrl) -> Finding | None:
     where = f"{url.host}:{url.port}"
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -160,7 +160,7 @@ async def _reached(parts: Parts, url: ReceiverUrl) -> Finding | None:
     except (CannotResolve, TimeoutError):
         fix = "If other names work, the receiver's DNS is wrong; otherwise see /etc/resolv.conf."
         return warning("dns", f"{url.host} has no address.", fix)
-    if judge_answers(addresses, parts.rules.policy) is not Verdict.ALLOWED:
+    if judge_answers(addresses, container.rules.policy) is not Verdict.ALLOWED:
         fix = "Its owner has to use a public address, or you open CUEPOST_RECEIVER_NETWORKS."
         return warning("egress", f"{url.host} leads to an address that is not allowed.", fix)
     try:
@@ -193,11 +193,13 @@ def _own_address(base_url: str) -> Finding:
 
 
 def _asked(base_url: str) -> tuple[int, bool]:
-    parts = urlsplit(base_url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE_SECONDS)
+    container = urlsplit(base_url)
+    kind = (
+        http.client.HTTPSConnection if container.scheme == "https" else http.client.HTTPConnection
+    )
+    connection = kind(container.hostname or "", container.port, timeout=PATIENCE_SECONDS)
     try:
-        connection.request("GET", f"{parts.path}/healthz")
+        connection.request("GET", f"{container.path}/healthz")
         answer = connection.getresponse()
         is_ours = answer.read(100) == ALIVE and "X-Request-Id" in answer.headers
         return answer.status, is_ours

@@ -13,7 +13,7 @@ import httptools
 
 from cuepost.bootstrap.inbound_answers import ANSWERS
 from cuepost.bootstrap.inbound_guard import InboundGuard, Refusal
-from cuepost.bootstrap.lined_protocol import LinedProtocol
+from cuepost.bootstrap.sendfile_protocol import SendfileProtocol
 from cuepost.domain.client_address import client_of, is_trusted
 
 READ_BYTES = 32_768
@@ -35,7 +35,7 @@ class _State(Enum):
     BODY = auto()
 
 
-class GuardedProtocol(LinedProtocol):
+class GuardedProtocol(SendfileProtocol):
     def __init__(self, guard: InboundGuard, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
         self._guard = guard

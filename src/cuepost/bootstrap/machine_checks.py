@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from cuepost.adapters.clock_state import is_in_step
 from cuepost.adapters.master_key_file import BadKeyFile, read
+from cuepost.bootstrap.container import MASTER_KEY_FILE
 from cuepost.bootstrap.extras import is_installed
-from cuepost.bootstrap.parts import MASTER_KEY_FILE
-from cuepost.doors.cli.house import Finding, failure, fine, warning
+from cuepost.interfaces.cli.runtime import Finding, failure, fine, warning
 from cuepost.settings import Settings
 
 MEGABYTE = 1_000_000

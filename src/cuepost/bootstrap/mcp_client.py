@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from cuepost.bootstrap.extras import MissingExtra, require
-from cuepost.doors.cli.house import CannotRun, Unusable
+from cuepost.interfaces.cli.runtime import CannotRun, Unusable
 from cuepost.settings import BadSettings
 from cuepost.settings.clients import load_client
 
@@ -19,7 +19,7 @@ def speak_mcp(environ: Mapping[str, str]) -> None:
         require("mcp", "'cuepost mcp' speaks the Model Context Protocol")
     except MissingExtra as error:
         raise CannotRun(str(error)) from error
-    from cuepost.doors.mcp.proxy import CannotSpeak, speak  # noqa: PLC0415  # see above
+    from cuepost.interfaces.mcp.proxy import CannotSpeak, speak  # noqa: PLC0415  # see above
 
     try:
         asyncio.run(speak(service.url, service.api_key))

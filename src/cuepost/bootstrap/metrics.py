@@ -10,10 +10,10 @@ from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetrics
+from cuepost.bootstrap.container import Container
 from cuepost.bootstrap.extras import require
 from cuepost.bootstrap.inbound_guard import InboundMetrics
-from cuepost.bootstrap.parts import Parts
-from cuepost.doors.rest.observing import RequestMetrics
+from cuepost.interfaces.rest.observing import RequestMetrics
 
 PATH = "/metrics"
 
@@ -27,10 +27,10 @@ class Metrics:
     requests: RequestMetrics
 
     @classmethod
-    def of(cls, parts: Parts) -> "Metrics":
+    def of(cls, container: Container) -> "Metrics":
         registry = CollectorRegistry()
         TaskMetrics(registry)
-        backlog = BacklogMetrics(parts.store, parts.ambient.clock, registry)
+        backlog = BacklogMetrics(container.store, container.ambient.clock, registry)
         return cls(
             registry,
             EngineTelemetry(registry),
@@ -51,14 +51,14 @@ class Metrics:
 
 
 @asynccontextmanager
-async def pushed(parts: Parts, metrics: Metrics) -> AsyncIterator[None]:
+async def pushed(container: Container, metrics: Metrics) -> AsyncIterator[None]:
     """Sent to a collector as well, where the settings say so; the last time when the block ends."""
-    if not parts.settings.otlp_metrics:
+    if not container.settings.otlp_metrics:
         yield
         return
     require("otel", "CUEPOST_OTLP_METRICS is true")
     made = import_module("cuepost.adapters.otlp_metrics").MetricsPush(
-        metrics.registry, parts.ambient.clock, metrics.backlog.refresh
+        metrics.registry, container.ambient.clock, metrics.backlog.refresh
     )
     try:
         async with asyncio.TaskGroup() as group:

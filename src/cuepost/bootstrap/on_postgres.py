@@ -8,7 +8,7 @@ from uuid import UUID
 from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_wakeup import PostgresWakeup
-from cuepost.bootstrap.parts import Parts
+from cuepost.bootstrap.container import Container
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane
 
@@ -56,21 +56,23 @@ class Announcing(NoHandover):
         self._wakeup.announce(endpoints)
 
 
-def announce(parts: Parts, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
+def announce(container: Container, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
     """This process takes requests alone, and tells the others of what it has for them."""
-    store, wakeup = _connected(parts)
+    store, wakeup = _connected(container)
     store.handover = Announcing(wakeup)
     return group.create_task(wakeup.run(None))
 
 
-def listen(parts: Parts, dispatcher: Dispatcher, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
+def listen(
+    container: Container, dispatcher: Dispatcher, group: asyncio.TaskGroup
+) -> "asyncio.Task[None]":
     """This process sends, what it has itself and what others tell it of."""
-    store, wakeup = _connected(parts)
+    store, wakeup = _connected(container)
     store.handover = Everywhere(dispatcher, wakeup)
     dispatcher.announce_to(wakeup.announce)
     return group.create_task(wakeup.run(dispatcher))
 
 
-def _connected(parts: Parts) -> tuple[PostgresStore, PostgresWakeup]:
-    assert isinstance(parts.store, PostgresStore)
-    return parts.store, PostgresWakeup(parts.store.url, parts.ambient.clock)
+def _connected(container: Container) -> tuple[PostgresStore, PostgresWakeup]:
+    assert isinstance(container.store, PostgresStore)
+    return container.store, PostgresWakeup(container.store.url, container.ambient.clock)

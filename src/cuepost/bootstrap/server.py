@@ -1,4 +1,4 @@
-"""Serves: a socket, the web application and the housekeeping, until a signal says stop."""
+"""Serves: a socket, the web application and the maintenance, until a signal says stop."""
 
 import asyncio
 import gc
@@ -14,20 +14,20 @@ from starlette.types import ASGIApp
 
 from cuepost.adapters.secret_box import CannotOpen
 from cuepost.application.rekey import Rekey
+from cuepost.bootstrap.container import Container, running
 from cuepost.bootstrap.delivery import Delivery, announcing, delivering
 from cuepost.bootstrap.extras import is_installed
 from cuepost.bootstrap.metrics import Metrics, pushed
-from cuepost.bootstrap.parts import Parts, running
 from cuepost.bootstrap.state_dump import showing_state
 from cuepost.bootstrap.web_server import GracefulServer, create_server, listening
-from cuepost.doors.cli.house import Opened, Work
-from cuepost.doors.mcp.door import McpDoor
-from cuepost.doors.mcp.gate import own_hosts
-from cuepost.doors.media.app import media_routes
-from cuepost.doors.rest.app import create_app, create_vital_signs
-from cuepost.doors.rest.open_pages import HealthChecks
-from cuepost.doors.web.app import create_pages
-from cuepost.engine.housekeeping import Housekeeper, house_chores
+from cuepost.engine.maintenance import MaintenanceRunner, maintenance_jobs
+from cuepost.interfaces.cli.runtime import Opened, Work
+from cuepost.interfaces.mcp.app import McpApp
+from cuepost.interfaces.mcp.authentication import own_hosts
+from cuepost.interfaces.media.app import media_routes
+from cuepost.interfaces.rest.app import create_app, create_vital_signs
+from cuepost.interfaces.rest.open_pages import HealthChecks
+from cuepost.interfaces.web.app import create_pages
 from cuepost.settings import Settings
 
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
@@ -50,21 +50,21 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
         _listening_for_metrics(settings) as metrics_listener,
     ):
         async with (
-            _ready(settings) as (parts, metrics),
-            _halves(parts, metrics, sending=sending) as delivery,
+            _ready(settings) as (container, metrics),
+            _halves(container, metrics, sending=sending) as delivery,
         ):
-            tools, stopping = _mcp_door(parts), asyncio.Event()
-            routes = _further_routes(parts, tools, stopping)
-            app = _api(parts, metrics, _health(parts, delivery), routes)
+            tools, stopping = _mcp_app(container), asyncio.Event()
+            routes = _further_routes(container, tools, stopping)
+            app = _api(container, metrics, _health(container, delivery), routes)
             server = create_server(app, metrics, settings)
-            stop = _stop_all(server, parts, stopping)
+            stop = _stop_all(server, container, stopping)
             with _stopped_by_signals(stop), showing_state(delivery):
                 _spare_what_stays()
-                await greet(Opened(parts.service, settings))
+                await greet(Opened(container.service, settings))
                 async with (
-                    _kept_house(parts),
+                    _running_maintenance(container),
                     tools.running(),
-                    _shown(parts, metrics, delivery, metrics_listener),
+                    _shown(container, metrics, delivery, metrics_listener),
                 ):
                     await server.serve(sockets=[listener])
 
@@ -75,30 +75,33 @@ async def work(settings: Settings, greet: Work[None]) -> None:
         raise OneProcessOnly
     with _plain_faults(), _listening_of_worker(settings) as listener:
         async with (
-            _ready(settings) as (parts, metrics),
-            delivering(parts, metrics.engine) as delivery,
-            _kept_house(parts),
+            _ready(settings) as (container, metrics),
+            delivering(container, metrics.engine) as delivery,
+            _running_maintenance(container),
         ):
             stop = asyncio.Event()
             with _stopped_by_signals(stop.set), showing_state(delivery):
                 _spare_what_stays()
-                await greet(Opened(parts.service, settings))
-                async with _shown(parts, metrics, delivery, listener):
+                await greet(Opened(container.service, settings))
+                async with _shown(container, metrics, delivery, listener):
                     await stop.wait()
 
 
 @asynccontextmanager
 async def _shown(
-    parts: Parts, metrics: Metrics, delivery: Delivery | None, listener: socket.socket | None
+    container: Container,
+    metrics: Metrics,
+    delivery: Delivery | None,
+    listener: socket.socket | None,
 ) -> AsyncIterator[None]:
     """Health and metrics on a port of their own, if there is one."""
     if listener is None:
         yield
         return
     app = create_vital_signs(
-        _health(parts, delivery), metrics.registry, metrics.requests, parts.ambient.entropy
+        _health(container, delivery), metrics.registry, metrics.requests, container.ambient.entropy
     )
-    server = create_server(app, metrics, parts.settings)
+    server = create_server(app, metrics, container.settings)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
         yield
@@ -118,24 +121,24 @@ def _plain_faults() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _ready(settings: Settings) -> AsyncIterator[tuple[Parts, Metrics]]:
-    async with running(settings, patient=True) as parts:
+async def _ready(settings: Settings) -> AsyncIterator[tuple[Container, Metrics]]:
+    async with running(settings, patient=True) as container:
         _warn_of_lonely_key(settings)
-        await _require_fitting_key(parts.service.master_keys)
-        metrics = Metrics.of(parts)
-        async with pushed(parts, metrics):
-            yield parts, metrics
+        await _require_fitting_key(container.service.master_keys)
+        metrics = Metrics.of(container)
+        async with pushed(container, metrics):
+            yield container, metrics
 
 
 @asynccontextmanager
 async def _halves(
-    parts: Parts, metrics: Metrics, *, sending: bool
+    container: Container, metrics: Metrics, *, sending: bool
 ) -> AsyncIterator[Delivery | None]:
     if sending:
-        async with delivering(parts, metrics.engine) as delivery:
+        async with delivering(container, metrics.engine) as delivery:
             yield delivery
     else:
-        async with announcing(parts):
+        async with announcing(container):
             yield None
 
 
@@ -178,48 +181,55 @@ async def _require_fitting_key(master_keys: Rekey) -> None:
 
 
 def _api(
-    parts: Parts, metrics: Metrics, health: HealthChecks, further_routes: Sequence[BaseRoute]
+    container: Container,
+    metrics: Metrics,
+    health: HealthChecks,
+    further_routes: Sequence[BaseRoute],
 ) -> ASGIApp:
-    base_url = parts.settings.base_url
+    base_url = container.settings.base_url
     return create_app(
-        parts.service,
+        container.service,
         base_url=base_url,
         health=health,
         registry=metrics.registry,
         requests=metrics.requests,
         further_routes=further_routes,
-        with_metrics=parts.settings.metrics_port is None,
+        with_metrics=container.settings.metrics_port is None,
     )
 
 
-def _further_routes(parts: Parts, tools: McpDoor, stopping: asyncio.Event) -> Sequence[BaseRoute]:
-    downloads = parts.service.downloads
+def _further_routes(
+    container: Container, tools: McpApp, stopping: asyncio.Event
+) -> Sequence[BaseRoute]:
+    downloads = container.service.downloads
     pages = create_pages(
-        parts.service, base_url=parts.settings.base_url, is_stopping=stopping.is_set
+        container.service, base_url=container.settings.base_url, is_stopping=stopping.is_set
     )
     return [*(media_routes(downloads) if downloads else ()), *tools.routes(), *pages]
 
 
-def _mcp_door(parts: Parts) -> McpDoor:
-    settings = parts.settings
+def _mcp_app(container: Container) -> McpApp:
+    settings = container.settings
     hosts = own_hosts(settings.base_url, settings.host, settings.port)
-    return McpDoor(parts.service, settings.base_url, hosts, is_installed=is_installed("mcp"))
+    return McpApp(container.service, settings.base_url, hosts, is_installed=is_installed("mcp"))
 
 
-def _health(parts: Parts, delivery: Delivery | None) -> HealthChecks:
+def _health(container: Container, delivery: Delivery | None) -> HealthChecks:
     return HealthChecks(
-        parts.store.check,
+        container.store.check,
         delivery.readiness if delivery else None,
-        parts.service.master_keys.keys_of_secrets,
+        container.service.master_keys.keys_of_secrets,
     )
 
 
-def _stop_all(server: GracefulServer, parts: Parts, stopping: asyncio.Event) -> Callable[[], None]:
+def _stop_all(
+    server: GracefulServer, container: Container, stopping: asyncio.Event
+) -> Callable[[], None]:
     """Whoever waits for events is answered at once, or the server would wait for them in turn."""
 
     def stop() -> None:
         stopping.set()
-        parts.service.listeners.stop_waiting()
+        container.service.listeners.stop_waiting()
         server.stop()
 
     return stop
@@ -248,11 +258,11 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _kept_house(parts: Parts) -> AsyncIterator[None]:
-    clock = parts.ambient.clock
-    retention = timedelta(days=parts.settings.retention_days)
-    chores = house_chores(parts.store, parts.service, clock, retention)
+async def _running_maintenance(container: Container) -> AsyncIterator[None]:
+    clock = container.ambient.clock
+    retention = timedelta(days=container.settings.retention_days)
+    jobs = maintenance_jobs(container.store, container.service, clock, retention)
     async with asyncio.TaskGroup() as group:
-        housekeeping = group.create_task(Housekeeper(clock, chores).run())
+        maintenance = group.create_task(MaintenanceRunner(clock, jobs).run())
         yield
-        housekeeping.cancel()
+        maintenance.cancel()

@@ -70,7 +70,7 @@ def digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-class Door(StrEnum):
+class Interface(StrEnum):
     """The way by which somebody came in."""
 
     REST = "rest"
@@ -86,7 +86,7 @@ class Caller:
     `id` is the key's or the user's; an operator at the command line has none.
     """
 
-    door: Door
+    interface: Interface
     actor: str
     account_id: UUID | None
     scopes: frozenset[Scope]

@@ -7,7 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from cuepost.domain.delivery import Trigger
-from cuepost.domain.record import record
+from cuepost.domain.immutable import immutable
 
 
 class Outcome(StrEnum):
@@ -139,7 +139,7 @@ TLS_EXPLANATIONS: Mapping[TlsFault, Explanation] = {
 }
 
 
-@record
+@immutable
 class Timings:
     dns_ms: float | None = None
     connect_ms: float | None = None
@@ -147,7 +147,7 @@ class Timings:
     first_byte_ms: float | None = None
 
 
-@record
+@immutable
 class Attempt:
     """An attempt that does not count has `budget` 0 and a number of its own there."""
 

@@ -44,7 +44,7 @@ class AuditEntry:
     id: UUID
     action: Action
     actor: str
-    door: str
+    interface: str
     address: str | None
     subject: str | None
     details: Mapping[str, str]

@@ -6,7 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from cuepost.domain.errors import DeliveryInProgress
-from cuepost.domain.record import record
+from cuepost.domain.immutable import immutable
 
 
 class DeliveryStatus(StrEnum):
@@ -18,7 +18,7 @@ class DeliveryStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Cause(StrEnum):
+class TransitionCause(StrEnum):
     CLAIMED = "claimed"
     RELEASED_BEFORE_FIRST_ATTEMPT = "released before its first attempt"
     RELEASED_BETWEEN_ATTEMPTS = "released between attempts"
@@ -42,8 +42,8 @@ class Trigger(StrEnum):
     TEST = "test"
 
 
-_S, _C = DeliveryStatus, Cause
-TRANSITIONS: Mapping[tuple[DeliveryStatus, Cause], DeliveryStatus] = {
+_S, _C = DeliveryStatus, TransitionCause
+TRANSITIONS: Mapping[tuple[DeliveryStatus, TransitionCause], DeliveryStatus] = {
     (_S.PENDING, _C.CLAIMED): _S.DELIVERING,
     (_S.RETRYING, _C.CLAIMED): _S.DELIVERING,
     (_S.DELIVERING, _C.RELEASED_BEFORE_FIRST_ATTEMPT): _S.PENDING,
@@ -67,14 +67,14 @@ class IllegalMove(Exception):
     """A bug: the state machine has no such move."""
 
 
-def after(status: DeliveryStatus, cause: Cause) -> DeliveryStatus:
+def after(status: DeliveryStatus, cause: TransitionCause) -> DeliveryStatus:
     try:
         return TRANSITIONS[status, cause]
     except KeyError:
         raise IllegalMove(f"{status} has no move for '{cause}'") from None
 
 
-@record
+@immutable
 class Delivery:
     """`budget` counts the budgets of three attempts that were opened: 1, and one more a retry.
 

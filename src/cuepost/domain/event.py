@@ -10,8 +10,8 @@ from json.encoder import encode_basestring as _quoted
 from typing import Any
 from uuid import UUID
 
+from cuepost.domain.immutable import immutable
 from cuepost.domain.instants import to_text
-from cuepost.domain.record import record
 
 # All events of a batch are of one instant.
 _written = lru_cache(maxsize=1)(to_text)
@@ -34,7 +34,7 @@ class SilenceReason(StrEnum):
     ACCESS_CLOSED = "access_closed"
 
 
-@record
+@immutable
 class Event:
     account_id: UUID
     id: UUID

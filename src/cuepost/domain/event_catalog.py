@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from cuepost.domain.immutable import immutable
 from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
-from cuepost.domain.record import record
 
 Json = Mapping[str, Any]
 
@@ -20,7 +20,7 @@ _SAMPLE_PROJECT = "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90"
 _SAMPLE_WEBHOOK = "0198c0de-1111-7abc-8def-0123456789ab"
 
 
-@record
+@immutable
 class MilestoneFacts:
     """What an event may tell about a project: metadata, never media and never caption text."""
 

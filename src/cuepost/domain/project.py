@@ -14,7 +14,7 @@ from cuepost.domain.errors import (
     ProjectDeleted,
     ResultNotReady,
 )
-from cuepost.domain.record import record
+from cuepost.domain.immutable import immutable
 
 
 class ProjectStatus(StrEnum):
@@ -72,7 +72,7 @@ class ProcessingError:
     message: str
 
 
-@record
+@immutable
 class Project:
     account_id: UUID
     id: UUID

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from uuid import UUID
 
-from cuepost.domain.record import record
+from cuepost.domain.immutable import immutable
 
 PREFIX = "whsec_"
 KEY_BYTES = 32
@@ -13,7 +13,7 @@ HINT_PREFIX = "whsec_…"
 _BLOCK_BYTES = 64
 
 
-@record
+@immutable
 class SigningSecret:
     """The key bytes; only `reveal` gives them away, and only their owner is shown them, once."""
 

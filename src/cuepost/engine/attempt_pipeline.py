@@ -12,18 +12,18 @@ from functools import partial
 from typing import Any
 
 from cuepost.domain.attempt import Attempt, Outcome, Timings, outcome_of, trigger_of
-from cuepost.domain.delivery import Cause, DeliveryStatus, after
+from cuepost.domain.delivery import DeliveryStatus, TransitionCause, after
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.domain.instants import at_millisecond, to_millis
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.prepared_targets import PreparedTargets
-from cuepost.ports.dispatch import Assignment, Result, Verdict
-from cuepost.ports.runtime import Clock, SecretBox
+from cuepost.ports.dispatch import Assignment, NextStep, Result
+from cuepost.ports.system import Clock, SecretBox
 from cuepost.ports.transport import Exchange, Headers, Request, Transport
 
 Jitter = Callable[[], float]
-_DELIVERED = Verdict(after(DeliveryStatus.DELIVERING, Cause.SUCCEEDED))
+_DELIVERED = NextStep(after(DeliveryStatus.DELIVERING, TransitionCause.SUCCEEDED))
 _BLOCKED = Exchange(0.0, Timings(), fault=Outcome.BLOCKED_DESTINATION)
 
 
@@ -143,15 +143,15 @@ class AttemptPipeline:
         except Exception as error:  # noqa: BLE001  # as in `start`
             return Crash(signed.assignment, error)
 
-    def _decide(self, signed: _Signed, outcome: Outcome, duration_ms: float) -> Verdict:
+    def _decide(self, signed: _Signed, outcome: Outcome, duration_ms: float) -> NextStep:
         if outcome is Outcome.DELIVERED:
             return _DELIVERED
         ended_at = signed.started_at + timedelta(milliseconds=duration_ms)
         due = self._schedule.next_attempt_at(signed.assignment.number, ended_at, self._jitter())
         if due is None:
-            return Verdict(after(DeliveryStatus.DELIVERING, Cause.BUDGET_SPENT))
-        retrying = after(DeliveryStatus.DELIVERING, Cause.ATTEMPT_FAILED)
-        return Verdict(retrying, due_at=_rounded_up(due))
+            return NextStep(after(DeliveryStatus.DELIVERING, TransitionCause.BUDGET_SPENT))
+        retrying = after(DeliveryStatus.DELIVERING, TransitionCause.ATTEMPT_FAILED)
+        return NextStep(retrying, due_at=_rounded_up(due))
 
 
 def _rounded_up(instant: datetime) -> datetime:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from cuepost.ports.runtime import Clock
+from cuepost.ports.system import Clock
 
 
 class ClaimSleep:

@@ -18,8 +18,8 @@ from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.sending import Sending
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
 from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane, Result
-from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Contention, Store, StoreError
+from cuepost.ports.system import Clock, IdSource
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
     BUSY_FROM,
@@ -127,7 +127,7 @@ class Dispatcher:
         self._board.give_back(endpoints)
 
     def work_for(self, endpoints: Collection[Lane]) -> None:
-        self._intake.hint(endpoints)
+        self._intake.wake_up(endpoints)
         self._sleep.wake()
 
     def reaches(self, worker: UUID) -> bool:
@@ -219,7 +219,7 @@ class Dispatcher:
         now = self._clock.now()
         try:
             async with self._store.transaction() as transaction:
-                returned = await self._lease.return_unwanted(transaction.queue, now)
+                returned = await self._lease.release_returned(transaction.queue, now)
                 await transaction.queue.leave(self._lease.worker, busy)
         except StoreError as error:
             log.warning("event=lanes_not_released error=%s", error)
@@ -231,7 +231,7 @@ class Dispatcher:
         now = self._clock.now()
         try:
             async with self._store.transaction() as transaction:
-                await self._lease.return_unwanted(transaction.queue, now)
+                await self._lease.release_returned(transaction.queue, now)
                 await transaction.queue.dismiss(self._lease.worker, now)
         except StoreError as error:
             log.warning("event=left_without_word error=%s", error)

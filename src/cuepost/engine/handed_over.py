@@ -13,8 +13,8 @@ from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, DeliveryKey
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Store, StoreError
+from cuepost.ports.system import Clock
 from cuepost.tuning import HANDED_OVER_AT_ONCE, PAUSE_AFTER_FAILURE_SECONDS
 
 log = logging.getLogger("cuepost.engine")
@@ -61,7 +61,7 @@ class HandedOver:
 
     async def _take(self, keys: Sequence[DeliveryKey]) -> None:
         asked_at, worker = self._clock.monotonic(), self._lease.worker
-        async with self._store.glance() as transaction:
+        async with self._store.single_read() as transaction:
             found = await transaction.queue.handed_over(worker, keys, self._clock.now())
         # Under a name that is given up they are with others by now.
         if worker != self._lease.worker or not self._lease.is_held:

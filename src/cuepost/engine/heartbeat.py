@@ -6,8 +6,8 @@ import logging
 from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Store, StoreError
+from cuepost.ports.system import Clock
 
 log = logging.getLogger("cuepost.engine")
 
@@ -36,7 +36,7 @@ class Heartbeat:
             except StoreError as error:
                 log.warning("event=heartbeat_failed error=%s", error)
                 continue
-            if changed or self._lease.has_unwanted or not self._lease.is_held:
+            if changed or self._lease.has_releases or not self._lease.is_held:
                 self._sleep.wake()
 
     async def _beat(self) -> bool:

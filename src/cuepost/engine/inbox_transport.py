@@ -8,8 +8,8 @@ from cuepost.application.perform import Perform
 from cuepost.application.receive_in_inbox import ReceiveInInbox
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.inbox import InboxAnswer
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Contention, StoreUnavailable
+from cuepost.ports.system import Clock
 from cuepost.ports.transport import Exchange, Request, Transport
 
 _JSON = (("content-type", "application/json"),)

@@ -5,12 +5,12 @@ from datetime import timedelta
 from itertools import islice
 from uuid import UUID
 
+from cuepost.engine.full_scan import FullScan
 from cuepost.engine.lane_board import LaneBoard
-from cuepost.engine.look_around import LookAround
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, Claim, Claimed, Lane, Share
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Priority, Store, Transaction
+from cuepost.ports.system import Clock
 from cuepost.tuning import (
     CLAIMED_AT_ONCE,
     HELD_LANES_LOOKED_AT_SECONDS,
@@ -38,8 +38,8 @@ class Intake:
         self._most_held = most_held
         self._alone = alone
         # In the order in which they came; a set would forget that.
-        self._hints: dict[Lane, None] = {}
-        self._look = LookAround(clock)
+        self._woken: dict[Lane, None] = {}
+        self._look = FullScan(clock)
         self._share = Share()
         # With the time at which each of them was last seen to hold something.
         self._held: dict[Lane, float] = {}
@@ -53,8 +53,8 @@ class Intake:
         # Lanes that were let go for the worker that they belong to.
         self.announce: Callable[[Collection[Lane]], None] = lambda _: None
 
-    def hint(self, endpoints: Iterable[Lane]) -> None:
-        self._hints.update(dict.fromkeys(filter(self.owns, endpoints)))
+    def wake_up(self, endpoints: Iterable[Lane]) -> None:
+        self._woken.update(dict.fromkeys(filter(self.owns, endpoints)))
 
     def owns(self, endpoint: Lane) -> bool:
         return self._share.has(endpoint)
@@ -114,42 +114,42 @@ class Intake:
         self._lease.give_back(self._board.drop_expired(now))
         room = min(CLAIMED_AT_ONCE, max(0, self._most_held - self._board.load))
         self.is_full = room == 0
-        if self.is_full and not self._lease.has_unwanted:
+        if self.is_full and not self._lease.has_releases:
             return False
-        behind = self._look.behind if self._has_to_look_around() else None
-        hints = self._next_hints()
+        behind = self._look.behind if self._needs_full_scan() else None
+        woken = self._next_woken()
         try:
-            claimed, asked_at = await self._claimed(room, hints, behind)
+            claimed, asked_at = await self._claimed(room, woken, behind)
         except BaseException:
-            self.hint(hints)
+            self.wake_up(woken)
             raise
-        if claimed.around is None:
+        if claimed.scan is None:
             self._look.left_out(now)
         else:
-            self._look.done(claimed.around)
+            self._look.done(claimed.scan)
         self._unfinished = (self._unfinished - claimed.looked_at) | claimed.more
         served = claimed.more & {each.lane for each in claimed.assignments}
         self._board.claimed(served, claimed.looked_at - claimed.more, now)
         self.is_full = len(claimed.assignments) >= room
         begin(claimed.assignments, self._as_of(asked_at))
         # Some were full when they were asked for, and had nothing left by the time of the answer.
-        self.hint(lane for lane in self._unfinished if self._board.claimable_of(lane) > 0)
-        return bool(self._hints) or self._look.is_halfway
+        self.wake_up(lane for lane in self._unfinished if self._board.claimable_of(lane) > 0)
+        return bool(self._woken) or self._look.is_halfway
 
-    def _has_to_look_around(self) -> bool:
+    def _needs_full_scan(self) -> bool:
         is_lease_new = not self._lease.is_held
-        returns_some = self._lease.has_unwanted
-        return not self._hints or is_lease_new or returns_some or self._look.is_due
+        returns_some = self._lease.has_releases
+        return not self._woken or is_lease_new or returns_some or self._look.is_due
 
-    def _next_hints(self) -> set[Lane]:
+    def _next_woken(self) -> set[Lane]:
         """Of many endpoints with more than there is room for, few are asked about at a time."""
-        hints = set(islice(self._hints, CLAIMED_AT_ONCE))
-        for hint in hints:
-            del self._hints[hint]
-        return hints
+        woken = set(islice(self._woken, CLAIMED_AT_ONCE))
+        for wake_up in woken:
+            del self._woken[wake_up]
+        return woken
 
     async def _claimed(
-        self, room: int, hints: set[Lane], behind: Lane | None
+        self, room: int, woken: set[Lane], behind: Lane | None
     ) -> tuple[Claimed, float]:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
         old = None if is_held else self._start_anew()
@@ -165,8 +165,8 @@ class Intake:
                 await queue.dismiss(old, now)
                 await queue.dismiss_dead(shared)
                 self.share_with(await queue.living(shared))
-            returned = await self._lease.return_unwanted(queue, now)
-            claimed = await queue.claim(self._wanted(room, hints, behind, idle), now)
+            returned = await self._lease.release_returned(queue, now)
+            claimed = await queue.claim(self._wanted(room, woken, behind, idle), now)
             accepting = self._accepting_after(claimed, idle)
             closed = self._accepting - accepting - (idle - claimed.held)
             await queue.accept(self._lease.worker, accepting - self._accepting, closed)
@@ -200,12 +200,12 @@ class Intake:
         was_slow, self._is_slow = self._is_slow, now - asked_at >= LONGEST_IN_MEMORY_SECONDS
         return now if was_slow and now - asked_at < LATEST_ANSWER_SECONDS else asked_at
 
-    def _wanted(self, room: int, hints: set[Lane], behind: Lane | None, idle: set[Lane]) -> Claim:
+    def _wanted(self, room: int, woken: set[Lane], behind: Lane | None, idle: set[Lane]) -> Claim:
         return Claim(
             worker=self._lease.worker,
             room=room,
             room_of=self._board.claimable_of,
-            hints=hints,
+            woken=woken,
             behind=behind,
             idle=() if self._alone else idle,
             share=self._share,

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from cuepost.ports.dispatch import Result
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import (
     Contention,
     KeyTaken,
@@ -20,6 +19,7 @@ from cuepost.ports.store import (
     StoreUnavailable,
     Transaction,
 )
+from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
     LONGEST_WAIT_ALONE_SECONDS,

@@ -14,7 +14,7 @@ from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.http_message import message_template
 from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
 from cuepost.domain.signing import Signer, SigningSecret
-from cuepost.ports.runtime import SecretBox
+from cuepost.ports.system import SecretBox
 from cuepost.ports.transport import Headers
 from cuepost.tuning import PREPARED_TARGETS
 

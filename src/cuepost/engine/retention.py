@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from cuepost.ports.retention import Passing
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Store, Transaction
-from cuepost.tuning import FORGOTTEN_AT_ONCE, PAGES_AT_ONCE
+from cuepost.ports.system import Clock
+from cuepost.tuning import EXPIRED_ROWS_AT_ONCE, PAGES_AT_ONCE
 
 Look = Callable[[Transaction], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Forgetting:
+class Expiry:
     """Looks before it asks for a writing transaction: most of the time nothing is old enough."""
 
     store: Store
@@ -30,7 +30,7 @@ class Forgetting:
         if not await self._sees(lambda look: look.retention.any_before(what, before)):
             return False
         async with self.store.transaction() as transaction:
-            return await transaction.retention.forget_before(what, before, FORGOTTEN_AT_ONCE)
+            return await transaction.retention.delete_before(what, before, EXPIRED_ROWS_AT_ONCE)
 
     async def give_room_back(self) -> bool:
         if not await self._sees(lambda look: look.retention.has_spare_room()):

@@ -14,7 +14,7 @@ from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, Lane, Result
-from cuepost.ports.runtime import Clock
+from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import LONGEST_IN_MEMORY_SECONDS, PAUSE_AFTER_CRASH_SECONDS
 
@@ -137,7 +137,7 @@ class Sending:
 
     def _ask_for_more(self, endpoint: Lane) -> None:
         if self._intake.has_more(endpoint) and self._board.claimable_of(endpoint) > 0:
-            self._intake.hint([endpoint])
+            self._intake.wake_up([endpoint])
             self._sleep.wake()
         half_empty = self._board.load <= self._capacity.attempts
         if self._intake.is_full and (half_empty or not self._board.ready):

@@ -9,8 +9,8 @@ import logging
 from datetime import timedelta
 
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Priority, Store, StoreError, Transaction
+from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import LOOK_SECONDS, LOOKS_UNTIL_STALLED
 

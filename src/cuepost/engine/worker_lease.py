@@ -12,8 +12,8 @@ from math import inf
 from uuid import UUID
 
 from cuepost.ports.dispatch import Assignment, DeliveryQueue
-from cuepost.ports.runtime import Clock, IdSource
 from cuepost.ports.store import Store, StoreUnavailable
+from cuepost.ports.system import Clock, IdSource
 from cuepost.tuning import HEARTBEATS_PER_LEASE
 
 log = logging.getLogger("cuepost.engine")
@@ -50,9 +50,9 @@ class WorkerLease:
         self.is_enlisted = False
         self.clock_ahead = self._noted_ahead = timedelta(0)
         self._known: dict[UUID, Assignment] = {}
-        self._strange: set[UUID] = set()
-        self._looked_for_strays = LONG_AGO
-        self._unwanted: dict[UUID, _Return] = {}
+        self._unknown: set[UUID] = set()
+        self._looked_for_orphans = LONG_AGO
+        self._to_release: dict[UUID, _Return] = {}
         self._disowned: set[UUID] = set()
         self.worker = ids(clock.now())
 
@@ -71,8 +71,8 @@ class WorkerLease:
         return (self._length / HEARTBEATS_PER_LEASE).total_seconds()
 
     @property
-    def has_unwanted(self) -> bool:
-        return bool(self._unwanted)
+    def has_releases(self) -> bool:
+        return bool(self._to_release)
 
     def not_disowned(self, committed: Iterable[Assignment]) -> list[Assignment]:
         """Of a booking what was not given up as orphaned, because its answer came very late."""
@@ -83,12 +83,12 @@ class WorkerLease:
         accepted = [each for each in assignments if self._may_hold(each)]
         for each in accepted:
             self._known[each.delivery_id] = each
-            self._strange.discard(each.delivery_id)
+            self._unknown.discard(each.delivery_id)
             self._disowned.discard(each.delivery_id)
         return accepted
 
     def _may_hold(self, assignment: Assignment) -> bool:
-        if assignment.delivery_id in self._unwanted:
+        if assignment.delivery_id in self._to_release:
             return False
         known = self._known.get(assignment.delivery_id)
         if known is None or (known.budget, known.number) != (assignment.budget, assignment.number):
@@ -112,15 +112,15 @@ class WorkerLease:
     def _return(self, assignments: Iterable[Assignment], how: _Return) -> None:
         for each in assignments:
             if self._known.get(each.delivery_id) is each:
-                self._unwanted[each.delivery_id] = how
+                self._to_release[each.delivery_id] = how
 
     def start_anew(self) -> UUID:
         """Under a new name, since the old one's work may be with others; that old name."""
         old, self.worker = self.worker, self._ids(self._clock.now())
         self.is_enlisted = False
         self._known.clear()
-        self._strange.clear()
-        self._unwanted.clear()
+        self._unknown.clear()
+        self._to_release.clear()
         self._disowned.clear()
         return old
 
@@ -170,9 +170,9 @@ class WorkerLease:
         if not self.is_enlisted or not await queue.stay(self.worker, now + self._length):
             return False
         looked_at = self._clock.monotonic()
-        if looked_at >= self._looked_for_strays + self.heartbeat_seconds:
-            self._looked_for_strays = looked_at
-            self._look_for_strays(await queue.leased(self.worker))
+        if looked_at >= self._looked_for_orphans + self.heartbeat_seconds:
+            self._looked_for_orphans = looked_at
+            self._look_for_orphans(await queue.leased(self.worker))
         return True
 
     def renewed(self, worker: UUID, asked_at: float, is_mine: bool) -> None:
@@ -185,31 +185,31 @@ class WorkerLease:
     def _run_from(self, asked_at: float) -> None:
         self._until = asked_at + self._length.total_seconds()
 
-    async def return_unwanted(self, queue: DeliveryQueue, now: datetime) -> Collection[UUID]:
-        """Those that were unwanted when it began; meanwhile there may be more."""
-        unwanted = dict(self._unwanted)
+    async def release_returned(self, queue: DeliveryQueue, now: datetime) -> Collection[UUID]:
+        """Those that were to_release when it began; meanwhile there may be more."""
+        to_release = dict(self._to_release)
         alike: dict[_Return, list[UUID]] = {}
-        for delivery_id, how in unwanted.items():
+        for delivery_id, how in to_release.items():
             alike.setdefault(how, []).append(delivery_id)
         for how, delivery_ids in alike.items():
             await queue.put_back(
                 self.worker, delivery_ids, now, how.due_at, may_be_sent=how.may_be_sent
             )
-        return unwanted
+        return to_release
 
     def returned(self, delivery_ids: Iterable[UUID]) -> None:
         for delivery_id in delivery_ids:
             if self._known.pop(delivery_id, None) is None:
                 self._disowned.add(delivery_id)
-            self._unwanted.pop(delivery_id, None)
+            self._to_release.pop(delivery_id, None)
 
-    def _look_for_strays(self, leased: Collection[UUID]) -> None:
+    def _look_for_orphans(self, leased: Collection[UUID]) -> None:
         """Leased at two looks and unknown here ever since: a commit whose answer was lost.
 
         Between two looks there is time for an answer that is only late. What was held here in the
         meantime starts over, because the second look may see another lease than the first.
         """
-        strange = {each for each in leased if each not in self._known}
-        for stray in strange & self._strange:
-            self._unwanted[stray] = _Return()
-        self._strange = strange
+        unknown = {each for each in leased if each not in self._known}
+        for orphan in unknown & self._unknown:
+            self._to_release[orphan] = _Return()
+        self._unknown = unknown

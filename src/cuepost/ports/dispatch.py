@@ -9,7 +9,7 @@ from uuid import UUID
 from cuepost.domain.attempt import Attempt
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import StoredSecret
-from cuepost.domain.record import record
+from cuepost.domain.immutable import immutable
 
 Lane: TypeAlias = int
 """The number of an endpoint: its deliveries wait in one lane."""
@@ -44,7 +44,7 @@ class Target:
     secrets: tuple[StoredSecret, ...]
 
 
-@record
+@immutable
 class Assignment:
     """One attempt that this worker has to make; not after `access_until`, where that is known."""
 
@@ -72,8 +72,8 @@ class Assignment:
         return self.target.webhook_id
 
 
-@record
-class Verdict:
+@immutable
+class NextStep:
     """What an attempt means for its delivery: ended, or due again."""
 
     status: DeliveryStatus
@@ -81,19 +81,19 @@ class Verdict:
     reason: CancelReason | None = None
 
 
-@record
+@immutable
 class Result:
     assignment: Assignment
     attempt: Attempt
-    verdict: Verdict
+    verdict: NextStep
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a worker asks for: at most `room` assignments, and of each lane `room_of` it.
 
-    `hints` are endpoints that are believed to have work; `behind` is where the look around among
-    all endpoints goes on, and without it only the hints are looked at. Lanes outside `share` are
+    `woken` are endpoints that are believed to have work; `behind` is where the full scan among
+    all endpoints goes on, and without it only the woken are looked at. Lanes outside `share` are
     left to other workers. `idle` are lanes that the worker gives up, unless there is something for
     it in them. `alone` says that there is no other worker, so that lanes need no holding.
     """
@@ -101,7 +101,7 @@ class Claim:
     worker: UUID
     room: int
     room_of: Callable[[Lane], int]
-    hints: Collection[Lane] = ()
+    woken: Collection[Lane] = ()
     behind: Lane | None = BEGINNING
     idle: Collection[Lane] = ()
     share: Share = Share()
@@ -109,8 +109,8 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """How far a look around among all endpoints got, and when the next delivery is due."""
+class ScanProgress:
+    """How far a full scan among all endpoints got, and when the next delivery is due."""
 
     reached: Lane
     next_due: datetime | None
@@ -124,7 +124,7 @@ class Claimed:
     held: frozenset[Lane]
     looked_at: frozenset[Lane]
     more: frozenset[Lane]
-    around: Around | None
+    scan: ScanProgress | None
 
 
 class DeliveryQueue(Protocol):

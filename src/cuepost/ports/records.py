@@ -13,8 +13,8 @@ from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.errors import FieldError
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.fanout import Subscriber
+from cuepost.domain.immutable import immutable
 from cuepost.domain.project import Project
-from cuepost.domain.record import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ ReportKey = tuple[UUID, str]
 """Account, and the id that the reporter gave."""
 
 
-@record
+@immutable
 class ReportAnswer:
     """What is answered to a milestone report; `errors` say what is wrong with an invalid one."""
 
@@ -43,7 +43,7 @@ class ReportAnswer:
     errors: tuple[FieldError, ...] = ()
 
 
-@record
+@immutable
 class KeptReport:
     """An accepted report: its answer, and a digest of its content.
 

@@ -27,7 +27,7 @@ class Retention(Protocol):
         """Whether a step would find something that is older and not in use any more."""
         ...
 
-    async def forget_before(self, what: Passing, instant: datetime, rows: int) -> bool:
+    async def delete_before(self, what: Passing, instant: datetime, rows: int) -> bool:
         """Forget about that many; False when nothing was left to do, or others are doing it."""
         ...
 

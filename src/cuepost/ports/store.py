@@ -147,7 +147,7 @@ class Store(Protocol):
         """For reading alone; never waits for a writer."""
         ...
 
-    def glance(self) -> AbstractAsyncContextManager[Transaction]:
+    def single_read(self) -> AbstractAsyncContextManager[Transaction]:
         """For a single question: a second one may be answered as of a later moment.
 
         Here alone ConnectionDied is told apart: nothing was changed, so it may be asked again.

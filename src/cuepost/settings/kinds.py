@@ -17,7 +17,7 @@ MASTER_KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SettingType:
     """`read` raises ValueError, with a sentence of its own or with none."""
 
     expected: str
@@ -25,31 +25,33 @@ class Kind:
     secret: bool = False
 
 
-def whole(lowest: int, highest: int) -> Kind:
-    return Kind(
+def whole(lowest: int, highest: int) -> SettingType:
+    return SettingType(
         f"a whole number from {lowest} to {highest}",
         lambda text: int(_number(text, r"[0-9]{1,9}", lowest, highest)),
     )
 
 
-def decimal(lowest: float, highest: float, unit: str) -> Kind:
-    return Kind(
+def decimal(lowest: float, highest: float, unit: str) -> SettingType:
+    return SettingType(
         f"a number of {unit} from {lowest:g} to {highest:g}",
         lambda text: _number(text, r"[0-9]{1,9}(\.[0-9]{1,6})?", lowest, highest),
     )
 
 
-def optional(kind: Kind) -> Kind:
-    return Kind(f"{kind.expected}, or nothing", lambda text: kind.read(text) if text else None)
+def optional(kind: SettingType) -> SettingType:
+    return SettingType(
+        f"{kind.expected}, or nothing", lambda text: kind.read(text) if text else None
+    )
 
 
-def choice(meanings: Mapping[str, Any]) -> Kind:
+def choice(meanings: Mapping[str, Any]) -> SettingType:
     def read(text: str) -> Any:
         if text not in meanings:
             raise ValueError
         return meanings[text]
 
-    return Kind(" or ".join(f"`{word}`" for word in meanings), read)
+    return SettingType(" or ".join(f"`{word}`" for word in meanings), read)
 
 
 def master_keys(text: str) -> tuple[bytes, ...]:
@@ -135,31 +137,31 @@ def _ca_file(text: str) -> Path | None:
 
 
 ACCESS = choice({"open": True, "closed": False})
-API_KEY = Kind("a key, `cpk_…`", str, secret=True)
-BASE_URL = Kind(
+API_KEY = SettingType("a key, `cpk_…`", str, secret=True)
+BASE_URL = SettingType(
     "an absolute http or https URL without query and without a slash at its end", _base_url
 )
 BOOLEAN = choice({"true": True, "false": False})
-CA_FILE = Kind("a file with certificates in PEM form", _ca_file)
-DATABASE_URL = Kind(
+CA_FILE = SettingType("a file with certificates in PEM form", _ca_file)
+DATABASE_URL = SettingType(
     "`sqlite:///path` or `postgresql://user:password@host:port/name` with parameters as in libpq",
     _database_url,
     secret=True,
 )
 _DELAY = decimal(0, 86_400, "seconds")
-DELAYS = Kind(
+DELAYS = SettingType(
     "numbers of seconds, at most a day each, with commas between",
     lambda text: tuple(_DELAY.read(item.strip()) for item in text.split(",")),
 )
-FOLDER = Kind("a folder", _path)
-HOST = Kind("an address or a host name", _host)
+FOLDER = SettingType("a folder", _path)
+HOST = SettingType("an address or a host name", _host)
 LOG_FORMAT = choice({name: name for name in ("text", "json")})
 LOG_LEVEL = choice({name: name.upper() for name in ("debug", "info", "warning", "error")})
-MASTER_KEY = Kind(
+MASTER_KEY = SettingType(
     "32 bytes as base64, or several such keys with commas between", master_keys, secret=True
 )
-MEDIA_URL = Kind("`file:///absolute/path` or `s3://bucket/prefix`", _media_url)
-NETWORKS = Kind("CIDRs with commas between, such as `10.0.0.0/8,fd00::/8`", parse_networks)
-REGION = Kind("the name of a region, such as `eu-central-1`", _region)
-SIGNING_SECRETS = Kind("`whsec_…`, or several with commas between", str, secret=True)
-PORTS = Kind("ports and ranges with commas between, such as `443,8000-8999`", parse_ports)
+MEDIA_URL = SettingType("`file:///absolute/path` or `s3://bucket/prefix`", _media_url)
+NETWORKS = SettingType("CIDRs with commas between, such as `10.0.0.0/8,fd00::/8`", parse_networks)
+REGION = SettingType("the name of a region, such as `eu-central-1`", _region)
+SIGNING_SECRETS = SettingType("`whsec_…`, or several with commas between", str, secret=True)
+PORTS = SettingType("ports and ranges with commas between, such as `443,8000-8999`", parse_ports)

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from cuepost.settings.kinds import Kind
+from cuepost.settings.kinds import SettingType
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """`default` is written as in the environment; None: it follows from the other settings."""
 
-    kind: Kind
+    kind: SettingType
     default: str | None
     meaning: str
     default_in_words: str = ""

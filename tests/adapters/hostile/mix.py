@@ -17,7 +17,7 @@ from cuepost.domain.egress_policy import Address
 from cuepost.ports.transport import Exchange
 from tests.adapters.hostile.conduct import Conduct
 from tests.adapters.hostile.friendly import FRIENDLY
-from tests.adapters.hostile.street import DENIED, Way, fine_way, quick_way, slow_way
+from tests.adapters.hostile.hostile_network import DENIED, Way, fine_way, quick_way, slow_way
 from tests.adapters.hostile.unfriendly import QUICK, SLOW, early_answer_and_no_reading
 from tests.adapters.sender import AMPLE_SECONDS, Sender, StubResolver
 from tests.support.fault_server import Peer, PeerGone, ReceivedRequest
@@ -38,7 +38,7 @@ class Arrival:
 
 
 @dataclass(slots=True)
-class Errand:
+class ScriptedRequest:
     """One request: what was drawn for it, and what happened."""
 
     tag: str
@@ -102,7 +102,7 @@ def summary(exchange: Exchange | None) -> str:
     )
 
 
-CURRENT: ContextVar[Errand] = ContextVar("CURRENT")
+CURRENT: ContextVar[ScriptedRequest] = ContextVar("CURRENT")
 MIX: ContextVar["Mix"] = ContextVar("MIX")
 
 
@@ -110,10 +110,10 @@ class DrawnResolver(StubResolver):
     """Says to each request what was drawn for it."""
 
     async def addresses(self, host: str) -> Sequence[Address]:
-        errand = CURRENT.get()
-        assert host == errand.receiver[1]
-        errand.look_ups += 1
-        self.answers[host] = [errand.way.answers]
+        scripted_request = CURRENT.get()
+        assert host == scripted_request.receiver[1]
+        scripted_request.look_ups += 1
+        self.answers[host] = [scripted_request.way.answers]
         return await super().addresses(host)
 
 
@@ -141,12 +141,12 @@ class Mix:
             for _ in range(chance.randint(1, 3))
         ]
 
-    def errands(self) -> Iterator[Errand]:
+    def scripted_requests(self) -> Iterator[ScriptedRequest]:
         for lanes in self._rounds:
             for lane in lanes:
                 yield from lane
 
-    def _drawn(self, chance: Random, number: int) -> Errand:
+    def _drawn(self, chance: Random, number: int) -> ScriptedRequest:
         tag = f"m{self.seed}-r{number}"
         receiver = chance.choice(self._receivers)
         slow = chance.random() < 0.1
@@ -164,7 +164,7 @@ class Mix:
         seconds = chance.uniform(0.15, 0.3) if slow else AMPLE_SECONDS
         cancelled = chance.uniform(0, 0.01) if chance.random() < 0.04 else None
         body = body_for(chance, tag, (first, second))
-        return Errand(tag, receiver, way, (first, second), body, seconds, cancelled)
+        return ScriptedRequest(tag, receiver, way, (first, second), body, seconds, cancelled)
 
     async def run(self, client: Sender, port: int) -> None:
         MIX.set(self)
@@ -174,15 +174,18 @@ class Mix:
                     group.create_task(self._one_by_one(client, port, lane))
             await self._rest()
 
-    async def _one_by_one(self, client: Sender, port: int, lane: list[Errand]) -> None:
-        for errand in lane:
-            CURRENT.set(errand)
-            url = "{}://{}:{}/{}".format(*errand.receiver, port, errand.tag)
-            async with asyncio.timeout(errand.seconds + FAR_ABOVE_SECONDS):
+    async def _one_by_one(self, client: Sender, port: int, lane: list[ScriptedRequest]) -> None:
+        for scripted_request in lane:
+            CURRENT.set(scripted_request)
+            url = "{}://{}:{}/{}".format(*scripted_request.receiver, port, scripted_request.tag)
+            async with asyncio.timeout(scripted_request.seconds + FAR_ABOVE_SECONDS):
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(errand.cancelled_after):
-                        errand.exchange = await client.post(
-                            url, errand.seconds, errand.headers, errand.body
+                    async with asyncio.timeout(scripted_request.cancelled_after):
+                        scripted_request.exchange = await client.post(
+                            url,
+                            scripted_request.seconds,
+                            scripted_request.headers,
+                            scripted_request.body,
                         )
 
     def may_rest(self, peer: Peer, conduct: Conduct) -> None:
@@ -206,51 +209,67 @@ class Mix:
 
     def complaints(self, port: int) -> list[str]:
         return [
-            f"{complaint}: {errand}"
-            for errand in self.errands()
-            for complaint in complaints_of(errand, port)
+            f"{complaint}: {scripted_request}"
+            for scripted_request in self.scripted_requests()
+            for complaint in complaints_of(scripted_request, port)
         ]
 
 
-def complaints_of(errand: Errand, port: int) -> Iterator[str]:
-    if any(each.request not in (None, errand.request(port)) for each in errand.arrivals):
+def complaints_of(scripted_request: ScriptedRequest, port: int) -> Iterator[str]:
+    if any(
+        each.request not in (None, scripted_request.request(port))
+        for each in scripted_request.arrivals
+    ):
         yield "the receiver saw another request"
-    fresh = [each for each in errand.arrivals if each.nth == 0]
-    used = [each for each in errand.arrivals if each.nth > 0]
-    if max(errand.look_ups, len(fresh), len(used)) > 1 or len(fresh) > errand.look_ups:
+    fresh = [each for each in scripted_request.arrivals if each.nth == 0]
+    used = [each for each in scripted_request.arrivals if each.nth > 0]
+    if (
+        max(scripted_request.look_ups, len(fresh), len(used)) > 1
+        or len(fresh) > scripted_request.look_ups
+    ):
         yield "more connections than one that had rested and one that replaces it"
-    exchange = errand.exchange
+    exchange = scripted_request.exchange
     if exchange is None:
-        if errand.cancelled_after is None:
+        if scripted_request.cancelled_after is None:
             yield "no end"
-    elif not (is_right(errand, exchange, fresh, used) or is_late(errand, exchange)):
+    elif not (
+        is_right(scripted_request, exchange, fresh, used) or is_late(scripted_request, exchange)
+    ):
         yield "not what it has to come to"
     elif (exchange.fault is Outcome.TLS_ERROR) != (exchange.tls_fault is not None):
         yield "TLS is at fault without a reason, or the other way about"
 
 
 def is_right(
-    errand: Errand, exchange: Exchange, fresh: Sequence[Arrival], used: Sequence[Arrival]
+    scripted_request: ScriptedRequest,
+    exchange: Exchange,
+    fresh: Sequence[Arrival],
+    used: Sequence[Arrival],
 ) -> bool:
-    if errand.receiver[1] in LITERALS:
-        return exchange.fault is Outcome.BLOCKED_DESTINATION and not errand.arrivals
-    if not errand.look_ups:
+    if scripted_request.receiver[1] in LITERALS:
+        return exchange.fault is Outcome.BLOCKED_DESTINATION and not scripted_request.arrivals
+    if not scripted_request.look_ups:
         # Whatever ends without a byte is followed by a look-up for the connection in its place.
         stayed = len(used) == 1 and not used[0].conduct.goodbye
         return stayed and used[0].conduct.explains(exchange) and not never_began(exchange)
     if used and not may_be_replaced(used[0]):
         return False
-    if errand.way.fault is not None:
-        failed = (exchange.fault, exchange.tls_fault) == (errand.way.fault, errand.way.tls_fault)
+    if scripted_request.way.fault is not None:
+        failed = (exchange.fault, exchange.tls_fault) == (
+            scripted_request.way.fault,
+            scripted_request.way.tls_fault,
+        )
         return failed and not fresh
     return len(fresh) == 1 and fresh[0].conduct.explains(exchange)
 
 
-def is_late(errand: Errand, exchange: Exchange) -> bool:
+def is_late(scripted_request: ScriptedRequest, exchange: Exchange) -> bool:
     """Where the deadline is short, anything may take longer on a busy machine."""
-    if errand.seconds == AMPLE_SECONDS:
+    if scripted_request.seconds == AMPLE_SECONDS:
         return False
-    answers = [each.conduct.answer for each in errand.arrivals[-1:] if each.conduct.answer]
+    answers = [
+        each.conduct.answer for each in scripted_request.arrivals[-1:] if each.conduct.answer
+    ]
     cut = [replace(answer, truncated=True, whole=False) for answer in answers]
     return exchange.fault is Outcome.TIMEOUT or any(answer.is_in(exchange) for answer in cut)
 

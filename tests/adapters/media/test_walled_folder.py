@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from cuepost.adapters.media.walled_folder import created_inside, open_inside, remove_inside
+from cuepost.adapters.media.confined_folder import created_inside, open_inside, remove_inside
 from cuepost.domain.artifact import is_media_key
 
 SECRET = b"not for you"

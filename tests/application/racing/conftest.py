@@ -5,25 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.application.racing.rivals import Rivals, rivals_on_postgres, rivals_on_sqlite
-from tests.application.world import World
+from tests.application.harness import Harness
+from tests.application.racing.instances import Instances, instances_on_postgres, instances_on_sqlite
 
 
 @pytest.fixture
-async def sqlite_rivals(migrated_file: Path, tmp_path: Path) -> AsyncIterator[Rivals]:
-    async with rivals_on_sqlite(migrated_file, tmp_path / "cuepost.db") as rivals:
-        yield rivals
+async def sqlite_instances(migrated_file: Path, tmp_path: Path) -> AsyncIterator[Instances]:
+    async with instances_on_sqlite(migrated_file, tmp_path / "cuepost.db") as instances:
+        yield instances
 
 
 @pytest.fixture
-async def postgres_rivals(postgres_world: World) -> AsyncIterator[Rivals]:
-    async with rivals_on_postgres(postgres_world) as rivals:
-        yield rivals
+async def postgres_instances(postgres_harness: Harness) -> AsyncIterator[Instances]:
+    async with instances_on_postgres(postgres_harness) as instances:
+        yield instances
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def rivals(request: pytest.FixtureRequest) -> Rivals:
-    kind = {"sqlite": "sqlite_rivals", "postgresql": "postgres_rivals"}[request.param]
+def instances(request: pytest.FixtureRequest) -> Instances:
+    kind = {"sqlite": "sqlite_instances", "postgresql": "postgres_instances"}[request.param]
     found = request.getfixturevalue(kind)
-    assert isinstance(found, Rivals)
+    assert isinstance(found, Instances)
     return found

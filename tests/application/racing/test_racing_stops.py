@@ -8,141 +8,149 @@ from cuepost.domain.errors import (
     DeliveryInProgress,
     EndpointDisabled,
 )
-from tests.application.racing.rivals import Rivals, outcome
-from tests.application.world import OPERATOR, World
+from tests.application.harness import OPERATOR, Harness
+from tests.application.racing.instances import Instances, outcome
 
 
-async def assert_nothing_waits(world: World, *reasons: CancelReason) -> None:
-    assert await world.queued() == set()
-    ended = {(each.status, each.reason) for each in await world.deliveries()}
+async def assert_nothing_waits(harness: Harness, *reasons: CancelReason) -> None:
+    assert await harness.queued() == set()
+    ended = {(each.status, each.reason) for each in await harness.deliveries()}
     assert ended <= {(DeliveryStatus.CANCELLED, reason) for reason in reasons}
 
 
 async def test_nothing_waits_for_an_endpoint_that_is_disabled_during_reports(
-    rivals: Rivals,
+    instances: Instances,
 ) -> None:
-    world = rivals.world
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    for _ in range(rivals.rounds):
-        await world.enable(webhook_id, True)
-        one, other = await rivals.projects(2)
-        await rivals.race(
-            rivals.each(1).report(world.milestone(one)),
-            rivals.each(0).enable(webhook_id, False),
-            rivals.each(2).report(world.milestone(other)),
+    harness = instances.harness
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    for _ in range(instances.rounds):
+        await harness.enable(webhook_id, True)
+        one, other = await instances.projects(2)
+        await instances.race(
+            instances.each(1).report(harness.milestone(one)),
+            instances.each(0).enable(webhook_id, False),
+            instances.each(2).report(harness.milestone(other)),
         )
-        await assert_nothing_waits(world, CancelReason.ENDPOINT_DISABLED)
-    assert len(await world.deliveries()) == len(await world.events()) == 2 * rivals.rounds
+        await assert_nothing_waits(harness, CancelReason.ENDPOINT_DISABLED)
+    assert len(await harness.deliveries()) == len(await harness.events()) == 2 * instances.rounds
 
 
 async def test_nothing_waits_for_a_project_that_is_deleted_during_a_report(
-    rivals: Rivals,
+    instances: Instances,
 ) -> None:
-    world = rivals.world
-    await world.endpoint()
-    remove = rivals.each(1).service.projects.delete
-    for place, project in enumerate(await rivals.projects(rivals.rounds)):
+    harness = instances.harness
+    await harness.endpoint()
+    remove = instances.each(1).service.projects.delete
+    for place, project in enumerate(await instances.projects(instances.rounds)):
         work = [
-            rivals.each(0).report(world.milestone(project)),
-            rivals.each(1).do(remove, world.owner, project.id),
+            instances.each(0).report(harness.milestone(project)),
+            instances.each(1).do(remove, harness.owner, project.id),
         ]
-        await rivals.race(*(work if place % 2 else work[::-1]))
-        await assert_nothing_waits(world, CancelReason.PROJECT_DELETED)
-        assert (await world.stored(project)).deleted_at is not None
+        await instances.race(*(work if place % 2 else work[::-1]))
+        await assert_nothing_waits(harness, CancelReason.PROJECT_DELETED)
+        assert (await harness.stored(project)).deleted_at is not None
 
 
 async def test_nothing_waits_in_an_account_whose_access_is_closed_during_reports(
-    rivals: Rivals,
+    instances: Instances,
 ) -> None:
-    world = rivals.world
-    await world.endpoint()
-    account_id, set_access = world.account.id, world.service.access.set_webhooks
-    for _ in range(rivals.rounds):
-        await world.do(set_access, OPERATOR, account_id, True)
-        one, other = await rivals.projects(2)
-        await rivals.race(
-            rivals.each(1).report(world.milestone(one)),
-            rivals.each(0).do(set_access, OPERATOR, account_id, False),
-            rivals.each(2).report(world.milestone(other)),
+    harness = instances.harness
+    await harness.endpoint()
+    account_id, set_access = harness.account.id, harness.service.access.set_webhooks
+    for _ in range(instances.rounds):
+        await harness.do(set_access, OPERATOR, account_id, True)
+        one, other = await instances.projects(2)
+        await instances.race(
+            instances.each(1).report(harness.milestone(one)),
+            instances.each(0).do(set_access, OPERATOR, account_id, False),
+            instances.each(2).report(harness.milestone(other)),
         )
-        await assert_nothing_waits(world, CancelReason.ACCESS_CLOSED)
-    await world.do(set_access, OPERATOR, account_id, True)
-    assert len(await world.deliveries()) == len(await world.events()) == 2 * rivals.rounds
+        await assert_nothing_waits(harness, CancelReason.ACCESS_CLOSED)
+    await harness.do(set_access, OPERATOR, account_id, True)
+    assert len(await harness.deliveries()) == len(await harness.events()) == 2 * instances.rounds
 
 
 async def test_retries_by_hand_and_reports_do_not_stand_in_each_others_way(
-    rivals: Rivals,
+    instances: Instances,
 ) -> None:
-    world = rivals.world
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    retry = world.service.redeliver.one
-    for project in await rivals.projects(rivals.rounds):
-        delivery = await world.complete(project)
-        await world.end(delivery, DeliveryStatus.FAILED)
+    harness = instances.harness
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    retry = harness.service.redeliver.one
+    for project in await instances.projects(instances.rounds):
+        delivery = await harness.complete(project)
+        await harness.end(delivery, DeliveryStatus.FAILED)
         work = [
-            outcome(rivals.each(place).do(retry, world.owner, webhook_id, delivery.id))
+            outcome(instances.each(place).do(retry, harness.owner, webhook_id, delivery.id))
             for place in range(3)
         ]
         reports = [
-            outcome(rivals.each(place).report(world.milestone(project, "exporting")))
+            outcome(instances.each(place).report(harness.milestone(project, "exporting")))
             for place in range(2)
         ]
-        outcomes = await rivals.race(work[0], reports[0], work[1], reports[1], work[2])
+        outcomes = await instances.race(work[0], reports[0], work[1], reports[1], work[2])
         assert Counter(outcomes) == {"done": 3, DeliveryInProgress.code: 2}
-        assert await world.queued() == {delivery.id}
-        await world.end(delivery, DeliveryStatus.DELIVERED)
+        assert await harness.queued() == {delivery.id}
+        await harness.end(delivery, DeliveryStatus.DELIVERED)
 
 
 async def test_a_retry_by_hand_leaves_nothing_at_an_endpoint_that_is_disabled_meanwhile(
-    rivals: Rivals,
+    instances: Instances,
 ) -> None:
-    world = rivals.world
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    change, retry = world.service.webhooks.change, world.service.redeliver.one
-    for project in await rivals.projects(rivals.rounds):
-        await world.enable(webhook_id, True)
-        delivery = await world.complete(project)
-        await world.end(delivery, DeliveryStatus.CANCELLED)
-        retried, disabled = await rivals.race(
-            outcome(rivals.each(1).do(retry, world.owner, webhook_id, delivery.id)),
+    harness = instances.harness
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    change, retry = harness.service.webhooks.change, harness.service.redeliver.one
+    for project in await instances.projects(instances.rounds):
+        await harness.enable(webhook_id, True)
+        delivery = await harness.complete(project)
+        await harness.end(delivery, DeliveryStatus.CANCELLED)
+        retried, disabled = await instances.race(
+            outcome(instances.each(1).do(retry, harness.owner, webhook_id, delivery.id)),
             outcome(
-                rivals.each(0).do(change, world.owner, webhook_id, EndpointChange(enabled=False))
+                instances.each(0).do(
+                    change, harness.owner, webhook_id, EndpointChange(enabled=False)
+                )
             ),
         )
         assert retried in ("done", EndpointDisabled.code)
         assert disabled == "done"
-        await assert_nothing_waits(world, CancelReason.ENDPOINT_DISABLED)
+        await assert_nothing_waits(harness, CancelReason.ENDPOINT_DISABLED)
 
 
 async def test_a_retry_by_hand_leaves_nothing_where_access_is_closed_meanwhile(
-    rivals: Rivals,
+    instances: Instances,
 ) -> None:
-    world = rivals.world
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    account_id, set_access = world.account.id, world.service.access.set_webhooks
-    for project in await rivals.projects(rivals.rounds):
-        await world.do(set_access, OPERATOR, account_id, True)
-        delivery = await world.complete(project)
-        await world.end(delivery, DeliveryStatus.CANCELLED)
-        await rivals.race(
-            outcome(rivals.each(0).do(set_access, OPERATOR, account_id, False)),
+    harness = instances.harness
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    account_id, set_access = harness.account.id, harness.service.access.set_webhooks
+    for project in await instances.projects(instances.rounds):
+        await harness.do(set_access, OPERATOR, account_id, True)
+        delivery = await harness.complete(project)
+        await harness.end(delivery, DeliveryStatus.CANCELLED)
+        await instances.race(
+            outcome(instances.each(0).do(set_access, OPERATOR, account_id, False)),
             outcome(
-                rivals.each(1).do(world.service.redeliver.one, world.owner, webhook_id, delivery.id)
+                instances.each(1).do(
+                    harness.service.redeliver.one, harness.owner, webhook_id, delivery.id
+                )
             ),
         )
         await assert_nothing_waits(
-            world, CancelReason.ENDPOINT_DISABLED, CancelReason.ACCESS_CLOSED
+            harness, CancelReason.ENDPOINT_DISABLED, CancelReason.ACCESS_CLOSED
         )
 
 
-async def test_a_test_event_leaves_nothing_where_access_is_closed_meanwhile(rivals: Rivals) -> None:
-    world = rivals.world
-    webhook_id = (await world.endpoint()).view.endpoint.id
-    account_id, set_access = world.account.id, world.service.access.set_webhooks
-    for _ in range(rivals.rounds):
-        await world.do(set_access, OPERATOR, account_id, True)
-        await rivals.race(
-            outcome(rivals.each(0).do(set_access, OPERATOR, account_id, False)),
-            outcome(rivals.each(1).do(world.service.webhooks.send_test, world.owner, webhook_id)),
+async def test_a_test_event_leaves_nothing_where_access_is_closed_meanwhile(
+    instances: Instances,
+) -> None:
+    harness = instances.harness
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    account_id, set_access = harness.account.id, harness.service.access.set_webhooks
+    for _ in range(instances.rounds):
+        await harness.do(set_access, OPERATOR, account_id, True)
+        await instances.race(
+            outcome(instances.each(0).do(set_access, OPERATOR, account_id, False)),
+            outcome(
+                instances.each(1).do(harness.service.webhooks.send_test, harness.owner, webhook_id)
+            ),
         )
-        await assert_nothing_waits(world, CancelReason.ACCESS_CLOSED)
+        await assert_nothing_waits(harness, CancelReason.ACCESS_CLOSED)

@@ -16,7 +16,7 @@ from cuepost.domain.access import (
     TOKEN_SECRET_BYTES,
     ApiKey,
     Caller,
-    Door,
+    Interface,
     Scope,
     compose_token,
     digest,
@@ -32,7 +32,7 @@ TICK = timedelta(milliseconds=1)
 
 
 def caller(*scopes: Scope, account_id: UUID | None = KEY.account_id, open_: bool = True) -> Caller:
-    return Caller(Door.REST, "key:test", account_id, frozenset(scopes), webhooks_enabled=open_)
+    return Caller(Interface.REST, "key:test", account_id, frozenset(scopes), webhooks_enabled=open_)
 
 
 def test_a_token_is_the_prefix_the_key_id_and_the_secret() -> None:

@@ -6,10 +6,10 @@ from cuepost.domain.delivery import (
     FINAL,
     LIVE,
     CancelReason,
-    Cause,
     Delivery,
     DeliveryStatus,
     IllegalMove,
+    TransitionCause,
     Trigger,
     after,
 )
@@ -30,19 +30,19 @@ SENT_AGAIN                     -          -           -           pending    pen
 """
 COLUMNS, *ROWS = (line.split() for line in GRID.strip().splitlines())
 CASES = [
-    (DeliveryStatus(column), Cause[row[0]], None if cell == "-" else DeliveryStatus(cell))
+    (DeliveryStatus(column), TransitionCause[row[0]], None if cell == "-" else DeliveryStatus(cell))
     for row in ROWS
     for column, cell in zip(COLUMNS, row[1:], strict=True)
 ]
 
 
 def test_the_grid_names_every_status_with_every_cause() -> None:
-    assert {case[:2] for case in CASES} == {(s, c) for s in DeliveryStatus for c in Cause}
+    assert {case[:2] for case in CASES} == {(s, c) for s in DeliveryStatus for c in TransitionCause}
 
 
 @pytest.mark.parametrize(("status", "cause", "follows"), CASES)
 def test_a_delivery_moves_only_as_the_table_says(
-    status: DeliveryStatus, cause: Cause, follows: DeliveryStatus | None
+    status: DeliveryStatus, cause: TransitionCause, follows: DeliveryStatus | None
 ) -> None:
     if follows is None:
         with pytest.raises(IllegalMove, match=f"^{status} has no move for '{cause}'$"):
@@ -59,7 +59,7 @@ def test_what_is_stored_and_told_is_called_as_it_always_was() -> None:
         "access_closed",
     ]
     assert list(Trigger) == ["automatic", "manual", "test"]
-    assert list(Cause) == [
+    assert list(TransitionCause) == [
         "claimed",
         "released before its first attempt",
         "released between attempts",

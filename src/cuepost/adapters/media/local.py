@@ -11,8 +11,8 @@ from threading import Event
 from typing import BinaryIO, TypeVar
 
 from cuepost.adapters.completion import to_the_end
+from cuepost.adapters.media.confined_folder import created_inside, open_inside, remove_inside
 from cuepost.adapters.media.link_tokens import LinkTokens
-from cuepost.adapters.media.walled_folder import created_inside, open_inside, remove_inside
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.errors import MediaUnavailable
 from cuepost.domain.instants import EPOCH, from_millis

@@ -19,7 +19,7 @@ Convert = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class ColumnType:
     """A conversion is None where the driver takes and gives the value as it is.
 
     Of None only `to_postgres` is ever asked.
@@ -44,23 +44,23 @@ def _json(value: object) -> str | None:
     return None if value is None else json.dumps(value)
 
 
-def _code(of: codes.Codes) -> Kind:
+def _code(of: codes.Codes) -> ColumnType:
     write, read = of.codes.__getitem__, of.meanings.__getitem__
-    return Kind("smallint", write, read, write, read)
+    return ColumnType("smallint", write, read, write, read)
 
 
-ID = Kind("uuid", _bytes_of, id_from)
-INSTANT = Kind("timestamptz", to_millis, from_millis)
-INTEGER = Kind("integer")
-BIGINT = Kind("bigint")
-DOUBLE = Kind("double precision")
+ID = ColumnType("uuid", _bytes_of, id_from)
+INSTANT = ColumnType("timestamptz", to_millis, from_millis)
+INTEGER = ColumnType("integer")
+BIGINT = ColumnType("bigint")
+DOUBLE = ColumnType("double precision")
 # Members of enumerations are strings too, but SQLite's driver is slow with them.
-TEXT = Kind("text", str)
-BYTES = Kind("bytea")
-BOOLEAN = Kind("boolean", None, bool)
-JSON = Kind("json", _json, json.loads, _json, json.loads)
+TEXT = ColumnType("text", str)
+BYTES = ColumnType("bytea")
+BOOLEAN = ColumnType("boolean", None, bool)
+JSON = ColumnType("json", _json, json.loads, _json, json.loads)
 
-_NAMES: Mapping[Kind, str] = {
+_NAMES: Mapping[ColumnType, str] = {
     ID: (
         "id account_id project_id event_id delivery_id webhook_id user_id key_id listener_id "
         "worker worker_id held_by settled bulk_position"
@@ -77,7 +77,7 @@ _NAMES: Mapping[Kind, str] = {
     BIGINT: "size_bytes mark_number acknowledged last_position position",
     DOUBLE: "duration_ms dns_ms connect_ms tls_ms first_byte_ms",
     TEXT: (
-        "name scopes url events description hint report_id key action actor door address subject "
+        "name scopes url events description hint report_id key action actor interface address subject "
         "email password_hash token answer verified_with statuses state kind content_type "
         "signed_with"
     ),
@@ -101,7 +101,9 @@ _NAMES: Mapping[Kind, str] = {
     _code(codes.ORIGIN): "origin",
     _code(codes.STAGE): "stage",
 }
-KINDS: Mapping[str, Kind] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+KINDS: Mapping[str, ColumnType] = {
+    name: kind for kind, names in _NAMES.items() for name in names.split()
+}
 # Columns whose name has another kind elsewhere, with the name of theirs.
 EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ("projects", "status"): "project_status",
@@ -127,5 +129,5 @@ IN_FLIGHT = "queue.worker IS NOT NULL"
 NOT_DELIVERED = f"deliveries.status != {codes.STATUS[DeliveryStatus.DELIVERED]}"
 
 
-def kind_of(table: str, column: str) -> Kind:
+def kind_of(table: str, column: str) -> ColumnType:
     return KINDS[EXCEPTIONS.get((table, column), column)]

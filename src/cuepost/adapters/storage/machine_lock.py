@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import StoreUnavailable
+from cuepost.ports.system import Clock
 
 PATIENCE_SECONDS = 30.0
 POLL_SECONDS = 0.002

@@ -102,7 +102,7 @@ class Outbox:
 
 @asynccontextmanager
 async def sending(handover: Handover) -> AsyncIterator[Outbox]:
-    """Around a whole transaction: what is in the outbox goes when it has committed."""
+    """ScanProgress a whole transaction: what is in the outbox goes when it has committed."""
     outbox = Outbox(handover)
     try:
         yield outbox

@@ -103,7 +103,7 @@ class PostgresStore:
             yield RecordsTransaction(session, Outbox(self.handover))
 
     @asynccontextmanager
-    async def glance(self) -> AsyncIterator[Transaction]:
+    async def single_read(self) -> AsyncIterator[Transaction]:
         """Without telling the server where it begins and ends: that takes longer than asking."""
         async with self._using(await self._pool.take()) as session:
             try:

@@ -19,11 +19,11 @@ from cuepost.adapters.storage.postgres_connecting import Driver, connect
 from cuepost.adapters.storage.postgres_session import CONNECTION_ERRORS
 from cuepost.adapters.storage.records.queue import WORK_CHANNEL
 from cuepost.ports.dispatch import DeliveryKey, Lane
-from cuepost.ports.runtime import Clock
+from cuepost.ports.system import Clock
 
 log = logging.getLogger("cuepost.store")
 
-GATHERING_SECONDS = 0.003
+BATCHING_SECONDS = 0.003
 RECONNECT_SECONDS = 1.0
 PATIENCE_SECONDS = 5.0
 APPLICATION_NAME = "cuepost wake-up"
@@ -82,7 +82,7 @@ class PostgresWakeup:
             while not connection.is_closed():
                 await self._something.wait()
                 await self._send(connection)
-                await self._clock.wait(GATHERING_SECONDS)
+                await self._clock.wait(BATCHING_SECONDS)
             raise ConnectionResetError("the server has ended it")
         finally:
             self.is_connected = False

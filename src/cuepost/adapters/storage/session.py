@@ -21,7 +21,7 @@ class Numbers:
     accepting: dict[int, UUID] = field(default_factory=dict)
 
 
-class Session(Protocol):
+class StoreSession(Protocol):
     @property
     def dialect(self) -> Dialect: ...
 
@@ -34,7 +34,7 @@ class Session(Protocol):
         ...
 
     @property
-    def unhurried(self) -> "Session":
+    def unhurried(self) -> "StoreSession":
         """The same connection, for work on very many rows: nobody else is held up meanwhile."""
         ...
 

@@ -25,7 +25,7 @@ from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES, id_from
 from cuepost.adapters.storage.codes import BY_TYPE
-from cuepost.adapters.storage.columns import ID, KINDS, Convert, Kind
+from cuepost.adapters.storage.columns import ID, KINDS, ColumnType, Convert
 from cuepost.domain.instants import to_millis
 
 Dialect: TypeAlias = Literal["sqlite", "postgresql"]
@@ -71,7 +71,7 @@ class Engine:
 
     mark: str
     values: Mapping[type, Convert]
-    reader: Callable[[Kind], Convert | None]
+    reader: Callable[[ColumnType], Convert | None]
 
 
 class Written:

@@ -23,8 +23,8 @@ from cuepost.adapters.storage.sqlite_ledger import SqliteLedger
 from cuepost.adapters.storage.sqlite_session import ReaderSession, SqliteSession, translated
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import Action, Priority, StoreUnavailable, Transaction
+from cuepost.ports.system import Clock
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ class SqliteStore:
         async with self._reading() as session:
             yield RecordsTransaction(session, Outbox(self.handover))
 
-    glance = snapshot
+    single_read = snapshot
 
     async def check(self) -> None:
         self._ledger.require_intact()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.machine_lock import MachineLock
-from cuepost.ports.runtime import Clock
+from cuepost.ports.system import Clock
 
 PAGES_AT_ONCE = 4_096
 BUSY_SECONDS = 5.0

@@ -20,8 +20,8 @@ from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.sqlite_session import MANY_ROWS, translated
-from cuepost.ports.runtime import Clock
 from cuepost.ports.store import CommitUnknown, Priority, StoreUnavailable
+from cuepost.ports.system import Clock
 
 T = TypeVar("T")
 

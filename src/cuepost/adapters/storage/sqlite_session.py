@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from cuepost.adapters.completion import to_the_end
-from cuepost.adapters.storage.columns import Kind, kind_of
+from cuepost.adapters.storage.columns import ColumnType, kind_of
 from cuepost.adapters.storage.session import EncodedRows, Numbers, Rows
 from cuepost.adapters.storage.sql import Sql
 from cuepost.ports.store import KeyTaken, StoreError, StoreRefused, StoreUnavailable
@@ -226,7 +226,7 @@ def _writers(table: str, columns: tuple[str, ...]) -> Sequence[tuple[str, Column
     return [(name, _writer(kind_of(table, name))) for name in columns]
 
 
-def _writer(kind: Kind) -> Column:
+def _writer(kind: ColumnType) -> Column:
     convert = kind.to_sqlite
     if convert is None:
         return _as_it_is

@@ -30,12 +30,12 @@ from cuepost.adapters.storage.records.projects import ProjectRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.retention import RetentionRecords
 from cuepost.adapters.storage.records.sealed import SealedRecords
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sqlite_session import SqliteSession
 
 
 class RecordsTransaction:
-    def __init__(self, session: Session, outbox: Outbox) -> None:
+    def __init__(self, session: StoreSession, outbox: Outbox) -> None:
         self._session = session
         self._outbox = outbox
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from cuepost.adapters.storage.records.keys import OWNED, owner_in, quoted
 from cuepost.adapters.storage.records.numbers import account_number
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import Account, ApiKey, Scope
 
@@ -45,7 +45,7 @@ _TOUCH_KEY = Sql("UPDATE api_keys SET last_used_at = :now WHERE id = :key_id")
 
 
 class AccountRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def add(self, account: Account) -> None:
@@ -95,7 +95,7 @@ class AccountRecords:
 
 
 class KeyRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def add(self, key: ApiKey) -> None:

@@ -7,7 +7,7 @@ from cuepost.adapters.quick_ids import ID_BYTES
 from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import attempt_rows as rows
 from cuepost.adapters.storage.records.numbers import account_number, account_numbers
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import UNCOUNTED, Attempt
 from cuepost.ports.history import AttemptFigures
@@ -68,7 +68,7 @@ _LAST_UNCOUNTED = Sql(
 
 
 class AttemptRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def add(self, made: Sequence[Attempt]) -> None:
@@ -110,7 +110,9 @@ class AttemptRecords:
         return sorted(found, key=lambda each: (each.delivery_id, each.budget, each.number))
 
 
-async def add_uncounted(session: Session, made: Sequence[tuple[int, UUID | None, Attempt]]) -> None:
+async def add_uncounted(
+    session: StoreSession, made: Sequence[tuple[int, UUID | None, Attempt]]
+) -> None:
     """Attempts outside of every budget: the account, the worker that may report, the attempt."""
     if not made:
         return

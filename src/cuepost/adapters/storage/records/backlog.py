@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from cuepost.adapters.storage.codes import STATUS
 from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
 from cuepost.adapters.storage.records.claim_statements import LANES_BEHIND, STATES
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import LIVE, DeliveryStatus
 from cuepost.ports.dispatch import BEGINNING
@@ -44,7 +44,7 @@ _EARLIEST_OF_LANES = {
 
 
 class BacklogRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         # Counting takes a while.
         self._session = session.unhurried
 

@@ -8,7 +8,7 @@ from cuepost.adapters.storage.records import delivery_rows as rows
 from cuepost.adapters.storage.records.keys import quoted
 from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.paging import Chosen
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import Delivery, DeliveryStatus
@@ -29,7 +29,7 @@ _ENDED = f"SELECT {quoted(rows.Ended._fields)} FROM deliveries"
 
 
 class BulkRetryRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def add(self, job: BulkRetry) -> None:

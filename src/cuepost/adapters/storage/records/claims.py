@@ -13,9 +13,9 @@ from cuepost.adapters.storage.records import claim_statements as sql
 from cuepost.adapters.storage.records.claim_statements import Due
 from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.records.targets import load_targets
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
-from cuepost.ports.dispatch import BEGINNING, Around, Assignment, Claim, Claimed, Lane, Target
+from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Lane, ScanProgress, Target
 
 log = logging.getLogger("cuepost.store")
 
@@ -34,7 +34,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Of a look around: whose turn it is, where something is due, and when it will be next."""
+    """Of a look scan: whose turn it is, where something is due, and when it will be next."""
 
     in_turn: Sequence[Lane] = ()
     due: Collection[Lane] = ()
@@ -61,28 +61,28 @@ class _Found:
 
 
 class Claims:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         seen = _Seen() if wanted.behind is None else await self._seen(wanted.behind, now)
-        chosen = set(filter(wanted.share.has, (*wanted.hints, *seen.in_turn, *seen.due)))
+        chosen = set(filter(wanted.share.has, (*wanted.woken, *seen.in_turn, *seen.due)))
         rooms = {lane: wanted.room_of(lane) for lane in chosen}
         full = {lane for lane, room in rooms.items() if room <= 0}
         in_order = _in_order(chosen - full, seen.in_turn)
         found = await self._due({lane: rooms[lane] for lane in in_order}, wanted, now)
         picked, more = _shared_out(found, rooms, wanted.room, seen.in_turn)
         assignments = await self._assigned(wanted.worker, picked, now)
-        around = None
+        scan = None
         if wanted.behind is not None:
             left_out = more.difference(row.endpoint for row in picked)
-            around = Around(_reached(wanted.behind, seen.in_turn, left_out), seen.next_due)
+            scan = ScanProgress(_reached(wanted.behind, seen.in_turn, left_out), seen.next_due)
         return Claimed(
             assignments,
             held=frozenset(found.held),
             looked_at=frozenset(chosen),
             more=frozenset(more | full),
-            around=around,
+            scan=scan,
         )
 
     async def _seen(self, behind: Lane, now: datetime) -> _Seen:

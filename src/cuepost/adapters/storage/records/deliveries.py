@@ -18,7 +18,7 @@ from cuepost.adapters.storage.records.numbers import (
     numbers_of,
 )
 from cuepost.adapters.storage.records.targets import load_targets
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of, lowest_at
@@ -34,7 +34,7 @@ _REOPEN = Sql(
 
 
 class DeliveryRecords:
-    def __init__(self, session: Session, outbox: Outbox) -> None:
+    def __init__(self, session: StoreSession, outbox: Outbox) -> None:
         self._session = session
         self._outbox = outbox
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.numbers import numbers_of
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.endpoint import Endpoint, StoredSecret
@@ -90,7 +90,7 @@ _FORGET = Sql("DELETE FROM endpoints WHERE number = :endpoint")
 
 
 class EndpointRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def add(self, endpoint: Endpoint, secret: StoredSecret) -> None:

@@ -9,7 +9,7 @@ from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.numbers import account_number, account_numbers
 from cuepost.adapters.storage.records.paging import Chosen
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import Event
 from cuepost.domain.ids import instant_of
@@ -29,7 +29,7 @@ _ONE = Sql(f"{_ALL} WHERE account = :account AND id = :event")
 
 
 class EventRecords:
-    def __init__(self, session: Session, outbox: Outbox) -> None:
+    def __init__(self, session: StoreSession, outbox: Outbox) -> None:
         self._session = session
         self._outbox = outbox
 

@@ -9,7 +9,7 @@ from cuepost.adapters.storage.codes import SILENCE_REASON
 from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.numbers import account_numbers
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
@@ -72,7 +72,7 @@ _REMEMBER = Sql(
 # As text, which is the same whether or not a connection has been told how to read JSON.
 _AUDIT_TRAIL = paging.pages(
     """
-    SELECT id, action, actor, door, address, subject, details
+    SELECT id, action, actor, interface, address, subject, details
     FROM audit_entries WHERE account_id = :account_id
     """
 )
@@ -81,7 +81,7 @@ _REPORT = ("account", "report_id", "event_id", "reason", "created_at", "digest")
 
 
 class ReportRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, KeptReport]:
@@ -125,7 +125,7 @@ def _was_notified(event_id: UUID | None, reason: SilenceReason | None) -> bool:
 
 
 class IdempotencyRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def claim(
@@ -154,7 +154,7 @@ class IdempotencyRecords:
 
 
 class AuditRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def add(self, entry: AuditEntry) -> None:
@@ -166,7 +166,7 @@ class AuditRecords:
                     "id": entry.id,
                     "action": entry.action,
                     "actor": entry.actor,
-                    "door": entry.door,
+                    "interface": entry.interface,
                     "address": entry.address,
                     "subject": entry.subject,
                     "details": dict(entry.details),
@@ -184,11 +184,11 @@ class AuditRecords:
                 id=entry_id,
                 action=Action(action),
                 actor=actor,
-                door=door,
+                interface=interface,
                 address=address,
                 subject=subject,
                 details=details,
                 at=instant_of(entry_id),
             )
-            for entry_id, action, actor, door, address, subject, details in rows
+            for entry_id, action, actor, interface, address, subject, details in rows
         ]

@@ -8,7 +8,7 @@ from cuepost.adapters.storage.records.claim_statements import Due
 from cuepost.adapters.storage.records.claims import Fact, assignment_of, stopped_by
 from cuepost.adapters.storage.records.delivery_pages import lowest_of
 from cuepost.adapters.storage.records.targets import load_targets
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import by_keys
 from cuepost.ports.dispatch import Assignment, DeliveryKey
 
@@ -35,7 +35,7 @@ _FACTS = len(Due._fields)
 
 
 async def handed_over(
-    session: Session, worker: UUID, keys: Sequence[DeliveryKey], now: datetime
+    session: StoreSession, worker: UUID, keys: Sequence[DeliveryKey], now: datetime
 ) -> list[tuple[Assignment, bool]]:
     """Each with whether it may be sent: it may have been stopped since it was booked."""
     ids = [delivery_id for _, delivery_id in keys]

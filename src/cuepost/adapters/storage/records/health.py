@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.ports.dispatch import Lane, Result
 
@@ -40,7 +40,7 @@ def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
 
 
 async def note(
-    session: Session, changing: Mapping[Lane, Health], results: Sequence[Result], now: datetime
+    session: StoreSession, changing: Mapping[Lane, Health], results: Sequence[Result], now: datetime
 ) -> None:
     """Results in the order in which their attempts ended."""
     state: dict[Lane, Health] = {}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from cuepost.adapters.storage.records.attempts import add_uncounted
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import by_keys
 from cuepost.domain.attempt import UNCOUNTED, Attempt, Outcome, superseded
 from cuepost.ports.dispatch import Assignment, Result
@@ -46,14 +46,14 @@ _KEY = ("account", "delivery_id", "budget", "number")
 
 
 async def replace_interrupted(
-    session: Session, worker: UUID, reported: Sequence[Assignment]
+    session: StoreSession, worker: UUID, reported: Sequence[Assignment]
 ) -> None:
     """Of these the worker has a result after all, which counts."""
     rows = await _recorded(session, reported)
     await _remove(session, [row for row in rows if row.was_interrupted(worker)])
 
 
-async def keep(session: Session, worker: UUID, late: Sequence[Result]) -> int:
+async def keep(session: StoreSession, worker: UUID, late: Sequence[Result]) -> int:
     """As superseded attempts, unless they are on record already; how many were not."""
     if not late:
         return 0
@@ -83,7 +83,7 @@ def _ended_with(made: Attempt) -> tuple[UUID, int, int, datetime]:
     return made.delivery_id, made.budget, made.number, made.started_at
 
 
-async def _recorded(session: Session, of: Sequence[Assignment]) -> list[_Recorded]:
+async def _recorded(session: StoreSession, of: Sequence[Assignment]) -> list[_Recorded]:
     if not of:
         return []
     return [_Recorded._make(row) for row in await session.fetch(_RECORDED, **_keys(of))]
@@ -96,7 +96,7 @@ def _keys(of: Sequence[Assignment]) -> dict[str, Sequence[object]]:
     }
 
 
-async def _remove(session: Session, rows: Sequence[_Recorded]) -> None:
+async def _remove(session: StoreSession, rows: Sequence[_Recorded]) -> None:
     if rows:
         keys = [{name: getattr(row, name) for name in _KEY} for row in rows]
         await session.delete("attempts", _KEY, keys)

@@ -9,7 +9,7 @@ from cuepost.adapters.storage.codes import EVENT_TYPE, SILENCE_REASON
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.events import COLUMNS, event_from
 from cuepost.adapters.storage.records.numbers import account_number
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.listener import Listener, Mark, Turn
@@ -106,7 +106,7 @@ _ALONE = Turn(number=0, oldest_open=1)
 
 
 class ListenerRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def turn(self) -> Turn:
@@ -195,7 +195,7 @@ class ListenerRecords:
     async def any_unserved(self, before: datetime) -> bool:
         return bool(await self._session.fetch(_ANY_UNSERVED, before=before))
 
-    async def forget_unserved(self, before: datetime, limit: int) -> bool:
+    async def delete_unserved(self, before: datetime, limit: int) -> bool:
         # Others may be at the same ones; whoever has them locked forgets them, or serves them.
         rows = await self._session.fetch(_UNSERVED, before=before, most=limit)
         for account_id, listener_id in rows:

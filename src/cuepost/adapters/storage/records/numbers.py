@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 
 _ACCOUNTS = Sql("SELECT id, number FROM accounts WHERE id IN :ids")
@@ -34,7 +34,7 @@ class AccountNumbers:
         return self.endpoint_of.get(webhook_id, _MISSING)
 
 
-async def numbers_of(session: Session, account_id: UUID) -> AccountNumbers:
+async def numbers_of(session: StoreSession, account_id: UUID) -> AccountNumbers:
     rows = await session.fetch(_OF_ACCOUNT, account=account_id)
     known = [(endpoint, webhook_id) for _, endpoint, webhook_id, _ in rows if webhook_id]
     return AccountNumbers(
@@ -45,11 +45,11 @@ async def numbers_of(session: Session, account_id: UUID) -> AccountNumbers:
     )
 
 
-async def account_number(session: Session, account_id: UUID) -> int:
+async def account_number(session: StoreSession, account_id: UUID) -> int:
     return (await account_numbers(session, [account_id])).get(account_id, _MISSING)
 
 
-async def account_numbers(session: Session, ids: Collection[UUID]) -> dict[UUID, int]:
+async def account_numbers(session: StoreSession, ids: Collection[UUID]) -> dict[UUID, int]:
     known = session.numbers.accounts
     unknown = [each for each in dict.fromkeys(ids) if each not in known]
     if unknown:
@@ -57,7 +57,9 @@ async def account_numbers(session: Session, ids: Collection[UUID]) -> dict[UUID,
     return known
 
 
-async def endpoint_numbers(session: Session, keys: Iterable[tuple[UUID, UUID]]) -> dict[UUID, int]:
+async def endpoint_numbers(
+    session: StoreSession, keys: Iterable[tuple[UUID, UUID]]
+) -> dict[UUID, int]:
     """By (account, endpoint)."""
     known = session.numbers.endpoints
     unknown = {key for key in keys if key[1] not in known}

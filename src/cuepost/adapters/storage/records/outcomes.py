@@ -15,11 +15,11 @@ from cuepost.adapters.storage.codes import CANCEL_REASON, EVENT_TYPE, STATUS, TR
 from cuepost.adapters.storage.encoding import ENCODINGS, Encoding
 from cuepost.adapters.storage.records import attempt_rows, health, late_results
 from cuepost.adapters.storage.records.delivery_rows import KEPT
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql, by_keys
 from cuepost.adapters.storage.sqlite_session import SqliteSession
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
-from cuepost.ports.dispatch import Assignment, Lane, Result, Verdict
+from cuepost.ports.dispatch import Assignment, Lane, NextStep, Result
 
 
 class _Open(NamedTuple):
@@ -63,7 +63,7 @@ _ENDED = (*KEPT, "status", "reason", "finished_at", *attempt_rows.COLUMNS)
 
 
 class OutcomeRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
@@ -192,7 +192,7 @@ def _heeding(result: Result, stop: CancelReason | None) -> Result:
     """A delivery that was stopped in flight gets no further attempt."""
     if stop is None or result.verdict.due_at is None:
         return result
-    return replace(result, verdict=Verdict(DeliveryStatus.CANCELLED, reason=stop))
+    return replace(result, verdict=NextStep(DeliveryStatus.CANCELLED, reason=stop))
 
 
 def _due_again(each: Result, encoding: Encoding) -> tuple[Any, ...]:

@@ -4,12 +4,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.session import Session as StoreSession
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.secret_reveal import SecretReveal
 
-FORGOTTEN_AT_ONCE = 10
+EXPIRED_ROWS_AT_ONCE = 10
 
 _FROM_USERS = "SELECT account_id, id, created_at, email, password_hash FROM users"
 _USER = Sql(f"{_FROM_USERS} WHERE account_id = :account_id AND id = :user_id")
@@ -177,16 +177,16 @@ class SignInAttemptRecords:
         self._session = session
 
     async def count(self, key: bytes, now: datetime, window: timedelta) -> int:
-        await self._forget_some(now)
+        await self._delete_some(now)
         [(count,)] = await self._session.fetch(_COUNT, key=key, now=now, end=now + window)
         return int(count)
 
     async def give_back(self, key: bytes, now: datetime) -> None:
         await self._session.execute(_GIVE_BACK, key=key, now=now)
 
-    async def _forget_some(self, now: datetime) -> None:
+    async def _delete_some(self, now: datetime) -> None:
         """Each count clears away a few of those whose window has ended, so that none pile up."""
-        old = await self._session.fetch(_ENDED_WINDOWS, now=now, most=FORGOTTEN_AT_ONCE)
+        old = await self._session.fetch(_ENDED_WINDOWS, now=now, most=EXPIRED_ROWS_AT_ONCE)
         await self._session.delete("sign_in_attempts", ("key",), [{"key": key} for (key,) in old])
 
 

@@ -10,7 +10,7 @@ from cuepost.adapters.quick_ids import ID_BYTES
 from cuepost.adapters.storage.codes import PROJECT_STATUS, STAGE
 from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import paging
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.project import Project
@@ -87,7 +87,7 @@ _FILES_TO_ERASE = Sql(
 
 
 class ProjectRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def add(self, project: Project) -> None:

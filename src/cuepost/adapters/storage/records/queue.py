@@ -12,7 +12,7 @@ from cuepost.adapters.storage.records.attempts import add_uncounted
 from cuepost.adapters.storage.records.claim_statements import EARLIEST
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.handed_over import handed_over
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import Attempt, interrupted, trigger_of
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
@@ -84,7 +84,7 @@ _ALL_WORKERS = Sql("DELETE FROM workers")
 
 
 class QueueRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def time(self, here: datetime) -> datetime:

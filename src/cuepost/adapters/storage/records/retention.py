@@ -1,4 +1,4 @@
-"""Forgetting what is old: whole days on PostgreSQL, chunks on SQLite, nothing that is still live.
+"""Expiry what is old: whole days on PostgreSQL, chunks on SQLite, nothing that is still live.
 
 A delivery that is being sent again keeps its day, or on SQLite itself, until that has ended.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from cuepost.adapters.storage import partitions
 from cuepost.adapters.storage.records.keys import OWNED, quoted
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.ids import lowest_at
 from cuepost.ports.retention import Passing
@@ -96,7 +96,7 @@ _ACCOUNT_WITH_HISTORY = Sql(
         LIMIT 1
         """
 )
-_FORGET_ENDED = tuple(
+_DELETE_ENDED = tuple(
     Sql(
         sqlite=f"""
             DELETE FROM {table} WHERE account = :account
@@ -105,7 +105,7 @@ _FORGET_ENDED = tuple(
     )
     for table, column in (("attempts", "delivery_id"), ("deliveries", "id"))
 )
-_FORGET_UNNEEDED = Sql(
+_DELETE_UNNEEDED = Sql(
     sqlite=f"""
         DELETE FROM events WHERE account = :account
             AND id IN ({_unneeded(":account")} ORDER BY events.id LIMIT :most)
@@ -126,7 +126,7 @@ _TAKE_TURN = Sql(postgresql="SELECT pg_try_advisory_xact_lock(:lock::bigint)")
 
 
 class RetentionRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def any_before(self, what: Passing, instant: datetime) -> bool:
@@ -136,12 +136,12 @@ class RetentionRecords:
             return await self._day_to_drop(instant) is not None
         return bool(await self._some(_ACCOUNT_WITH_HISTORY, instant))
 
-    async def forget_before(self, what: Passing, instant: datetime, rows: int) -> bool:
+    async def delete_before(self, what: Passing, instant: datetime, rows: int) -> bool:
         if what is not Passing.HISTORY:
             return await self._forget(RULES[what], instant, rows)
         if self._session.dialect == "postgresql":
             return await self._drop_day(instant)
-        return await self._forget_history(instant, rows)
+        return await self._delete_history(instant, rows)
 
     async def lacks_days(self, now: datetime) -> bool:
         if self._session.dialect != "postgresql":
@@ -181,17 +181,17 @@ class RetentionRecords:
         )
         return gone > 0 if rule.by_account else gone == rows
 
-    async def _forget_history(self, instant: datetime, rows: int) -> bool:
+    async def _delete_history(self, instant: datetime, rows: int) -> bool:
         found = await self._some(_ACCOUNT_WITH_HISTORY, instant)
         if not found:
             return False
         [(account,)] = found
         old = {"account": account, "lowest": lowest_at(instant), "most": rows}
         session, gone = self._session.unhurried, 0
-        for deletion in _FORGET_ENDED:
+        for deletion in _DELETE_ENDED:
             gone = await session.execute(deletion, **old)
         if gone < rows:
-            await session.execute(_FORGET_UNNEEDED, **old)
+            await session.execute(_DELETE_UNNEEDED, **old)
         return True
 
     async def _drop_day(self, instant: datetime) -> bool:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from cuepost.adapters.storage.records.keys import OWNED, quoted
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql, sqlite_values
-from cuepost.ports.runtime import KEY_ID_BYTES
 from cuepost.ports.sealed import SealedKind, SealedValue
+from cuepost.ports.system import KEY_ID_BYTES
 
 
 class _Place:
@@ -45,7 +45,7 @@ PLACES: Mapping[SealedKind, _Place] = {
 
 
 class SealedRecords:
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def counts(self, kinds: Collection[SealedKind]) -> Mapping[bytes, int]:

@@ -10,7 +10,7 @@ from cuepost.adapters.storage.codes import STATUS
 from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
 from cuepost.adapters.storage.records.delivery_pages import LIVE_OF_EVENTS, bounds_of_events
 from cuepost.adapters.storage.records.delivery_rows import KEPT
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 
@@ -59,7 +59,7 @@ _ACCESS_ENDED = Sql(
 
 
 async def stop(
-    session: Session, which: Stop, reason: CancelReason, now: datetime, **chosen: Any
+    session: StoreSession, which: Stop, reason: CancelReason, now: datetime, **chosen: Any
 ) -> None:
     """`chosen` names the account, and the endpoint or the ids."""
     session = session.unhurried
@@ -73,7 +73,7 @@ async def stop(
 
 
 async def cancel(
-    session: Session, account: int, ids: Sequence[UUID], reason: CancelReason, now: datetime
+    session: StoreSession, account: int, ids: Sequence[UUID], reason: CancelReason, now: datetime
 ) -> None:
     """These end now, whether or not somebody is sending them."""
     await session.execute(_CANCEL, account=account, ids=ids, why=reason, at=now)
@@ -81,14 +81,16 @@ async def cancel(
 
 
 async def stop_project(
-    session: Session, account: int, project_id: UUID, reason: CancelReason, now: datetime
+    session: StoreSession, account: int, project_id: UUID, reason: CancelReason, now: datetime
 ) -> None:
     ids = await _live_of_project(session.unhurried, account, project_id)
     if ids:
         await stop(session, _THESE, reason, now, account=account, ids=ids)
 
 
-async def access_ended(session: Session, account_id: UUID, project_id: UUID, now: datetime) -> bool:
+async def access_ended(
+    session: StoreSession, account_id: UUID, project_id: UUID, now: datetime
+) -> bool:
     """Note it down; False when the access window was extended meanwhile.
 
     It comes first, because it waits for whoever is reporting of the project right now.
@@ -97,7 +99,7 @@ async def access_ended(session: Session, account_id: UUID, project_id: UUID, now
     return noted > 0
 
 
-async def _live_of_project(session: Session, account: int, project_id: UUID) -> Sequence[UUID]:
+async def _live_of_project(session: StoreSession, account: int, project_id: UUID) -> Sequence[UUID]:
     """By its events, of which there are few."""
     found = await session.fetch(_EVENTS_OF_PROJECT, account=account, project=project_id)
     event_ids = [event_id for (event_id,) in found]

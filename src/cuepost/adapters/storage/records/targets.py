@@ -5,7 +5,7 @@ from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
-from cuepost.adapters.storage.session import Session
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.ports.dispatch import Lane, Target
@@ -25,7 +25,7 @@ _TARGETS = Sql(
 
 
 async def load_targets(
-    session: Session, lanes: Collection[Lane], now: datetime
+    session: StoreSession, lanes: Collection[Lane], now: datetime
 ) -> dict[Lane, Target]:
     """URL and live secrets; of deleted endpoints there are none."""
     found: dict[Lane, tuple[UUID, UUID, str]] = {}

@@ -41,7 +41,7 @@ audit_entries = sa.Table(
     sa.Column("id", Id, primary_key=True),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("actor", sa.Text, nullable=False),
-    sa.Column("door", sa.Text, nullable=False),
+    sa.Column("interface", sa.Text, nullable=False),
     sa.Column("address", sa.Text),
     sa.Column("subject", sa.Text),
     sa.Column("details", sa.JSON, nullable=False),

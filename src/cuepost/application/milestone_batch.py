@@ -1,0 +1,127 @@
+"""Books milestones: moves, events and deliveries, written together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from cuepost.domain.artifact import Artifact
+from cuepost.domain.delivery import Delivery
+from cuepost.domain.eligibility import ineligibility
+from cuepost.domain.errors import IllegalTransition
+from cuepost.domain.event import Event, SilenceReason, freeze
+from cuepost.domain.event_catalog import BY_STATUS, EventType, MilestoneFacts
+from cuepost.domain.fanout import Subscriber, deliveries_of
+from cuepost.domain.immutable import immutable
+from cuepost.domain.project import ProcessingError, Project, ProjectStatus, Stage
+from cuepost.ports.records import ProjectKey, ReportAnswer
+from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, IdSource
+
+
+@immutable
+class Milestone:
+    """`artifacts` of a completed one replace the project's files; None leaves them as they are."""
+
+    report_id: str
+    project_id: UUID
+    status: ProjectStatus
+    stage: Stage | None = None
+    error: ProcessingError | None = None
+    artifacts: tuple[Artifact, ...] | None = None
+    occurred_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class MilestoneBatch:
+    projects: dict[UUID, Project]
+    subscribers: Mapping[UUID, Sequence[Subscriber]]
+    now: datetime
+    ids: IdSource
+    result_url: Callable[[UUID], str]
+    changed: dict[UUID, Project] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
+    artifacts: dict[ProjectKey, tuple[Artifact, ...]] = field(default_factory=dict)
+
+    def enter(self, milestone: Milestone) -> ReportAnswer:
+        """Decide one milestone; nothing is stored before `write`."""
+        project = self.projects.get(milestone.project_id)
+        if project is None:
+            return _refused(milestone, SilenceReason.PROJECT_NOT_FOUND)
+        if project.deleted_at is not None:
+            return _silent(milestone, SilenceReason.PROJECT_DELETED)
+        try:
+            moved = project.moved(milestone.status, self.now, milestone.stage)
+        except IllegalTransition:
+            return _refused(milestone, SilenceReason.ILLEGAL_TRANSITION)
+        self.projects[moved.id] = self.changed[moved.id] = moved
+        if moved.status is ProjectStatus.COMPLETED and milestone.artifacts is not None:
+            self.artifacts[moved.account_id, moved.id] = milestone.artifacts
+        event_type = BY_STATUS.get(moved.status)
+        if event_type is None:
+            return _silent(milestone, SilenceReason.NO_EVENT_FOR_STATUS)
+        event = self._announce(moved, event_type, milestone)
+        notified = event.reason is None
+        return ReportAnswer(milestone.report_id, True, event.id, notified, event.reason)
+
+    async def write(self, transaction: Transaction) -> None:
+        await transaction.projects.save_moves(list(self.changed.values()))
+        await transaction.events.add(self.events)
+        await transaction.deliveries.add(self.deliveries)
+        await transaction.projects.replace_artifacts(self.artifacts)
+
+    def _announce(self, project: Project, event_type: EventType, milestone: Milestone) -> Event:
+        event_id = self.ids(self.now)
+        facts = MilestoneFacts(
+            project.id, project.status, project.stage, milestone.error, self.result_url(project.id)
+        )
+        body = freeze(event_id, event_type.name, self.now, event_type.data(facts))
+        ineligible = ineligibility(project, self.now)
+        event = Event(
+            project.account_id,
+            event_id,
+            event_type.name,
+            self.now,
+            project.id,
+            milestone.occurred_at or self.now,
+            body,
+            SilenceReason(ineligible) if ineligible else None,
+        )
+        if event.reason is None:
+            event = self._fan_out(event)
+        self.events.append(event)
+        return event
+
+    def _fan_out(self, event: Event) -> Event:
+        made = deliveries_of(event, self.subscribers.get(event.account_id, ()), self.ids)
+        self.deliveries += made
+        if not made:
+            return event.silenced(SilenceReason.NOT_SUBSCRIBED)
+        stopped = [delivery.reason for delivery in made if delivery.reason is not None]
+        if len(stopped) == len(made):
+            # Access is the account's, so it is closed for all of them or for none.
+            return event.silenced(SilenceReason(stopped[0]))
+        return event
+
+
+@dataclass(frozen=True, slots=True)
+class MilestoneBatches:
+    """Opens a book inside a transaction that has locked the projects."""
+
+    clock: Clock
+    ids: IdSource
+    result_url: Callable[[UUID], str]
+
+    async def open(self, transaction: Transaction, projects: dict[UUID, Project]) -> MilestoneBatch:
+        accounts = {project.account_id for project in projects.values()}
+        subscribers = await transaction.endpoints.subscribers(accounts)
+        return MilestoneBatch(projects, subscribers, self.clock.now(), self.ids, self.result_url)
+
+
+def _refused(milestone: Milestone, reason: SilenceReason) -> ReportAnswer:
+    return ReportAnswer(milestone.report_id, False, None, False, reason)
+
+
+def _silent(milestone: Milestone, reason: SilenceReason) -> ReportAnswer:
+    return ReportAnswer(milestone.report_id, True, None, False, reason)

@@ -1,0 +1,138 @@
+"""Milestones that arrive while others are being written are booked together, in one transaction.
+
+So the busier it gets the less each of them costs, and none waits for company.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from cuepost.application.milestone_batch import Milestone
+from cuepost.application.perform import Perform
+from cuepost.ports.records import ReportAnswer
+from cuepost.ports.store import Priority, StoreUnavailable, Transaction
+
+# In one transaction; a request may have more.
+MOST_AT_ONCE = 500
+# Where transactions run beside each other, a large batch does not hold up a small one.
+BATCHES_AT_ONCE = 2
+PROJECTS_AT_ONCE = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A milestone to be booked, and the digest of its content."""
+
+    milestone: Milestone
+    digest: bytes
+
+
+Answers = dict[Entry, ReportAnswer]
+
+
+class Book(Protocol):
+    def __call__(
+        self, transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
+    ) -> Awaitable[Answers]: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """It takes further entries until it begins to be written."""
+
+    entries: list[Entry] = field(default_factory=list)
+    is_open: bool = True
+    _callers: list[asyncio.Future[Answers]] = field(default_factory=list)
+
+    def has_room_for(self, entries: Sequence[Entry]) -> bool:
+        return self.is_open and len(self.entries) + len(entries) <= MOST_AT_ONCE
+
+    def add(self, entries: Sequence[Entry]) -> asyncio.Future[Answers]:
+        """A future for each caller: who is cancelled does not concern the others."""
+        self.entries += entries
+        answered: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        self._callers.append(answered)
+        return answered
+
+    def answer(self, answers: Answers) -> None:
+        for caller in self._callers:
+            if not caller.done():
+                caller.set_result(answers)
+
+    def fail(self, error: Exception) -> None:
+        self.is_open = False
+        for caller in self._callers:
+            if not caller.done():
+                caller.set_exception(error)
+
+
+class MilestoneBatcher:
+    def __init__(self, perform: Perform, book: Book) -> None:
+        self._perform = perform
+        self._book = book
+        self._waiting: deque[_Batch] = deque()
+        self._newest: _Batch | None = None
+        self._writers: set[asyncio.Future[None]] = set()
+        self._turns_apart = asyncio.Semaphore(PROJECTS_AT_ONCE)
+
+    async def book(self, entries: Sequence[Entry]) -> Answers:
+        """The answers to these entries, perhaps among others."""
+        try:
+            answers = await self._batch_for(entries).add(entries)
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001  # the cause may be another request in the batch
+            return await self._write_apart(entries)
+        locked = [each for each in entries if each not in answers]
+        return answers | await self._write_apart(locked) if locked else answers
+
+    def _batch_for(self, entries: Sequence[Entry]) -> _Batch:
+        if self._newest is not None and self._newest.has_room_for(entries):
+            return self._newest
+        batch = self._newest = _Batch()
+        self._waiting.append(batch)
+        if len(self._writers) < BATCHES_AT_ONCE:
+            writer = asyncio.ensure_future(self._write_waiting())  # noqa: TID251  # it ends soon
+            self._writers.add(writer)
+            writer.add_done_callback(self._writers.discard)
+        return batch
+
+    async def _write_waiting(self) -> None:
+        while self._waiting:
+            await self._write(self._waiting.popleft())
+
+    async def _write(self, batch: _Batch) -> None:
+        async def begin(transaction: Transaction) -> Answers:
+            batch.is_open = False
+            return await self._book(transaction, batch.entries, skip_locked=True)
+
+        try:
+            answers = await self._perform.store.write(begin, Priority.INGEST)
+        except Exception as error:  # noqa: BLE001  # those who wait get it
+            batch.fail(error)
+        else:
+            batch.answer(answers)
+
+    async def _write_apart(self, entries: Sequence[Entry]) -> Answers:
+        """Project by project, so that one that stays locked for long delays no other."""
+        of_project: dict[UUID, list[Entry]] = defaultdict(list)
+        for each in entries:
+            of_project[each.milestone.project_id].append(each)
+        booked = await asyncio.gather(
+            *(self._write_one_project(some) for some in of_project.values()), return_exceptions=True
+        )
+        answers: Answers = {}
+        for some in booked:
+            if isinstance(some, BaseException):
+                raise some
+            answers |= some
+        return answers
+
+    async def _write_one_project(self, entries: Sequence[Entry]) -> Answers:
+        async with self._turns_apart:
+            return await self._perform.change(
+                lambda transaction: self._book(transaction, entries, skip_locked=False)
+            )

@@ -1,1 +1,0 @@
-"""The MCP door: the same use cases as REST, as tools for agents, at /mcp."""

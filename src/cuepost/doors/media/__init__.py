@@ -1,1 +1,0 @@
-"""The door that download links lead to, where the service hands out the files itself."""

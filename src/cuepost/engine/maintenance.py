@@ -1,0 +1,150 @@
+"""Small jobs that go on by themselves; every process may do them, at the same time as others."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from cuepost.application.service import Service
+from cuepost.domain import audit
+from cuepost.domain.bulk_retry import BulkRetry
+from cuepost.domain.listener import UNSERVED_LIFE
+from cuepost.engine.retention import Expiry
+from cuepost.ports.retention import Passing
+from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.system import Clock
+from cuepost.tuning import (
+    BULK_RETRY_DELIVERIES,
+    BULK_RETRY_JOBS,
+    EXPIRED_PROJECTS,
+    PURGED_ROWS,
+    UNSERVED_LISTENERS_AT_ONCE,
+)
+
+IDEMPOTENCY_LIFE = timedelta(hours=24)
+
+logger = logging.getLogger("cuepost.maintenance")
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceJob:
+    """`step` does a small part and answers whether there is more to do at once."""
+
+    name: str
+    every: timedelta
+    step: Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceRunner:
+    clock: Clock
+    jobs: Sequence[MaintenanceJob]
+
+    async def run(self) -> None:
+        """Goes on until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for job in self.jobs:
+                group.create_task(self._keep_doing(job), name=f"job: {job.name}")
+
+    async def _keep_doing(self, job: MaintenanceJob) -> None:
+        while True:
+            if not await _tried(job):
+                await self.clock.wait(job.every.total_seconds())
+
+
+async def _tried(job: MaintenanceJob) -> bool:
+    """A job that fails waits for its next time, as if it had found nothing to do."""
+    try:
+        return await job.step()
+    except (Contention, StoreUnavailable) as error:
+        logger.warning("could not %s: %s", job.name, error)
+    except Exception:
+        logger.exception("could not %s", job.name)
+    return False
+
+
+def maintenance_jobs(
+    store: Store, service: Service, clock: Clock, retention: timedelta
+) -> tuple[MaintenanceJob, ...]:
+    steps = JobSteps(store, service, clock)
+    minute, hour = timedelta(minutes=1), timedelta(hours=1)
+    return (
+        MaintenanceJob("step bulk retries", timedelta(seconds=1), steps.step_bulk_retries),
+        MaintenanceJob("stop expired projects", timedelta(seconds=1), steps.stop_expired_projects),
+        MaintenanceJob("purge deleted endpoints", minute, steps.purge_deleted_endpoints),
+        MaintenanceJob("prepare days", hour, steps.prepare_days),
+        MaintenanceJob("forget unserved listeners", hour, steps.delete_unserved_listeners),
+        *_retention_jobs(Expiry(store, clock), retention),
+    )
+
+
+def _retention_jobs(expiry: Expiry, retention: timedelta) -> Iterator[MaintenanceJob]:
+    minute, hour = timedelta(minutes=1), timedelta(hours=1)
+    for what, life, every in (
+        (Passing.HISTORY, retention, 10 * minute),
+        (Passing.BULK_RETRIES, retention, hour),
+        (Passing.REPORTS, retention, hour),
+        (Passing.AUDIT_TRAIL, timedelta(days=audit.RETENTION_DAYS), hour),
+        (Passing.IDEMPOTENCY_KEYS, IDEMPOTENCY_LIFE, 10 * minute),
+        (Passing.SECRETS, timedelta(0), 10 * minute),
+        (Passing.SECRET_REVEALS, timedelta(0), minute),
+        (Passing.SIGN_IN_LINKS, timedelta(0), hour),
+        (Passing.SESSIONS, timedelta(0), hour),
+        (Passing.INBOX_MESSAGES, retention, hour),
+    ):
+        yield MaintenanceJob(f"forget {what}", every, partial(expiry.step, what, life))
+    yield MaintenanceJob("give room back", 10 * minute, expiry.give_room_back)
+
+
+@dataclass(frozen=True, slots=True)
+class JobSteps:
+    store: Store
+    service: Service
+    clock: Clock
+
+    async def prepare_days(self) -> bool:
+        now = self.clock.now()
+        if await self.service.perform.read(lambda look: look.retention.lacks_days(now)):
+            await self.store.prepare_days(now)
+        return False
+
+    async def step_bulk_retries(self) -> bool:
+        """One step of each job, so that a long one does not keep the others waiting."""
+        jobs = await self.service.perform.read(
+            lambda transaction: transaction.bulk_retries.running(BULK_RETRY_JOBS)
+        )
+        unfinished = [await self._step_bulk_retry(job) for job in jobs]
+        return any(unfinished)
+
+    async def _step_bulk_retry(self, job: BulkRetry) -> bool:
+        return await self.service.perform.change(
+            lambda transaction: self.service.redeliver.bulk_step(
+                transaction, job.account_id, job.id, BULK_RETRY_DELIVERIES
+            )
+        )
+
+    async def stop_expired_projects(self) -> bool:
+        return await self.service.expiry.step(EXPIRED_PROJECTS)
+
+    async def purge_deleted_endpoints(self) -> bool:
+        if not await self.service.perform.read(
+            lambda transaction: transaction.retention.has_deleted_endpoints()
+        ):
+            return False
+        return await self.service.perform.change(
+            lambda transaction: transaction.endpoints.purge_deleted(PURGED_ROWS)
+        )
+
+    async def delete_unserved_listeners(self) -> bool:
+        before = self.clock.now() - UNSERVED_LIFE
+        if not await self.service.perform.read(
+            lambda transaction: transaction.listeners.any_unserved(before)
+        ):
+            return False
+        return await self.service.perform.change(
+            lambda transaction: transaction.listeners.delete_unserved(
+                before, UNSERVED_LISTENERS_AT_ONCE
+            )
+        )

@@ -1,0 +1,133 @@
+"""`cuepost keys`: API keys of accounts, and service keys of the processing pipeline."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import click
+
+from cuepost.application.access import NewKey
+from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, ApiKey, Scope
+from cuepost.interfaces.cli.accounts import no_account
+from cuepost.interfaces.cli.groups import InOrder
+from cuepost.interfaces.cli.output import json_option, key_json, moment, table, tell
+from cuepost.interfaces.cli.params import Instant, KeyId, Name
+from cuepost.interfaces.cli.runtime import Opened, operator, use
+from cuepost.ports.store import Transaction
+
+
+@click.group(cls=InOrder)
+def keys() -> None:
+    """Create, list and revoke API keys.
+
+    An account key acts for one account; a service key reports milestones for all of them.
+
+    \b
+    Examples:
+      cuepost keys create --account 01890a5d-ac96-774b-bcce-b302099a8057
+      cuepost keys create --service --name "export pipeline"
+      cuepost keys revoke 01890a5e-0b3c-7cc2-a1ff-2f6ad9a0d0f3
+    """
+
+
+@keys.command("create")
+@click.option("--account", type=click.UUID, help="The account that it is for.")
+@click.option("--service", is_flag=True, help="Make a service key, for the pipeline.")
+@click.option(
+    "--name", type=Name(), default="API key", show_default=True, help="What people call it."
+)
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice([scope.value for scope in Scope]),
+    multiple=True,
+    help="What it may do; can be given several times. [default: everything of its kind]",
+)
+@click.option("--expires-at", type=Instant(), help="When it ends, such as 2027-01-31T00:00:00Z.")
+@json_option
+def create(
+    *,
+    account: UUID | None,
+    service: bool,
+    name: str,
+    scopes: Sequence[str],
+    expires_at: datetime | None,
+    as_json: bool,
+) -> None:
+    """Create a key and print it, this once.
+
+    Only a digest of it is stored, so that nobody can look it up later.
+    """
+    if (account is None) is not service:
+        raise click.UsageError("Name either --account ID or --service.")
+    possible = SERVICE_SCOPES if service else ACCOUNT_SCOPES
+    chosen = frozenset(map(Scope, scopes)) or possible
+
+    async def work(opened: Opened) -> NewKey:
+        access = opened.service.access
+        if expires_at is not None and expires_at <= access.clock.now():
+            raise click.UsageError("--expires-at lies in the past.")
+        return await opened.service.perform.change(
+            lambda transaction: access.create_key(
+                transaction, operator(), account, name=name, scopes=chosen, expires_at=expires_at
+            )
+        )
+
+    made = use(work, missing=no_account(account) if account else "")
+    words = f"Created key {made.key.id}. It is shown this once:\n\n  {made.token}\n"
+    tell(as_json, key_json(made.key) | {"token": made.token}, words)
+
+
+@keys.command("list")
+@click.option("--account", type=click.UUID, help="Only the keys of this account.")
+@click.option("--service", is_flag=True, help="Only the service keys.")
+@json_option
+def list_some(account: UUID | None, service: bool, as_json: bool) -> None:
+    """List keys: of one account, of the pipeline, or all."""
+    if account and service:
+        raise click.UsageError("Name --account ID or --service, not both.")
+
+    async def work(opened: Opened) -> list[ApiKey]:
+        async def look(transaction: Transaction) -> list[ApiKey]:
+            if account or service:
+                return await transaction.keys.all(account)
+            owners = [None, *(each.id for each in await transaction.accounts.all())]
+            return [key for owner in owners for key in await transaction.keys.all(owner)]
+
+        return await opened.service.perform.read(look)
+
+    found = use(work)
+    headings = ("ID", "ACCOUNT", "STATE", "LAST USED", "NAME", "SCOPES")
+    words = table(headings, [_row(key) for key in found])
+    tell(
+        as_json,
+        {"data": [key_json(key) for key in found]},
+        words if found else "There are no such keys; 'cuepost keys create' makes one.",
+    )
+
+
+@keys.command("revoke")
+@click.argument("key_id", type=KeyId())
+@json_option
+def revoke(key_id: UUID, as_json: bool) -> None:
+    """Revoke a key; every process refuses it within a second.
+
+    KEY_ID is its id, or the key itself.
+    """
+
+    async def work(opened: Opened) -> ApiKey:
+        return await opened.service.perform.change(
+            lambda transaction: opened.service.access.revoke_key(transaction, operator(), key_id)
+        )
+
+    key = use(work, missing=f"There is no key {key_id}; 'cuepost keys list' shows them all.")
+    tell(as_json, key_json(key), f"Key {key.id} is revoked.")
+
+
+def _row(key: ApiKey) -> tuple[str, ...]:
+    owner = str(key.account_id) if key.account_id else "(service)"
+    state = "revoked" if key.revoked_at else "active"
+    if key.expires_at and not key.revoked_at:
+        state = f"until {moment(key.expires_at)}"
+    last_used = moment(key.last_used_at, "never")
+    return str(key.id), owner, state, last_used, key.name, " ".join(sorted(key.scopes))

@@ -1,0 +1,25 @@
+"""`cuepost mcp`: the tools of a running service, over standard input and output."""
+
+import click
+
+from cuepost.interfaces.cli.runtime import Runtime
+
+
+@click.command()
+@click.pass_obj
+def mcp(runtime: Runtime) -> None:
+    """Offer the tools of a running service to a desktop client.
+
+    The client starts this command and speaks MCP with it over standard input and output. Each
+    call goes on to the service at CUEPOST_URL, with the account's key in CUEPOST_API_KEY; the
+    key's scopes decide which tools there are. Clients that speak HTTP need no go-between: the
+    service itself answers at /mcp.
+
+    \b
+    In the client's configuration:
+      {"mcpServers": {"cuepost": {
+        "command": "cuepost", "args": ["mcp"],
+        "env": {"CUEPOST_URL": "https://cuepost.example.com",
+                "CUEPOST_API_KEY": "cpk_..."}}}}
+    """
+    runtime.speak_mcp()

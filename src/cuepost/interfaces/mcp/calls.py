@@ -1,0 +1,103 @@
+"""Carries a tool out: arguments in, the use case in a transaction, an answer or a refusal out."""
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from cuepost.application.service import Service
+from cuepost.domain.access import Caller
+from cuepost.domain.errors import FieldError, Invalid, Refused
+from cuepost.interfaces.mcp.tool import Arguments, Tool, Work
+from cuepost.interfaces.wire_models.faults import field_error
+from cuepost.interfaces.wire_models.shapes import Answer
+from cuepost.interfaces.wire_models.unavailable import why_unavailable
+from cuepost.ports.store import Contention, StoreUnavailable, Transaction
+
+logger = logging.getLogger("cuepost.mcp")
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What an agent is result: the same as text and as data."""
+
+    text: str
+    data: dict[str, Any]
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    service: Service
+
+    async def call(self, caller: Caller, tool: Tool, given: Mapping[str, Any]) -> ToolResult:
+        """Whatever happens becomes an answer."""
+        try:
+            caller.require(tool.scope)
+            answer = await self._carry_out(caller, tool, _arguments(tool, given))
+        except Refused as refusal:
+            return refused(refusal)
+        except (StoreUnavailable, Contention) as error:
+            logger.warning("event=store_unavailable error=%s", error)
+            return _failed("store_unavailable", why_unavailable(error))
+        except Exception:
+            logger.exception("event=internal_error tool=%s", tool.name)
+            return _failed(
+                "internal_error", "The service made a mistake; its operator can find it in the log."
+            )
+        encoded = _encode(answer)
+        return ToolResult(encoded.decode(), msgspec.json.decode(encoded))
+
+    async def _carry_out(self, caller: Caller, tool: Tool, arguments: Arguments) -> Answer:
+        async def act(transaction: Transaction) -> Answer:
+            return await tool.run(Work(self.service, transaction, caller), arguments)
+
+        perform = self.service.perform
+        try:
+            return await (perform.read(act) if tool.reads else perform.change(act))
+        except Invalid as invalid:
+            raise _in_arguments(invalid) from None
+
+
+def refused(refusal: Refused) -> ToolResult:
+    """The code first, then the sentence, then every field that is at fault."""
+    errors = refusal.errors if isinstance(refusal, Invalid) else ()
+    code = errors[0].code if len(errors) == 1 else refusal.code
+    lines = [str(refusal)] if not errors else [f"{each.field}: {each.message}" for each in errors]
+    error: dict[str, Any] = {"code": code, "message": " ".join(lines), **refusal.details}
+    if errors:
+        error["errors"] = msgspec.to_builtins(errors)
+    return ToolResult(f"{code}: {error['message']}", {"error": error}, is_error=True)
+
+
+def _in_arguments(invalid: Invalid) -> Invalid:
+    """Use cases name fields as REST does; arguments of tools are in snake_case."""
+    errors = (replace(each, field=_snake_case(each.field)) for each in invalid.errors)
+    return type(invalid)(*errors, message=str(invalid))
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z])[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
+
+
+def _failed(code: str, sentence: str) -> ToolResult:
+    return ToolResult(
+        f"{code}: {sentence}", {"error": {"code": code, "message": sentence}}, is_error=True
+    )
+
+
+def _arguments(tool: Tool, given: Mapping[str, Any]) -> Arguments:
+    """Read as strictly as a body of the REST API."""
+    try:
+        return msgspec.json.decode(_encode(given), type=tool.arguments)
+    except msgspec.ValidationError as error:
+        raise Invalid(field_error(str(error), tool.arguments)) from None
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        raise Invalid(
+            FieldError("arguments", "malformed_json", "The arguments are not readable JSON.")
+        ) from None

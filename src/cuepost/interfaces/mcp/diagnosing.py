@@ -1,0 +1,121 @@
+"""Tools that find out what is wrong."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from cuepost.application.diagnose_signature import SignatureQuestion, SignatureVerdict
+from cuepost.application.explain_delivery import Question
+from cuepost.domain.access import Scope
+from cuepost.interfaces.mcp.kinds import ChosenType, DeliveryId, EventId, ProjectId, WebhookId
+from cuepost.interfaces.mcp.shapes import DeliveryExplanation
+from cuepost.interfaces.mcp.tool import Arguments, Tool, Work
+from cuepost.interfaces.wire_models.attempts import Explanation, Fix
+from cuepost.interfaces.wire_models.event_types import known_type
+from cuepost.interfaces.wire_models.shapes import Answer, Time, optional_instant
+
+LONGEST = 65_536
+
+ReceivedHeaders = Annotated[
+    dict[str, str] | str,
+    Meta(description="The request's headers as the receiver got them, as an object or as lines."),
+]
+ReceivedBody = Annotated[
+    str, Meta(max_length=LONGEST, description="The raw body as the receiver got it.")
+]
+HeldSecret = Annotated[
+    str,
+    Meta(
+        max_length=1_000,
+        description="Leave it out: the endpoint's own secrets are looked at, and never shown. "
+        "Give it only if the user has already shown it here.",
+    ),
+]
+ComputedSignature = Annotated[
+    str,
+    Meta(max_length=4_096, description="The signature that the receiver's own code computed."),
+]
+ReceivedAt = Annotated[Time, Meta(description="When the receiver got it, by its own clock.")]
+
+
+class Explain(Arguments, frozen=True):
+    project_id: ProjectId | None = None
+    event_id: EventId | None = None
+    type: ChosenType | None = None
+    webhook_id: WebhookId | None = None
+
+
+class DiagnoseSignature(Arguments, frozen=True):
+    """Give headers and body as received, or a delivery to take them from, or both."""
+
+    webhook_id: WebhookId
+    delivery_id: DeliveryId | None = None
+    headers: ReceivedHeaders | None = None
+    body: ReceivedBody | None = None
+    secret: HeldSecret | None = None
+    computed_signature: ComputedSignature | None = None
+    received_at: ReceivedAt | None = None
+
+    def __repr__(self) -> str:
+        return f"DiagnoseSignature({self.webhook_id})"
+
+
+class SignatureDiagnosis(Answer, frozen=True):
+    valid: bool
+    cause: str
+    explanation: Explanation
+    fix: Fix
+
+    @classmethod
+    def of(cls, verdict: SignatureVerdict) -> "SignatureDiagnosis":
+        return cls(verdict.is_valid, str(verdict.cause), verdict.sentence, verdict.remedy)
+
+
+async def explain(work: Work, wanted: Explain) -> DeliveryExplanation:
+    question = Question(
+        wanted.project_id, wanted.event_id, known_type(wanted.type), wanted.webhook_id
+    )
+    diagnosis = await work.service.explain.explain(work.transaction, work.caller, question)
+    return DeliveryExplanation.of(diagnosis)
+
+
+async def diagnose_signature(work: Work, wanted: DiagnoseSignature) -> SignatureDiagnosis:
+    question = SignatureQuestion(
+        webhook_id=wanted.webhook_id,
+        delivery_id=wanted.delivery_id,
+        headers=wanted.headers,
+        body=wanted.body,
+        secret=wanted.secret,
+        computed=wanted.computed_signature,
+        received_at=optional_instant(wanted.received_at, "received_at"),
+    )
+    verdict = await work.service.signatures.diagnose(work.transaction, work.caller, question)
+    return SignatureDiagnosis.of(verdict)
+
+
+TOOLS = (
+    Tool(
+        name="webhooks_explain",
+        title="Why did it not arrive?",
+        description="Answers 'why did my last export not arrive?' in one call: names the cause "
+        "(endpoint disabled, not subscribed, wrong path, certificate, project outside its "
+        "window, not exported yet, …) and what to do. Start here. With webhook_id alone it is "
+        "about that endpoint's newest delivery, tests included.",
+        scope=Scope.WEBHOOKS_READ,
+        arguments=Explain,
+        answer=DeliveryExplanation,
+        reads=True,
+        run=explain,
+    ),
+    Tool(
+        name="signature_diagnose",
+        title="Why does the signature not verify?",
+        description="Names why a receiver refuses a signature: body parsed and written again, "
+        "wrong or previous secret, secret not decoded, headers missing or mixed up, clock off.",
+        scope=Scope.WEBHOOKS_READ,
+        arguments=DiagnoseSignature,
+        answer=SignatureDiagnosis,
+        reads=True,
+        run=diagnose_signature,
+    ),
+)

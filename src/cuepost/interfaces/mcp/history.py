@@ -1,0 +1,102 @@
+"""Tools about events, their types, and the audit trail."""
+
+from cuepost.domain.access import Scope
+from cuepost.domain.event_catalog import CATALOG
+from cuepost.interfaces.mcp.kinds import ChosenType, EventId, Paged, ProjectId, Since, Until
+from cuepost.interfaces.mcp.tool import Arguments, Nothing, Tool, Work
+from cuepost.interfaces.wire_models.audit import AuditEntry, AuditList
+from cuepost.interfaces.wire_models.event_types import (
+    EventType,
+    EventTypeList,
+    known_type,
+)
+from cuepost.interfaces.wire_models.events import Event, EventList
+from cuepost.interfaces.wire_models.paging import cut
+from cuepost.interfaces.wire_models.shapes import optional_instant
+from cuepost.ports.history import EventFilter
+
+
+class ListEvents(Paged, frozen=True):
+    type: ChosenType | None = None
+    project_id: ProjectId | None = None
+    since: Since | None = None
+    until: Until | None = None
+
+    def chosen(self) -> EventFilter:
+        return EventFilter(
+            event_type=known_type(self.type),
+            project_id=self.project_id,
+            since=optional_instant(self.since, "since"),
+            until=optional_instant(self.until, "until"),
+        )
+
+
+class OneEvent(Arguments, frozen=True):
+    event_id: EventId
+
+
+async def events(work: Work, wanted: ListEvents) -> EventList:
+    views = await work.service.history.events(
+        work.transaction, work.caller, wanted.chosen(), wanted.page()
+    )
+    return EventList(*cut([Event.of(view) for view in views], wanted.limit))
+
+
+async def event(work: Work, wanted: OneEvent) -> Event:
+    view = await work.service.history.event(work.transaction, work.caller, wanted.event_id)
+    return Event.of(view)
+
+
+async def event_types(work: Work, wanted: Nothing) -> EventTypeList:
+    work.caller.require_webhooks(Scope.WEBHOOKS_READ)
+    return EventTypeList([EventType.of(entry) for entry in CATALOG], None)
+
+
+async def audit(work: Work, wanted: Paged) -> AuditList:
+    entries = await work.service.history.audit(work.transaction, work.caller, wanted.page())
+    return AuditList(*cut([AuditEntry.of(each) for each in entries], wanted.limit))
+
+
+TOOLS = (
+    Tool(
+        name="events_list",
+        title="List events",
+        description="List events with their verdict for each endpoint, newest first; also those "
+        "that nobody was subscribed to.",
+        scope=Scope.WEBHOOKS_READ,
+        arguments=ListEvents,
+        answer=EventList,
+        reads=True,
+        run=events,
+    ),
+    Tool(
+        name="events_get",
+        title="Get an event",
+        description="Get an event with the body that receivers get and its verdict for each "
+        "endpoint.",
+        scope=Scope.WEBHOOKS_READ,
+        arguments=OneEvent,
+        answer=Event,
+        reads=True,
+        run=event,
+    ),
+    Tool(
+        name="event_types_list",
+        title="List the event types",
+        description="List what can be subscribed to, with JSON schema and sample of each body.",
+        scope=Scope.WEBHOOKS_READ,
+        answer=EventTypeList,
+        reads=True,
+        run=event_types,
+    ),
+    Tool(
+        name="audit_list",
+        title="List who did what",
+        description="List who changed what in this account, by which way, newest first.",
+        scope=Scope.WEBHOOKS_MANAGE,
+        arguments=Paged,
+        answer=AuditList,
+        reads=True,
+        run=audit,
+    ),
+)

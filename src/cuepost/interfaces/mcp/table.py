@@ -1,0 +1,16 @@
+"""The table of tools: what an agent starts with comes first."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from cuepost.interfaces.mcp import deliveries, diagnosing, history, projects, webhooks
+from cuepost.interfaces.mcp.tool import Tool
+
+TOOLS: tuple[Tool, ...] = (
+    *diagnosing.TOOLS,
+    *webhooks.TOOLS,
+    *deliveries.TOOLS,
+    *history.TOOLS,
+    *projects.TOOLS,
+)
+BY_NAME: Mapping[str, Tool] = MappingProxyType({tool.name: tool for tool in TOOLS})

@@ -1,0 +1,98 @@
+"""What a call answers: made by a handler, rendered to bytes, kept for a repetition, sent."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from starlette.types import Send
+
+from cuepost.interfaces.wire_models.entity_tags import entity_tag
+from cuepost.interfaces.wire_models.shapes import Answer
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+NO_CONTENT, NOT_MODIFIED = 204, 304
+
+_encode = msgspec.json.Encoder().encode
+STANDING_HEADERS: Headers = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a handler has to say; `location` is the path of what it made.
+
+    `version` is that of the webhook or project which the call was about.
+    """
+
+    answer: Answer | None = None
+    location: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    status: int
+    body: bytes
+    location: str | None = None
+    headers: Headers = ()
+    replayed: bool = False
+    version: str | None = None
+
+    @property
+    def media_type(self) -> bytes:
+        return b"application/problem+json" if self.status >= 400 else b"application/json"
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    status: int
+    body: bytes
+    location: str | None
+    version: str | None = None
+
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(_Kept).decode
+
+
+def render(reply: Reply, status: int, base_url: str) -> Rendered:
+    body = b"" if reply.answer is None else _encode(reply.answer)
+    location = None if reply.location is None else base_url + reply.location
+    return Rendered(status, body, location, version=reply.version)
+
+
+def not_modified(rendered: Rendered) -> Rendered:
+    return Rendered(NOT_MODIFIED, b"", version=rendered.version)
+
+
+def keep(rendered: Rendered) -> bytes:
+    """For the memory behind an Idempotency-Key."""
+    return _pack(_Kept(rendered.status, rendered.body, rendered.location, rendered.version))
+
+
+def kept(content: bytes, *, replayed: bool) -> Rendered:
+    found = _unpack(content)
+    return Rendered(
+        found.status, found.body, found.location, replayed=replayed, version=found.version
+    )
+
+
+async def transmit(
+    rendered: Rendered, send: Send, *, more: Headers = (), head: bool = False
+) -> None:
+    headers = [*STANDING_HEADERS, *rendered.headers, *more]
+    if rendered.status not in (NO_CONTENT, NOT_MODIFIED):
+        headers.append((b"content-length", str(len(rendered.body)).encode()))
+        headers.append((b"content-type", rendered.media_type))
+    if rendered.location is not None:
+        headers.append((b"location", rendered.location.encode("ascii")))
+    if rendered.version is not None:
+        headers.append((b"etag", entity_tag(rendered.version).encode("ascii")))
+    if rendered.replayed:
+        headers.append((b"idempotency-replayed", b"true"))
+    await send({"type": "http.response.start", "status": rendered.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if head else rendered.body})

@@ -1,0 +1,141 @@
+"""Assembles the REST interface; nothing is opened or read before the first request."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from cuepost.application.service import Service
+from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.interfaces.rest.answers import STANDING_HEADERS, transmit
+from cuepost.interfaces.rest.first_reading import FirstReading
+from cuepost.interfaces.rest.observing import Observed, RequestIds, RequestMetrics
+from cuepost.interfaces.rest.open_pages import HealthChecks, ReferencePages, VitalSigns
+from cuepost.interfaces.rest.operation import Operation
+from cuepost.interfaces.rest.path_handler import PathHandler
+from cuepost.interfaces.rest.problems import NoSuchAddress, Rejected, problem_of
+from cuepost.interfaces.rest.table import OPERATIONS
+
+
+class RestApp(Starlette):
+    """Looks up the calls whose path has no parameters; the router finds everything else.
+
+    The call that reports milestones is one of them, and takes nearly all of the traffic.
+    """
+
+    def __init__(
+        self,
+        handlers: Mapping[str, PathHandler],
+        routes: Sequence[BaseRoute],
+        metrics: RequestMetrics,
+        ids: RequestIds,
+    ) -> None:
+        super().__init__(routes=routes, exception_handlers={HTTPException: _refused_by_router})
+        self._handlers = {path: handler for path, handler in handlers.items() if "{" not in path}
+        self._observed = Observed(self._dispatch, metrics, ids)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._observed(scope, receive, send)
+
+    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        handler = self._handlers.get(scope["path"]) if scope["type"] == "http" else None
+        if handler is None:
+            await super().__call__(scope, receive, send)
+        else:
+            await handler(scope, receive, send)
+
+
+def create_app(
+    service: Service,
+    *,
+    base_url: str,
+    health: HealthChecks,
+    registry: CollectorRegistry | None = None,
+    requests: RequestMetrics | None = None,
+    further_routes: Sequence[BaseRoute] = (),
+    with_metrics: bool = True,
+) -> Starlette:
+    """`registry` holds what `/metrics` shows, here or elsewhere, and `requests` are among it;
+    `further_routes` are those of other interfaces.
+    """
+    base_url = base_url.rstrip("/")
+    registry = CollectorRegistry() if registry is None else registry
+    document = partial(_document, base_url, service.webhooks.policy)
+    handlers = _handlers(service, base_url)
+    app = RestApp(
+        handlers,
+        routes=[
+            *(Route(path, handler) for path, handler in handlers.items()),
+            *VitalSigns(health, registry).routes(with_metrics=with_metrics),
+            *ReferencePages(document).routes(),
+            *FirstReading(base_url).routes(),
+            *further_routes,
+        ],
+        metrics=requests or RequestMetrics(registry),
+        ids=RequestIds(service.access.entropy),
+    )
+    return _answering_everything(app)
+
+
+def create_vital_signs(
+    health: HealthChecks,
+    registry: CollectorRegistry,
+    requests: RequestMetrics,
+    entropy: Callable[[int], bytes],
+) -> Starlette:
+    """Health and metrics alone: of a process that takes no calls, or on a port of their own."""
+    app = RestApp(
+        {},
+        routes=VitalSigns(health, registry).routes(),
+        metrics=requests,
+        ids=RequestIds(entropy),
+    )
+    return _answering_everything(app)
+
+
+def _answering_everything(app: Starlette) -> Starlette:
+    # A redirect would be written from the request's own Host header.
+    app.router.redirect_slashes = False
+    app.router.default = _nothing_here
+    return app
+
+
+def _document(base_url: str, policy: EgressPolicy) -> dict[str, Any]:
+    # Loaded here: the examples in it take megabytes, and are read once if ever.
+    from cuepost.interfaces.rest.openapi.document import openapi_document  # noqa: PLC0415  # see above
+
+    return openapi_document(OPERATIONS, base_url, policy)
+
+
+def _handlers(service: Service, base_url: str) -> dict[str, PathHandler]:
+    by_path: defaultdict[str, dict[str, Operation]] = defaultdict(dict)
+    for operation in OPERATIONS:
+        by_path[operation.path][operation.method] = operation
+    return {
+        path: PathHandler(operations, service, base_url) for path, operations in by_path.items()
+    }
+
+
+async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        await transmit(problem_of(NoSuchAddress()), send, head=scope["method"] == "HEAD")
+    else:
+        await send({"type": "websocket.close"})
+
+
+def _refused_by_router(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+    rendered = problem_of(Rejected(error.status_code, code, str(error.detail)))
+    standing = {name.decode(): value.decode() for name, value in STANDING_HEADERS}
+    headers = {**standing, **(error.headers or {}), "content-type": rendered.media_type.decode()}
+    return Response(rendered.body, rendered.status, headers)

@@ -1,0 +1,189 @@
+"""Puts the document together: OpenAPI 3.1, from the route table."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from cuepost import __version__
+from cuepost.domain.access import SERVICE_SCOPES
+from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.interfaces.rest.openapi.events import webhooks_section
+from cuepost.interfaces.rest.openapi.examples import example_of
+from cuepost.interfaces.rest.openapi.links import path_ids
+from cuepost.interfaces.rest.openapi.portable import Schema
+from cuepost.interfaces.rest.openapi.responses import headers, problem_responses, responses_of
+from cuepost.interfaces.rest.openapi.schemas import component_name, ref, schemas_of
+from cuepost.interfaces.rest.operation import Nothing, Operation
+
+ACCOUNT_KEY, SERVICE_KEY = "accountKey", "serviceKey"
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+_TAGS = {
+    "Milestones": "What the processing pipeline reports about projects.",
+    "Webhooks": "The endpoints of an account: receivers with their event types and secrets.",
+    "Deliveries": "Each event on its way to each endpoint, with every attempt.",
+    "Events": "What happened to projects, and what became of it at each endpoint.",
+    "Retries": "Sending deliveries again, one or many.",
+    "Listeners": "Streams of events for programs that cannot be reached from outside.",
+    "Projects": "Video projects and the files of their exports.",
+    "Audit": "Who changed what.",
+}
+
+_DESCRIPTION = """\
+Signed webhook notifications for a captioning and video-export product.
+
+**Keys.** Every call takes `Authorization: Bearer <API_KEY>`. A key has scopes; each call names the
+one it needs. `webhooks:manage` includes `webhooks:read`.
+
+**Lists** are newest first: `?limit=` and `?cursor=`, with the `nextCursor` of the page before.
+
+**Idempotency.** Every POST takes an `Idempotency-Key` header (1 to 200 visible ASCII characters).
+For 24 hours the same key with the same body gets the first answer again, with
+`Idempotency-Replayed: true`; with another body it is refused with 422 `idempotency_key_reused`.
+Another API key of the account has Idempotency-Keys of its own.
+
+**Versions.** An answer that holds one webhook or project has an `ETag`. With `If-Match` a change is
+made only if the thing still has that version, else it is refused with 412 `precondition_failed` and
+nothing is changed; with `If-None-Match` a GET of a version that is known answers 304. A webhook's
+`health` is not part of its version.
+
+**Problems** are `application/problem+json` with a stable `code`. What belongs to another account
+answers exactly like what does not exist. Unknown fields and parameters are refused by name.
+"""
+
+
+def openapi_document(
+    operations: Sequence[Operation], base_url: str, policy: EgressPolicy
+) -> dict[str, Any]:
+    schemas = schemas_of(_models(operations), policy)
+    paths: dict[str, Schema] = {}
+    for operation in operations:
+        path = paths.setdefault(operation.path, {})
+        path[operation.method.lower()] = _operation(operation, operations, schemas)
+    for query in {operation.query for operation in operations}:
+        schemas.pop(component_name(query), None)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "cuepost",
+            "version": __version__,
+            "summary": "Webhooks for captioning and video export",
+            "description": _DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": base_url}],
+        "tags": [
+            {"name": tag, "description": _TAGS[tag]}
+            for tag in dict.fromkeys(each.tag for each in operations)
+        ],
+        "paths": paths,
+        "webhooks": webhooks_section(),
+        "components": {
+            "schemas": schemas,
+            "responses": problem_responses(operations),
+            "headers": headers(),
+            "parameters": {IDEMPOTENCY_KEY: _idempotency_key()},
+            "securitySchemes": _security_schemes(),
+        },
+    }
+
+
+def _models(operations: Sequence[Operation]) -> list[type[Any]]:
+    named = [
+        model
+        for operation in operations
+        for model in (operation.body, operation.query, operation.answer)
+        if model is not None and model is not Nothing
+    ]
+    return list(dict.fromkeys(named))
+
+
+def _operation(
+    operation: Operation, operations: Sequence[Operation], schemas: dict[str, Schema]
+) -> Schema:
+    is_service = operation.scope in SERVICE_SCOPES
+    needs = f"Needs the scope `{operation.scope}`."
+    if operation.webhooks:
+        needs += " The account must have access to webhooks."
+    made: Schema = {
+        "operationId": operation.name,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": f"{operation.description}\n\n{needs}".strip(),
+        "security": [{SERVICE_KEY if is_service else ACCOUNT_KEY: [operation.scope.value]}],
+    }
+    parameters = [
+        *_path_parameters(operation),
+        *_query_parameters(operation, schemas),
+        *_conditions(operation),
+    ]
+    if operation.takes_idempotency_key:
+        parameters.append({"$ref": f"#/components/parameters/{IDEMPOTENCY_KEY}"})
+    if parameters:
+        made["parameters"] = parameters
+    if operation.takes_body:
+        content: Schema = {"schema": ref(component_name(operation.body))}
+        if (example := example_of(operation.body)) is not None:
+            content["example"] = example
+        made["requestBody"] = {"required": True, "content": {"application/json": content}}
+    made["responses"] = responses_of(operation, operations)
+    return made
+
+
+def _path_parameters(operation: Operation) -> list[Schema]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string", "format": "uuid"},
+            "description": f"The {re.sub('Id$', '', name)}'s id.",
+        }
+        for name in path_ids(operation)
+    ]
+
+
+def _query_parameters(operation: Operation, schemas: dict[str, Schema]) -> list[Schema]:
+    if operation.query is Nothing:
+        return []
+    properties = schemas[component_name(operation.query)]["properties"]
+    return [{"name": name, "in": "query", "schema": schema} for name, schema in properties.items()]
+
+
+def _conditions(operation: Operation) -> list[Schema]:
+    told = {
+        "If-Match": (operation.takes_if_match, "Do it only to one of these versions, else 412."),
+        "If-None-Match": (operation.takes_if_none_match, "Versions that are known, for 304."),
+    }
+    return [
+        {"name": name, "in": "header", "description": description, "schema": {"type": "string"}}
+        for name, (is_taken, description) in told.items()
+        if is_taken
+    ]
+
+
+def _idempotency_key() -> Schema:
+    return {
+        "name": IDEMPOTENCY_KEY,
+        "in": "header",
+        "description": "Choose a new one for each change; a repetition with it changes nothing"
+        " and gets the first answer again, for 24 hours.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+    }
+
+
+def _security_schemes() -> Schema:
+    return {
+        ACCOUNT_KEY: {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "cpk_…",
+            "description": "An API key of an account.",
+        },
+        SERVICE_KEY: {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "cpk_…",
+            "description": "A key of the operator, for the processing pipeline.",
+        },
+    }

@@ -1,0 +1,84 @@
+"""Every call of the API as a `.http` file, to be sent from an editor, one after the other."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from cuepost.domain.access import SERVICE_SCOPES
+from cuepost.interfaces.rest.openapi.examples import example_of
+from cuepost.interfaces.rest.operation import Nothing, Operation
+from cuepost.interfaces.rest.table import OPERATIONS
+
+_HEAD = """\
+# Every call of the API, for editors that send .http files: VS Code with REST Client, and others.
+# The keys come from the environment: CUEPOST_API_KEY of an account, CUEPOST_SERVICE_KEY of the
+# pipeline. Send the calls from the top: what one of them has made, those below it name.
+
+@url = BASE_URL
+@apiKey = {{$processEnv CUEPOST_API_KEY}}
+@serviceKey = {{$processEnv CUEPOST_SERVICE_KEY}}
+"""
+_TAGS = (
+    "Projects",
+    "Webhooks",
+    "Milestones",
+    "Events",
+    "Deliveries",
+    "Retries",
+    "Listeners",
+    "Audit",
+)
+# The example of the second one disables the endpoint.
+_STOPPING = ("cancelProject", "updateWebhook")
+# Where the ids come from that later calls name.
+_IDS = {
+    "projectId": ("createProject", "$.id"),
+    "webhookId": ("createWebhook", "$.id"),
+    "eventId": ("listEvents", "$.data[0].id"),
+    "deliveryId": ("listDeliveries", "$.data[0].id"),
+    "retryId": ("startBulkRetry", "$.id"),
+    "listenerId": ("registerListener", "$.id"),
+}
+
+
+def http_file(base_url: str) -> str:
+    head = _HEAD.replace("BASE_URL", base_url)
+    return "\n".join([head, *(_request(each) for each in sorted(OPERATIONS, key=_place))])
+
+
+def _place(operation: Operation) -> tuple[bool, int, bool, bool]:
+    """What gives ids goes before what names them; what takes away comes last, backwards."""
+    place, deletes = _TAGS.index(operation.tag), operation.method == "DELETE"
+    gives_ids = operation.name in {name for name, _ in _IDS.values()}
+    takes_away = deletes or operation.name in _STOPPING
+    return takes_away, -place if takes_away else place, deletes, not gives_ids
+
+
+def _request(operation: Operation) -> str:
+    return "\n".join([*_lines(operation), ""])
+
+
+def _lines(operation: Operation) -> Iterator[str]:
+    yield f"### {operation.summary}"
+    yield f"# @name {operation.name}"
+    if operation.query is not Nothing:
+        names = ", ".join(operation.query.__struct_encode_fields__)
+        yield f"# In the query, if you like: {names}"
+    path = re.sub(r"{(\w+)}", lambda found: _variable(found[1]), operation.path)
+    yield f"{operation.method} {{{{url}}}}{path}"
+    key = "serviceKey" if operation.scope in SERVICE_SCOPES else "apiKey"
+    yield f"Authorization: Bearer {{{{{key}}}}}"
+    if operation.takes_body:
+        yield "Content-Type: application/json"
+        yield ""
+        example = json.dumps(example_of(operation.body), indent=2, ensure_ascii=False)
+        yield re.sub(
+            r'"(\w+Id)": "[0-9a-f-]{36}"',
+            lambda found: f'"{found[1]}": "{_variable(found[1])}"',
+            example,
+        )
+
+
+def _variable(name: str) -> str:
+    call, path = _IDS[name]
+    return f"{{{{{call}.response.body.{path}}}}}"

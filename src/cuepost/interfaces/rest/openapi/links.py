@@ -1,0 +1,41 @@
+"""Which calls follow from an answer: the ids in it lead to them."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cuepost.interfaces.rest.operation import Operation
+
+# Call, and where it holds the ids that other calls take.
+_IDS: Mapping[str, Mapping[str, str]] = {
+    "createWebhook": {"webhookId": "$response.body#/id"},
+    "sendTest": {
+        "webhookId": "$request.path.webhookId",
+        "deliveryId": "$response.body#/id",
+        "eventId": "$response.body#/eventId",
+    },
+    "startBulkRetry": {
+        "webhookId": "$request.path.webhookId",
+        "retryId": "$response.body#/id",
+    },
+    "registerListener": {"listenerId": "$response.body#/id"},
+    "createProject": {"projectId": "$response.body#/id"},
+}
+
+
+def path_ids(operation: Operation) -> list[str]:
+    return re.findall(r"{(\w+)}", operation.path)
+
+
+def links_of(operation: Operation, operations: Iterable[Operation]) -> dict[str, Any]:
+    """To every call that takes an id which this one has just made."""
+    ids = _IDS.get(operation.name, {})
+    made = {name for name, place in ids.items() if place.startswith("$response")}
+    return {
+        other.name: {
+            "operationId": other.name,
+            "parameters": {name: ids[name] for name in path_ids(other)},
+        }
+        for other in operations
+        if made & set(path_ids(other)) and set(path_ids(other)) <= set(ids)
+    }

@@ -1,0 +1,13 @@
+"""The route table: every call of the API, the hot one first."""
+
+from cuepost.interfaces.rest import history, listeners, milestones, projects, retries, webhooks
+from cuepost.interfaces.rest.operation import Operation
+
+OPERATIONS: tuple[Operation, ...] = (
+    *milestones.OPERATIONS,
+    *webhooks.OPERATIONS,
+    *history.OPERATIONS,
+    *retries.OPERATIONS,
+    *listeners.OPERATIONS,
+    *projects.OPERATIONS,
+)

@@ -1,0 +1,61 @@
+"""Assembles the pages as routes, for the application that they are mounted in."""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from starlette.routing import BaseRoute, Route
+
+from cuepost.application.service import Service
+from cuepost.interfaces.web import (
+    bulk_retries,
+    deliveries,
+    doctor,
+    endpoints,
+    events,
+    inbox,
+    keys,
+    live_rows,
+    projects,
+    records,
+    secrets_once,
+    sign_in,
+)
+from cuepost.interfaces.web.page_context import PageRoute, SiteContext
+from cuepost.interfaces.web.page_handler import PageHandler
+from cuepost.interfaces.web.protection import Cookies
+from cuepost.interfaces.web.static_files import serve_static
+
+# In this order: an address such as /settings/webhooks/new is no id.
+PAGES: tuple[PageRoute, ...] = (
+    *sign_in.ROUTES,
+    *secrets_once.ROUTES,
+    *live_rows.ROUTES,
+    *bulk_retries.ROUTES,
+    *deliveries.ROUTES,
+    *endpoints.ROUTES,
+    *events.ROUTES,
+    *projects.ROUTES,
+    *keys.ROUTES,
+    *records.ROUTES,
+    *inbox.ROUTES,
+    *doctor.ROUTES,
+)
+
+
+def create_pages(
+    service: Service,
+    *,
+    base_url: str,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> list[BaseRoute]:
+    """`is_stopping` ends what would otherwise stream on while the process waits to leave."""
+    parts = urlsplit(base_url)
+    site = SiteContext(
+        service, base_url, parts.path.rstrip("/"), Cookies(parts.scheme == "https"), is_stopping
+    )
+    routes: list[BaseRoute] = [Route("/static/{name:path}", serve_static, methods=["GET"])]
+    routes += [
+        Route(page.path, PageHandler(page, site).__call__, methods=["GET", "POST"])
+        for page in PAGES
+    ]
+    return routes

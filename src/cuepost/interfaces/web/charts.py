@@ -1,0 +1,111 @@
+"""Charts as numbers for inline SVG: where each bar stands and how high it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuepost.application.delivery_figures import DAY, Figures
+from cuepost.domain.attempt import Attempt
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.interfaces.web.rendering import share, span
+
+_S = DeliveryStatus
+# From the bottom up.
+ORDER = (_S.DELIVERED, _S.PENDING, _S.FAILED, _S.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """`legend` names the kinds that occur; `scale` says how long and how high a bar is."""
+
+    width: int
+    height: int
+    blocks: Sequence[Block]
+    words: str
+    legend: Sequence[tuple[str, str]]
+    scale: str
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    name: str
+    kind: str
+    x: float
+    width: float
+    millis: float
+
+
+def bars(figures: Figures, width: int, height: int) -> Chart:
+    """Stacked by status; also as a sentence, for whoever cannot see it."""
+    highest = max((bar.total for bar in figures.bars), default=0)
+    step = width / len(figures.bars)
+    blocks: list[Block] = []
+    for place, bar in enumerate(figures.bars):
+        top = float(height)
+        for status in ORDER:
+            count = bar.counts.get(status, 0)
+            tall = count / highest * (height - 2) if count else 0.0
+            tall = max(tall, 1.5) if count else 0.0
+            top -= tall
+            if count:
+                x = round(place * step, 1)
+                blocks.append(
+                    Block(x, round(top, 1), round(step * 0.8, 1), round(tall, 1), status, count)
+                )
+    legend = [(status.value, _word(status)) for status in ORDER if figures.counts.get(status)]
+    length = span((figures.until - figures.since) / len(figures.bars))
+    scale = f"A bar is {length}, the tallest is {highest}."
+    return Chart(width, height, blocks, in_words(figures), legend, scale)
+
+
+def in_words(figures: Figures) -> str:
+    stretch = "Last 24 hours"
+    if figures.until - figures.since < DAY:
+        stretch = f"Last {span(figures.until - figures.since)}"
+    if not figures.total:
+        return f"{stretch}: no deliveries."
+    counted = ", ".join(
+        f"{figures.counts[status]} {_word(status)}"
+        for status in ORDER
+        if figures.counts.get(status)
+    )
+    rate = figures.success_rate
+    return f"{stretch}: {counted}" + (f"; {share(rate)} delivered." if rate is not None else ".")
+
+
+def _word(status: DeliveryStatus) -> str:
+    return "under way" if status is _S.PENDING else status.value
+
+
+def proportions(counts: Mapping[Any, int]) -> list[tuple[str, int, float]]:
+    """Name, count, and share in percent; the largest first."""
+    total = sum(counts.values())
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return [(str(name), count, round(count / total * 100, 1)) for name, count in ordered]
+
+
+def waterfall(attempt: Attempt, width: float = 100.0) -> list[Phase]:
+    """Where the time of an attempt went."""
+    timings, at, scale = attempt.timings, 0.0, width / max(attempt.duration_ms, 0.001)
+    phases: list[Phase] = []
+    for name, kind, taken in (
+        ("DNS", "dns", timings.dns_ms),
+        ("Connect", "connect", timings.connect_ms),
+        ("TLS", "tls", timings.tls_ms),
+    ):
+        if taken is not None:
+            phases.append(Phase(name, kind, round(at * scale, 2), round(taken * scale, 2), taken))
+            at += taken
+    rest = max(attempt.duration_ms - at, 0.0)
+    phases.append(Phase("Wait", "wait", round(at * scale, 2), round(rest * scale, 2), rest))
+    return phases

@@ -1,0 +1,167 @@
+"""Deliveries: the list with its filters and search, one with all its attempts, and retrying."""
+
+from collections.abc import Sequence
+from shlex import quote
+
+from starlette.responses import Response
+
+from cuepost.application.browse_history import DeliveryDetail, Searched
+from cuepost.application.manage_webhooks import EndpointView
+from cuepost.domain.attempt import Attempt, Outcome
+from cuepost.domain.delivery import FINAL, DeliveryStatus
+from cuepost.domain.event_catalog import CATALOG
+from cuepost.interfaces.web import charts, sentences
+from cuepost.interfaces.web.delivery_filters import CLASSES, Chosen, chosen, uuid_in
+from cuepost.interfaces.web.endpoints import LIST, MOST_SHOWN, ONE
+from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
+
+ALL = "/settings/deliveries"
+EVENTS = "/settings/events"
+DELIVERY = f"{ONE}/deliveries/{{delivery_id}}"
+ROWS = 20
+
+
+async def show_all(context: PageContext) -> Response:
+    return await _list(context, of_endpoint=False)
+
+
+async def show_of_endpoint(context: PageContext) -> Response:
+    return await _list(context, of_endpoint=True)
+
+
+async def _list(context: PageContext, *, of_endpoint: bool) -> Response:
+    if context.query("q"):
+        return await _search(context)
+    picked = chosen(context, context.id("webhook_id") if of_endpoint else None)
+
+    async def look(transaction: Transaction) -> tuple[Searched, Sequence[EndpointView]]:
+        return await rows(context, transaction, picked), await context.service.webhooks.page(
+            transaction, context.caller, Page(MOST_SHOWN)
+        )
+
+    found, endpoints = await context.see(look)
+    return _list_page(context, picked, found, endpoints, of_endpoint=of_endpoint)
+
+
+async def rows(context: PageContext, transaction: Transaction, picked: Chosen) -> Searched:
+    return await context.service.history.search(
+        transaction, context.caller, picked.deliveries, picked.end, Page(ROWS, picked.before)
+    )
+
+
+def _list_page(
+    context: PageContext,
+    picked: Chosen,
+    found: Searched,
+    endpoints: Sequence[EndpointView],
+    *,
+    of_endpoint: bool,
+    sought: str = "",
+) -> Response:
+    here = f"{LIST}/{picked.deliveries.webhook_id}/deliveries" if of_endpoint else ALL
+    return context.page(
+        "deliveries/list.html",
+        section="webhooks" if of_endpoint else "deliveries",
+        found=found,
+        picked=picked,
+        urls={view.endpoint.id: view.endpoint.url for view in endpoints},
+        endpoints=endpoints,
+        of_endpoint=of_endpoint,
+        here=here,
+        statuses=list(DeliveryStatus),
+        outcomes=list(Outcome),
+        classes=CLASSES,
+        types=[entry.name for entry in CATALOG],
+        sought=sought,
+    )
+
+
+async def _search(context: PageContext) -> Response:
+    sought = context.query("q")
+    wanted = uuid_in(sought)
+    if wanted is not None:
+        found = await context.see(
+            lambda transaction: context.service.history.find(transaction, context.caller, wanted)
+        )
+        if found.delivery is not None:
+            return context.go(f"{LIST}/{found.delivery.webhook_id}/deliveries/{found.delivery.id}")
+        if found.event_id is not None:
+            return context.go(f"{EVENTS}/{found.event_id}")
+        if found.project_id is not None:
+            return context.go(f"{ALL}?project={found.project_id}")
+    endpoints = await context.see(
+        lambda transaction: context.service.webhooks.page(
+            transaction, context.caller, Page(MOST_SHOWN)
+        )
+    )
+    picked = chosen(context, None)
+    return _list_page(
+        context, picked, Searched((), None), endpoints, of_endpoint=False, sought=sought
+    )
+
+
+async def show(context: PageContext) -> Response:
+    webhook_id, delivery_id = context.id("webhook_id"), context.id("delivery_id")
+
+    async def look(transaction: Transaction) -> tuple[DeliveryDetail, EndpointView]:
+        service, caller = context.service, context.caller
+        view = await service.webhooks.get(transaction, caller, webhook_id)
+        return await service.history.delivery(transaction, caller, webhook_id, delivery_id), view
+
+    detail, view = await context.see(look)
+    last = detail.last_attempt
+    signed = last if last and last.request_headers else None
+    return context.page(
+        "deliveries/show.html",
+        section="deliveries",
+        view=view,
+        delivery=detail.delivery,
+        event=detail.event,
+        attempts=[(each, charts.waterfall(each)) for each in reversed(detail.attempts)],
+        said=sentences.of_delivery(detail.delivery, last),
+        curl=_curl(view.endpoint.url, signed, detail.event.body) if signed else None,
+        is_final=detail.delivery.status in FINAL,
+    )
+
+
+async def show_progress(context: PageContext) -> Response:
+    """A small part of a page that asks for itself again until the delivery has ended."""
+    webhook_id, delivery_id = context.id("webhook_id"), context.id("delivery_id")
+    detail = await context.see(
+        lambda transaction: context.service.history.delivery(
+            transaction, context.caller, webhook_id, delivery_id
+        )
+    )
+    where = f"{LIST}/{webhook_id}/deliveries/{delivery_id}"
+    if not context.is_fragment:
+        return context.go(where)
+    said = sentences.of_delivery(detail.delivery, detail.last_attempt)
+    return context.page("fragments/progress.html", delivery=detail.delivery, where=where, said=said)
+
+
+async def retry(context: PageContext) -> Response:
+    webhook_id, delivery_id = context.id("webhook_id"), context.id("delivery_id")
+    await context.do(
+        lambda transaction: context.service.redeliver.one(
+            transaction, context.caller, webhook_id, delivery_id
+        )
+    )
+    return context.go(f"{LIST}/{webhook_id}/deliveries/{delivery_id}", "retried")
+
+
+def _curl(url: str, attempt: Attempt, body: bytes) -> str:
+    lines = [f"curl -X POST {quote(url)}"]
+    lines += [f"  -H {quote(f'{name}: {value}')}" for name, value in attempt.request_headers]
+    lines.append(f"  --data-raw {quote(body.decode())}")
+    return " \\\n".join(lines)
+
+
+ROUTES = (
+    PageRoute(ALL, get=show_all),
+    PageRoute(f"{ONE}/deliveries", get=show_of_endpoint),
+    PageRoute(DELIVERY, get=show),
+    PageRoute(f"{DELIVERY}/progress", get=show_progress),
+    PageRoute(f"{DELIVERY}/retry", post=retry),
+)

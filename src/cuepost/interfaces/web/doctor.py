@@ -1,0 +1,73 @@
+"""The signature doctor: why a delivery does not verify. Nothing that is pasted here is kept."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from cuepost.domain.errors import NotFound
+from cuepost.interfaces.web.delivery_filters import uuid_in
+from cuepost.interfaces.web.page_context import PageContext, PageRoute
+
+if TYPE_CHECKING:
+    from cuepost_receiver.doctor import Diagnosis
+
+HERE = "/settings/doctor"
+
+
+@dataclass(frozen=True, slots=True)
+class Pasted:
+    headers: str = ""
+    body: str = ""
+    computed: str = ""
+    # Of a delivery from the list: it is judged as if it had just arrived.
+    at: str = ""
+
+
+async def show(context: PageContext) -> Response:
+    return _page(context, await _picked(context), None)
+
+
+async def examine(context: PageContext) -> Response:
+    from cuepost_receiver.doctor import diagnose  # noqa: PLC0415  # the kit, when it is needed
+
+    form = context.form
+    pasted = Pasted(
+        form.text("headers"),
+        # Browsers send the line ends of a text field as CRLF, whatever was pasted.
+        form.text("body").replace("\r\n", "\n"),
+        form.text("computed").strip(),
+        form.text("at"),
+    )
+    found = diagnose(
+        pasted.headers,
+        pasted.body,
+        form.text("secrets").split(),
+        now=float(pasted.at) if pasted.at.isdecimal() else context.site.now().timestamp(),
+        computed=pasted.computed or None,
+    )
+    return _page(context, pasted, found)
+
+
+ROUTES = (PageRoute(HERE, get=show, post=examine),)
+
+
+async def _picked(context: PageContext) -> Pasted:
+    """The last attempt of a delivery, exactly as it was sent."""
+    webhook_id, delivery_id = uuid_in(context.query("webhook")), uuid_in(context.query("delivery"))
+    if webhook_id is None or delivery_id is None:
+        return Pasted()
+    detail = await context.see(
+        lambda transaction: context.service.history.delivery(
+            transaction, context.caller, webhook_id, delivery_id
+        )
+    )
+    sent = dict(detail.last_attempt.request_headers) if detail.last_attempt else {}
+    if not sent:
+        raise NotFound("This delivery has no attempt yet whose signature could be checked.")
+    lines = [f"{name}: {sent[name]}" for name in sent if name.startswith("webhook-")]
+    return Pasted("\n".join(lines), detail.event.body.decode(), "", sent["webhook-timestamp"])
+
+
+def _page(context: PageContext, pasted: Pasted, found: "Diagnosis | None") -> Response:
+    return context.page("doctor.html", section="doctor", pasted=pasted, found=found)

@@ -1,0 +1,225 @@
+"""Webhook endpoints: list, look, edit, switch, test, delete."""
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from starlette.responses import Response
+
+from cuepost.application.browse_history import EndFilter
+from cuepost.application.manage_webhooks import EndpointChange, EndpointView
+from cuepost.domain.errors import FieldError, Invalid
+from cuepost.domain.event_catalog import CATALOG
+from cuepost.interfaces.web import charts, sentences
+from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.ports.history import DeliveryFilter
+from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
+
+LIST = "/settings/webhooks"
+ONE = "/settings/webhooks/{webhook_id}"
+MOST_SHOWN = 100
+RECENT = 5
+CHOICES = tuple(entry for entry in CATALOG if entry.subscribable)
+
+
+async def show_all(context: PageContext) -> Response:
+    async def look(transaction: Transaction) -> Response:
+        service, caller = context.service, context.caller
+        views = await service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
+        ids = [view.endpoint.id for view in views]
+        figures = await service.figures.of_endpoints(transaction, caller, ids)
+        drawn = {each: charts.bars(found, 120, 28) for each, found in figures.items()}
+        now = context.site.now()
+        said = {view.endpoint.id: sentences.of_health(view.health, now) for view in views}
+        return context.page(
+            "webhooks/list.html",
+            section="webhooks",
+            views=views,
+            figures=figures,
+            charts=drawn,
+            said=said,
+        )
+
+    return await context.see(look)
+
+
+async def show(context: PageContext) -> Response:
+    return await _shown(context)
+
+
+async def _shown(context: PageContext) -> Response:
+    webhook_id = context.id("webhook_id")
+
+    async def look(transaction: Transaction) -> Response:
+        service, caller = context.service, context.caller
+        view = await service.webhooks.get(transaction, caller, webhook_id)
+        figures = await service.figures.of_endpoint(transaction, caller, webhook_id)
+        recent = await service.history.search(
+            transaction, caller, DeliveryFilter(webhook_id=webhook_id), EndFilter(), Page(RECENT)
+        )
+        return context.page(
+            "webhooks/show.html",
+            section="webhooks",
+            view=view,
+            said=sentences.of_health(view.health, context.site.now()),
+            figures=figures,
+            chart=charts.bars(figures, 720, 120),
+            outcomes=charts.proportions(figures.outcomes),
+            classes=charts.proportions(figures.classes),
+            recent=recent.deliveries,
+            host=host_of(view),
+        )
+
+    return await context.see(look)
+
+
+async def show_edit(context: PageContext) -> Response:
+    view = await _view(context)
+    endpoint = view.endpoint
+    return _form(
+        context,
+        view,
+        url=endpoint.url,
+        events=endpoint.events,
+        description=endpoint.description,
+        errors=(),
+    )
+
+
+async def edit(context: PageContext) -> Response:
+    webhook_id, form = context.id("webhook_id"), context.form
+    url, events, description = (
+        form.text("url").strip(),
+        form.all("events"),
+        form.text("description").strip(),
+    )
+    wanted = EndpointChange(url=url, events=events, description=description)
+    try:
+        await context.do(
+            lambda transaction: context.service.webhooks.change(
+                transaction, context.caller, webhook_id, wanted
+            )
+        )
+    except Invalid as invalid:
+        return _form(
+            context,
+            await _view(context),
+            url=url,
+            events=events,
+            description=description,
+            errors=invalid.errors,
+        )
+    return context.go(f"{LIST}/{webhook_id}", "saved")
+
+
+async def enable(context: PageContext) -> Response:
+    return await _switched(context, True)
+
+
+async def disable(context: PageContext) -> Response:
+    return await _switched(context, False)
+
+
+async def end_overlap(context: PageContext) -> Response:
+    webhook_id = context.id("webhook_id")
+    await context.do(
+        lambda transaction: context.service.webhooks.end_overlap(
+            transaction, context.caller, webhook_id
+        )
+    )
+    return context.go(f"{LIST}/{webhook_id}", "overlap-ended")
+
+
+async def send_test(context: PageContext) -> Response:
+    webhook_id = context.id("webhook_id")
+    delivery = await context.do(
+        lambda transaction: context.service.webhooks.send_test(
+            transaction, context.caller, webhook_id
+        )
+    )
+    where = f"{LIST}/{webhook_id}/deliveries/{delivery.id}"
+    if context.is_fragment:
+        return context.page("fragments/progress.html", delivery=delivery, where=where, said=None)
+    return context.go(where, "test-sent")
+
+
+async def show_delete(context: PageContext) -> Response:
+    view = await _view(context)
+    return context.page(
+        "webhooks/delete.html", section="webhooks", view=view, host=host_of(view), fault=None
+    )
+
+
+async def delete(context: PageContext) -> Response:
+    view = await _view(context)
+    if context.form.text("host").strip().lower() != host_of(view):
+        fault = f"Type {host_of(view)} to go on; nothing was deleted."
+        return context.page(
+            "webhooks/delete.html",
+            422,
+            section="webhooks",
+            view=view,
+            host=host_of(view),
+            fault=fault,
+        )
+    await context.do(
+        lambda transaction: context.service.webhooks.delete(
+            transaction, context.caller, view.endpoint.id
+        )
+    )
+    return context.go(LIST, "deleted")
+
+
+def host_of(view: EndpointView) -> str:
+    return urlsplit(view.endpoint.url).hostname or view.endpoint.url
+
+
+async def _view(context: PageContext) -> EndpointView:
+    webhook_id = context.id("webhook_id")
+    return await context.see(
+        lambda transaction: context.service.webhooks.get(transaction, context.caller, webhook_id)
+    )
+
+
+async def _switched(context: PageContext, enabled: bool) -> Response:
+    webhook_id = context.id("webhook_id")
+    await context.do(
+        lambda transaction: context.service.webhooks.change(
+            transaction, context.caller, webhook_id, EndpointChange(enabled=enabled)
+        )
+    )
+    return context.go(f"{LIST}/{webhook_id}", "enabled" if enabled else "disabled")
+
+
+def _form(
+    context: PageContext,
+    view: EndpointView,
+    *,
+    url: str,
+    events: Sequence[str],
+    description: str,
+    errors: Sequence[FieldError],
+) -> Response:
+    return context.page(
+        "webhooks/edit.html",
+        422 if errors else 200,
+        section="webhooks",
+        view=view,
+        url=url,
+        events=events,
+        description=description,
+        errors=errors,
+        choices=CHOICES,
+    )
+
+
+ROUTES = (
+    PageRoute(LIST, get=show_all),
+    PageRoute(f"{ONE}/edit", get=show_edit, post=edit),
+    PageRoute(f"{ONE}/enable", post=enable),
+    PageRoute(f"{ONE}/disable", post=disable),
+    PageRoute(f"{ONE}/end-overlap", post=end_overlap),
+    PageRoute(f"{ONE}/test", post=send_test),
+    PageRoute(f"{ONE}/delete", get=show_delete, post=delete),
+    PageRoute(ONE, get=show),
+)

@@ -1,0 +1,67 @@
+"""Events: what happened, also what was sent to nobody, and what became of it at each endpoint."""
+
+from collections.abc import Sequence
+
+from starlette.responses import Response
+
+from cuepost.application.browse_history import EventView
+from cuepost.application.manage_webhooks import EndpointView
+from cuepost.domain.event_catalog import BY_NAME, CATALOG
+from cuepost.interfaces.web.delivery_filters import chosen
+from cuepost.interfaces.web.endpoints import MOST_SHOWN
+from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.interfaces.web.sentences import SILENCES
+from cuepost.ports.history import EventFilter
+from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
+
+ALL = "/settings/events"
+ONE = "/settings/events/{event_id}"
+ROWS = 20
+
+
+async def show_all(context: PageContext) -> Response:
+    picked = chosen(context, None)
+    wanted = EventFilter(
+        event_type=picked.deliveries.event_type,
+        project_id=picked.deliveries.project_id,
+        since=picked.deliveries.since,
+        until=picked.deliveries.until,
+    )
+    found = await context.see(
+        lambda transaction: context.service.history.events(
+            transaction, context.caller, wanted, Page(ROWS + 1, picked.before)
+        )
+    )
+    return context.page(
+        "events/list.html",
+        section="events",
+        picked=picked,
+        events=found[:ROWS],
+        further=found[ROWS - 1].event.id if len(found) > ROWS else None,
+        types=[entry.name for entry in CATALOG],
+    )
+
+
+async def show(context: PageContext) -> Response:
+    event_id = context.id("event_id")
+
+    async def look(transaction: Transaction) -> tuple[EventView, Sequence[EndpointView]]:
+        service, caller = context.service, context.caller
+        found = await service.history.event(transaction, caller, event_id)
+        return found, await service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
+
+    found, endpoints = await context.see(look)
+    event, entry = found.event, BY_NAME.get(found.event.type)
+    return context.page(
+        "events/show.html",
+        section="events",
+        event=event,
+        deliveries=found.deliveries,
+        meaning=entry.meaning if entry else "",
+        urls={view.endpoint.id: view.endpoint.url for view in endpoints},
+        silence=SILENCES[event.reason] if event.reason else None,
+    )
+
+
+ROUTES = (PageRoute(ALL, get=show_all), PageRoute(ONE, get=show))

@@ -1,0 +1,85 @@
+"""Rows of a list of deliveries as they change, as server-sent events."""
+
+import json
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+from starlette.responses import Response, StreamingResponse
+
+from cuepost.application.browse_history import DeliveryView
+from cuepost.domain.errors import Refused
+from cuepost.interfaces.web.deliveries import ALL, rows
+from cuepost.interfaces.web.delivery_filters import chosen
+from cuepost.interfaces.web.endpoints import MOST_SHOWN
+from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.ports.records import Page
+from cuepost.ports.store import Contention, StoreUnavailable, Transaction
+
+EVERY_SECONDS = 1.0
+# A browser comes back by itself; so a session that has ended does not watch on for long.
+LONGEST_ROUNDS = 600
+MOST_AT_ONCE = 200
+
+
+class LiveRows:
+    def __init__(self) -> None:
+        self._open = 0
+
+    async def stream(self, context: PageContext) -> Response:
+        if self._open >= MOST_AT_ONCE:
+            return Response("Too many are watching; load the page again instead.", 503)
+        return StreamingResponse(self._events(context), media_type="text/event-stream")
+
+    async def _events(self, context: PageContext) -> AsyncIterator[str]:
+        self._open += 1
+        try:
+            yield "retry: 2000\n\n"
+            async for part in self._changes(context):
+                yield part
+        finally:
+            self._open -= 1
+
+    async def _changes(self, context: PageContext) -> AsyncIterator[str]:
+        shown: dict[UUID, str] = {}
+        clock = context.service.sign_in.clock
+        for _ in range(LONGEST_ROUNDS):
+            if context.site.is_stopping():
+                return
+            try:
+                found = await context.see(lambda transaction: self._look(context, transaction))
+            except Refused:
+                return
+            except (StoreUnavailable, Contention):
+                found = None
+            if found is not None:
+                current = dict(found)
+                for delivery_id, html in reversed(found):
+                    if shown.get(delivery_id) != html:
+                        yield f"event: row\ndata: {_message(delivery_id, html)}\n\n"
+                shown = current
+            yield ": still here\n\n"
+            await clock.wait(EVERY_SECONDS)
+
+    async def _look(self, context: PageContext, transaction: Transaction) -> list[tuple[UUID, str]]:
+        """Refused once the session has ended; the newest first."""
+        await context.service.sign_in.signed_in(transaction, context.cookie, context.address)
+        picked = chosen(context, None)
+        found = await rows(context, transaction, picked)
+        endpoints = await context.service.webhooks.page(
+            transaction, context.caller, Page(MOST_SHOWN)
+        )
+        urls = {view.endpoint.id: view.endpoint.url for view in endpoints}
+        return [(each.delivery.id, _row(context, each, urls)) for each in found.deliveries]
+
+
+def _row(context: PageContext, each: DeliveryView, urls: dict[UUID, str]) -> str:
+    return context.html(
+        "deliveries/row.html", each=each, urls=urls, of_endpoint=bool(context.query("bare"))
+    )
+
+
+def _message(delivery_id: UUID, html: str) -> str:
+    return json.dumps({"id": str(delivery_id), "html": html})
+
+
+ROUTES = (PageRoute(f"{ALL}/live", get=LiveRows().stream),)

@@ -1,0 +1,125 @@
+"""One request to the pages, with who makes it and all that a page needs to answer."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from cuepost.application.service import Service
+from cuepost.application.sign_in import SignedIn
+from cuepost.domain.access import Caller
+from cuepost.domain.errors import NotFound
+from cuepost.domain.person import compose_pass
+from cuepost.interfaces.web.forms import Form
+from cuepost.interfaces.web.notes import NOTES
+from cuepost.interfaces.web.protection import Cookies, form_token
+from cuepost.interfaces.web.rendering import render
+from cuepost.ports.store import Transaction
+
+T = TypeVar("T")
+ONCE_BYTES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class SiteContext:
+    """What all pages share."""
+
+    service: Service
+    base_url: str
+    root: str
+    cookies: Cookies
+    is_stopping: Callable[[], bool]
+
+    def now(self) -> datetime:
+        return self.service.sign_in.clock.now()
+
+
+@dataclass(slots=True)
+class PageContext:
+    request: Request
+    site: SiteContext
+    cookie: str
+    signed_in: SignedIn | None = None
+    form: Form = field(default_factory=Form)
+
+    @property
+    def service(self) -> Service:
+        return self.site.service
+
+    @property
+    def caller(self) -> Caller:
+        assert self.signed_in is not None
+        return self.signed_in.caller
+
+    @property
+    def address(self) -> str | None:
+        return self.request.client.host if self.request.client else None
+
+    @property
+    def path(self) -> str:
+        """As the pages know it. Of the URL as a whole nothing is known: any bytes can be in it."""
+        path: str = self.request.scope["path"]
+        return path.removeprefix(self.site.root)
+
+    @property
+    def is_fragment(self) -> bool:
+        return self.request.headers.get("hx-request") == "true"
+
+    def id(self, name: str) -> UUID:
+        """What is no id names nothing."""
+        try:
+            return UUID(self.request.path_params[name])
+        except ValueError:
+            raise NotFound from None
+
+    def query(self, name: str) -> str:
+        return self.request.query_params.get(name, "").strip()
+
+    def once(self) -> str:
+        """For a form that must not be carried out twice."""
+        return compose_pass(self.service.access.entropy(ONCE_BYTES))
+
+    async def see(self, look: Callable[[Transaction], Awaitable[T]]) -> T:
+        return await self.service.perform.read(look)
+
+    async def do(self, act: Callable[[Transaction], Awaitable[T]]) -> T:
+        return await self.service.perform.change(act)
+
+    def html(self, template: str, **context: Any) -> str:
+        standing = {
+            "root": self.site.root,
+            "base_url": self.site.base_url,
+            "path": self.path,
+            "signed_in": self.signed_in,
+            "token": form_token(self.cookie),
+            "note": NOTES.get(self.query("note")),
+            "now": self.site.now(),
+            "section": "",
+        }
+        return render(template, standing | context)
+
+    def page(self, template: str, status: int = 200, **context: Any) -> Response:
+        return HTMLResponse(self.html(template, **context), status)
+
+    def go(self, path: str, note: str | None = None) -> Response:
+        sign = "&" if "?" in path else "?"
+        return RedirectResponse(
+            self.site.root + path + (f"{sign}note={note}" if note else ""), status_code=303
+        )
+
+
+Handler = Callable[[PageContext], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute:
+    """`is_open`: also for whoever is not signed in."""
+
+    path: str
+    get: Handler | None = None
+    post: Handler | None = None
+    is_open: bool = False

@@ -1,0 +1,75 @@
+"""What keeps the pages from being used by others: cookies, tokens in forms, a strict policy."""
+
+import hmac
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": CONTENT_POLICY,
+    "cross-origin-opener-policy": "same-origin",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+}
+TOKEN_FIELD = "_token"
+_OWN_SITES = ("same-origin", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Cookies:
+    """One for whoever is signed in, one for whoever is about to; both are for HTTP alone."""
+
+    secure: bool
+
+    @property
+    def session(self) -> str:
+        return "__Host-cuepost" if self.secure else "cuepost"
+
+    @property
+    def context(self) -> str:
+        return "__Host-cuepost-context" if self.secure else "cuepost-context"
+
+    def put(self, response: Response, name: str, value: str, life: timedelta | None) -> None:
+        """Its life is a length of time: a browser may have another idea of the time of day."""
+        response.set_cookie(
+            name,
+            value,
+            max_age=round(life.total_seconds()) if life else None,
+            path="/",
+            secure=self.secure,
+            httponly=True,
+            samesite="lax",
+        )
+
+    def drop(self, response: Response, name: str) -> None:
+        response.delete_cookie(name, path="/", secure=self.secure, httponly=True, samesite="lax")
+
+
+def form_token(cookie: str) -> str:
+    """Derived from a cookie that scripts and other sites cannot read."""
+    made = hmac.digest(cookie.encode(), b"a form of the settings pages", sha256)
+    return urlsafe_b64encode(made).decode().rstrip("=")
+
+
+def comes_from_here(request: Request, base_url: str) -> bool:
+    """By what browsers themselves say about where a request was made."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site in _OWN_SITES
+    origin = request.headers.get("origin")
+    parts = urlsplit(base_url)
+    return origin is None or origin == f"{parts.scheme}://{parts.netloc}"
+
+
+def carries_token(given: str, cookie: str | None) -> bool:
+    return cookie is not None and hmac.compare_digest(given.encode(), form_token(cookie).encode())

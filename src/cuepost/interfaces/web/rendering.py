@@ -1,0 +1,124 @@
+"""Templates, and how times, sizes and what receivers sent look in them."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+from cuepost.domain.instants import to_text
+from cuepost.interfaces.web.static_files import address_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+@cache
+def environment() -> "Environment":
+    """Made for the first page: a service whose pages nobody opens does without the library."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # see above
+
+    made = Environment(
+        loader=PackageLoader(__package__.rpartition(".")[0] + ".web", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        # Templates come with the package; a page with 20 rows would ask the disk 80 times.
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["static"] = address_of
+    made.filters.update(
+        moment=moment,
+        span=span,
+        millis=millis,
+        size=size,
+        inert=inert,
+        pretty=pretty,
+        words=words,
+        share=share,
+        ticked=ticked,
+    )
+    return made
+
+
+def render(template: str, context: Mapping[str, Any]) -> str:
+    return environment().get_template(template).render(context)
+
+
+def moment(instant: datetime | None, never: str = "–") -> Markup:
+    """UTC as it stands; a script turns it into the viewer's zone and leaves UTC to be hovered."""
+    if instant is None:
+        return escape(never)
+    shown = instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    # Digits and letters of ours: nothing in them has to be escaped.
+    return Markup(f'<time datetime="{to_text(instant)}" title="{shown}">{shown}</time>')
+
+
+def span(duration: timedelta) -> str:
+    """`4 m 12 s`: two units at most."""
+    seconds = max(round(duration.total_seconds()), 0)
+    parts: list[str] = []
+    for unit, length in _UNITS:
+        if seconds >= length or parts:
+            parts.append(f"{seconds // length} {unit}")
+            seconds %= length
+    shown = [part for part in parts[:2] if not part.startswith("0 ")]
+    return " ".join(shown) or "0 s"
+
+
+def millis(duration: float | None) -> str:
+    if duration is None:
+        return "–"
+    if duration >= 10_000:
+        return f"{duration / 1000:.1f} s"
+    return f"{duration:.0f} ms" if duration >= 10 else f"{duration:.1f} ms"
+
+
+def size(count: int) -> str:
+    amount, unit = float(count), "bytes"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+
+
+def inert(content: bytes | str) -> str:
+    """What somebody else sent, as text that can do nothing but be read."""
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+    return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
+
+
+def pretty(content: bytes) -> str:
+    """JSON with room to breathe; anything else as it is."""
+    try:
+        return json.dumps(json.loads(content), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return inert(content)
+
+
+def words(code: str) -> str:
+    """`never_delivered` is written for machines."""
+    return code.replace("_", " ")
+
+
+def ticked(text: str) -> Markup:
+    """What stands between backticks is code."""
+    parts = text.split("`")
+    made = [
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    ]
+    return Markup("").join(made)
+
+
+def share(part: float | None) -> str:
+    if part is None:
+        return "–"
+    percent = part * 100
+    return f"{percent:.0f} %" if percent == round(percent) else f"{percent:.1f} %"

@@ -1,0 +1,137 @@
+"""Signing in and out, and what people set about themselves."""
+
+from starlette.responses import Response
+
+from cuepost.application.sign_in import NewSession
+from cuepost.application.sign_in_limits import WINDOW
+from cuepost.domain.errors import (
+    EmailTaken,
+    FieldError,
+    Invalid,
+    NotFound,
+    Refused,
+    TooManySignIns,
+    WrongCredentials,
+)
+from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.interfaces.web.page_handler import failure
+
+HOME = "/settings/webhooks"
+ANOTHER_LINK = "An operator makes another one with `cuepost accounts sign-in-link`."
+
+
+async def landing_page(context: PageContext) -> Response:
+    return context.go(HOME)
+
+
+async def show_sign_in(context: PageContext) -> Response:
+    if context.signed_in is not None:
+        return context.go(HOME)
+    return context.page("sign_in.html", next=context.query("next"), email="", sentence=None)
+
+
+async def sign_in(context: PageContext) -> Response:
+    email = context.form.text("email")
+    try:
+        session = await context.service.sign_in.by_password(
+            email, context.form.text("password"), context.address
+        )
+    except (WrongCredentials, TooManySignIns) as refused:
+        status = 401 if isinstance(refused, WrongCredentials) else 429
+        wanted = context.form.text("next")
+        page = context.page("sign_in.html", status, next=wanted, email=email, sentence=str(refused))
+        if isinstance(refused, TooManySignIns):
+            page.headers["retry-after"] = str(round(WINDOW.total_seconds()))
+        return page
+    return _let_in(context, session, _own_path(context.form.text("next")))
+
+
+async def show_link(context: PageContext) -> Response:
+    token = context.request.path_params["token"]
+    try:
+        await context.see(lambda transaction: context.service.sign_in.link(transaction, token))
+    except NotFound as refused:
+        return failure(context, 404, f"{refused} {ANOTHER_LINK}", "This link works no more")
+    return context.page("sign_in_link.html", link=token)
+
+
+async def sign_in_by_link(context: PageContext) -> Response:
+    token = context.request.path_params["token"]
+    session = await context.do(
+        lambda transaction: context.service.sign_in.by_link(transaction, token, context.address)
+    )
+    known = session.user.can_sign_in_alone
+    wanted = "/settings/account?note=new-password" if known else f"{HOME}?note=signed-in"
+    return _let_in(context, session, wanted)
+
+
+async def sign_out(context: PageContext) -> Response:
+    signed_in = context.signed_in
+    assert signed_in is not None
+    await context.do(lambda transaction: context.service.sign_in.sign_out(transaction, signed_in))
+    response = context.go("/sign-in")
+    context.site.cookies.drop(response, context.site.cookies.session)
+    return response
+
+
+async def show_account(context: PageContext) -> Response:
+    return _account(context, ())
+
+
+async def change_account(context: PageContext) -> Response:
+    assert context.signed_in is not None
+    form = context.form
+    try:
+        session = await context.service.sign_in.change_credentials(
+            context.signed_in, form.text("email"), form.text("password"), form.text("current")
+        )
+    except Invalid as invalid:
+        return _account(context, invalid.errors)
+    except WrongCredentials as refused:
+        return _account(context, (_fault("current", refused),))
+    except EmailTaken as refused:
+        return _account(context, (_fault("email", refused),))
+    return _let_in(context, session, "/settings/account?note=credentials")
+
+
+def _account(context: PageContext, errors: tuple[FieldError, ...]) -> Response:
+    assert context.signed_in is not None
+    email = context.form.text("email") or context.signed_in.user.email or ""
+    return context.page(
+        "account.html",
+        422 if errors else 200,
+        section="account",
+        errors=errors,
+        email=email,
+        asks_for_password=context.service.sign_in.asks_for_password(context.signed_in),
+    )
+
+
+def _fault(field: str, refused: Refused) -> FieldError:
+    return FieldError(field, refused.code, str(refused))
+
+
+def _let_in(context: PageContext, session: NewSession, path: str) -> Response:
+    """With a new cookie: whatever cookie somebody may have planted before is worth nothing."""
+    response = context.go(path)
+    cookies = context.site.cookies
+    life = session.expires_at - context.site.now()
+    cookies.put(response, cookies.session, session.token, life)
+    cookies.drop(response, cookies.context)
+    return response
+
+
+def _own_path(wanted: str) -> str:
+    """Where somebody wanted to go, as long as it is here."""
+    inside = wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
+    return wanted if inside and wanted.isprintable() else HOME
+
+
+ROUTES = (
+    PageRoute("/", get=landing_page),
+    PageRoute("/settings", get=landing_page),
+    PageRoute("/sign-in", get=show_sign_in, post=sign_in, is_open=True),
+    PageRoute("/sign-in/{token}", get=show_link, post=sign_in_by_link, is_open=True),
+    PageRoute("/sign-out", post=sign_out),
+    PageRoute("/settings/account", get=show_account, post=change_account),
+)

@@ -1,0 +1,40 @@
+"""The audit trail, as its owner reads it."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from cuepost.domain.audit import Action
+from cuepost.domain.audit import AuditEntry as StoredEntry
+from cuepost.domain.instants import to_text
+from cuepost.interfaces.wire_models.shapes import Answer, Moment
+
+
+class AuditEntry(Answer, frozen=True):
+    """Who did what, by which interface, from where, when."""
+
+    id: UUID
+    action: Action
+    actor: str
+    interface: str
+    address: str | None
+    subject: str | None
+    details: Mapping[str, str]
+    at: Moment
+
+    @classmethod
+    def of(cls, entry: StoredEntry) -> "AuditEntry":
+        return cls(
+            id=entry.id,
+            action=entry.action,
+            actor=entry.actor,
+            interface=entry.interface,
+            address=entry.address,
+            subject=entry.subject,
+            details=entry.details,
+            at=to_text(entry.at),
+        )
+
+
+class AuditList(Answer, frozen=True):
+    data: list[AuditEntry]
+    next_cursor: str | None

@@ -1,0 +1,221 @@
+"""Milestones, as the processing pipeline reports them, and what is answered to each."""
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+from uuid import UUID
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, ValidationError
+from msgspec.json import Decoder
+
+from cuepost.application.milestone_batch import Milestone
+from cuepost.domain.artifact import FILE_NAME, LONGEST_KEY, LONGEST_NAME, MEDIA_KEY, Artifact
+from cuepost.domain.errors import FieldError, Invalid
+from cuepost.domain.event import SilenceReason
+from cuepost.domain.event_catalog import ERROR_MESSAGE_LIMIT
+from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
+from cuepost.interfaces.wire_models.faults import field_error
+from cuepost.interfaces.wire_models.shapes import (
+    LINE,
+    MEDIA_TYPE,
+    TEXT,
+    Answer,
+    Request,
+    Time,
+    given,
+    optional_instant,
+)
+from cuepost.ports.records import ReportAnswer
+
+MOST_MILESTONES = 500
+MOST_ARTIFACTS = 50
+LARGEST_SIZE = 2**53
+
+ReportId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=LINE,
+        description="Chosen by the pipeline. A second report with it gets the first answer if its "
+        "content is the same, and `report_id_reused` if it is not.",
+    ),
+]
+# To JSON 5.0 is a whole number as well.
+Size = (
+    Annotated[int, Meta(ge=0, le=LARGEST_SIZE)]
+    | Annotated[float, Meta(ge=0, le=LARGEST_SIZE, multiple_of=1)]
+)
+
+
+class ReportedError(Request, frozen=True):
+    code: Annotated[str, Meta(min_length=1, max_length=100, pattern=LINE)]
+    message: Annotated[
+        str,
+        Meta(
+            pattern=TEXT,
+            description="No caption text. Of any length; events carry its first "
+            f"{ERROR_MESSAGE_LIMIT} characters.",
+        ),
+    ]
+
+
+class ReportedArtifact(Request, frozen=True):
+    kind: Annotated[str, Meta(min_length=1, max_length=50, pattern=LINE)]
+    name: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=FILE_NAME)]
+    key: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=LONGEST_KEY,
+            pattern=MEDIA_KEY,
+            description="Where the file lies in the media store.",
+        ),
+    ]
+    content_type: Annotated[str, Meta(min_length=1, max_length=255, pattern=MEDIA_TYPE)]
+    size_bytes: Size
+
+    def artifact(self) -> Artifact:
+        return Artifact(self.kind, self.name, self.key, self.content_type, int(self.size_bytes))
+
+
+class MilestoneReport(Request, frozen=True):
+    report_id: ReportId
+    project_id: UUID
+    status: ProjectStatus
+    stage: Stage | UnsetType | None = UNSET
+    error: ReportedError | UnsetType | None = UNSET
+    artifacts: (
+        Annotated[
+            list[ReportedArtifact],
+            Meta(
+                max_length=MOST_ARTIFACTS,
+                description="The files of a completed export; an empty list removes those there "
+                "are. Omitted or null, they stay.",
+            ),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
+    occurred_at: Time | UnsetType | None = UNSET
+
+    def entry(self) -> "Entry":
+        error, artifacts = self.error, self.artifacts
+        try:
+            occurred_at = optional_instant(self.occurred_at, "occurredAt")
+        except Invalid as invalid:
+            return MilestoneResult.invalid(self.report_id, invalid.errors)
+        return Milestone(
+            self.report_id,
+            self.project_id,
+            self.status,
+            given(self.stage),
+            ProcessingError(error.code, error.message)
+            if isinstance(error, ReportedError)
+            else None,
+            tuple([each.artifact() for each in artifacts]) if isinstance(artifacts, list) else None,
+            occurred_at,
+        )
+
+
+class MilestoneResult(Answer, frozen=True, kw_only=True):
+    """`reason` says why nothing was sent, and `errors` what is wrong with an invalid entry."""
+
+    report_id: Annotated[
+        str | None,
+        Meta(description="As it was reported; null where an invalid entry has no usable one."),
+    ]
+    accepted: Annotated[
+        bool,
+        Meta(description="It is stored. What is not accepted may be repeated with the same id."),
+    ]
+    event_id: UUID | UnsetType = UNSET
+    notified: bool
+    reason: SilenceReason | UnsetType = UNSET
+    errors: (
+        Annotated[
+            list[FieldError],
+            Meta(
+                min_length=1,
+                description="With the reason `invalid`. Fields are named relative to the entry: "
+                "`error.code`, `artifacts[0].key`.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def of(cls, answer: ReportAnswer) -> "MilestoneResult":
+        return cls(
+            report_id=answer.report_id,
+            accepted=answer.accepted,
+            event_id=answer.event_id or UNSET,
+            notified=answer.notified,
+            reason=answer.reason or UNSET,
+            errors=list(answer.errors) or UNSET,
+        )
+
+    @classmethod
+    def invalid(cls, report_id: str | None, errors: Sequence[FieldError]) -> "MilestoneResult":
+        return cls(
+            report_id=report_id,
+            accepted=False,
+            notified=False,
+            reason=SilenceReason.INVALID,
+            errors=list(errors),
+        )
+
+
+class MilestoneResults(Answer, frozen=True):
+    """One for each reported milestone, in order."""
+
+    results: list[MilestoneResult]
+
+
+Entry = Milestone | MilestoneResult
+"""A milestone to book, or the result of an entry that is not valid."""
+
+
+class EntryByEntry(Request, frozen=True):
+    """The body of a report in which some entry is not valid: each is decoded by itself."""
+
+    milestones: Annotated[list[Raw], Meta(min_length=1, max_length=MOST_MILESTONES)]
+
+    def __post_init__(self) -> None:
+        for place, raw in enumerate(self.milestones):
+            if not bytes(raw).startswith(b"{"):
+                field = f"milestones[{place}]"
+                raise Invalid(FieldError(field, "wrong_type", "This must be an object."))
+
+    def entries(self) -> list[Entry]:
+        return [_entry_of(raw) for raw in self.milestones]
+
+
+class ReportMilestones(Request, frozen=True):
+    fallback: ClassVar[type[Request] | None] = EntryByEntry
+    milestones: Annotated[list[MilestoneReport], Meta(min_length=1, max_length=MOST_MILESTONES)]
+
+    def entries(self) -> list[Entry]:
+        return [report.entry() for report in self.milestones]
+
+
+class _Identified(Struct, rename="camel"):
+    report_id: ReportId
+
+
+_decode_report = Decoder(MilestoneReport).decode
+_decode_identified = Decoder(_Identified).decode
+
+
+def _entry_of(raw: Raw) -> Entry:
+    try:
+        return _decode_report(raw).entry()
+    except ValidationError as error:
+        fault = field_error(str(error), MilestoneReport)
+        return MilestoneResult.invalid(_report_id_in(raw), [fault])
+
+
+def _report_id_in(raw: Raw) -> str | None:
+    try:
+        return _decode_identified(raw).report_id
+    except ValidationError:
+        return None

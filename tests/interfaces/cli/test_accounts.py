@@ -1,0 +1,106 @@
+"""`cuepost accounts`."""
+
+import re
+from getpass import getuser
+from uuid import UUID
+
+import pytest
+
+from cuepost.bootstrap.runtime import ServiceRuntime
+from cuepost.domain.access import Interface
+from cuepost.domain.audit import Action, AuditEntry
+from cuepost.interfaces.cli.runtime import Opened
+from cuepost.ports.records import Page
+from tests.interfaces.cli.terminal import Terminal
+
+INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+UNKNOWN = "0190b7a4-0000-7000-8000-000000000000"
+
+
+@pytest.mark.parametrize("access", ["open", "closed"])
+def test_a_new_account_has_the_access_that_the_settings_say(
+    terminal: Terminal, access: str
+) -> None:
+    operator = terminal.with_settings(WEBHOOKS_ACCESS=access)
+
+    account = operator.json("accounts", "create", "--name", " Harbour Films ")
+
+    assert INSTANT.fullmatch(account.pop("createdAt"))
+    assert UUID(account.pop("id")).version == 7
+    assert account == {"name": "Harbour Films", "webhooksAccess": access}
+
+
+def test_accounts_are_listed_in_the_order_of_their_creation(terminal: Terminal) -> None:
+    assert terminal.json("accounts", "list") == {"data": []}
+    made = [terminal.json("accounts", "create", "--name", name) for name in ("One", "Two")]
+
+    assert terminal.json("accounts", "list") == {"data": made}
+
+
+def test_people_get_sentences_and_a_table(terminal: Terminal) -> None:
+    assert terminal.words("accounts", "list") == (
+        "There are no accounts yet; 'cuepost setup' makes the first.\n"
+    )
+    created = terminal.words("accounts", "create", "--name", "Harbour Films")
+    [account] = terminal.json("accounts", "list")["data"]
+
+    assert created == (
+        f"Created account {account['id']}; webhooks are closed to it.\n"
+        f"Its first key: cuepost keys create --account {account['id']}\n"
+    )
+    assert terminal.words("accounts", "list").splitlines() == [
+        "ID                                    WEBHOOKS  CREATED                   NAME",
+        f"{account['id']}  closed    {account['createdAt']}  Harbour Films",
+    ]
+
+
+def test_access_is_opened_and_closed(terminal: Terminal) -> None:
+    account = terminal.json("accounts", "create")
+
+    opened = terminal.json("accounts", "open-access", account["id"])
+    assert opened == account | {"webhooksAccess": "open"}
+    assert terminal.json("accounts", "list") == {"data": [opened]}
+    closed = terminal.words("accounts", "close-access", account["id"])
+    assert closed == f"Webhooks are closed to account {account['id']}.\n"
+    assert terminal.json("accounts", "list") == {"data": [account]}
+
+
+def test_what_operators_do_is_in_the_audit_trail_with_their_login(terminal: Terminal) -> None:
+    account = terminal.json("accounts", "create")
+    terminal.json("accounts", "open-access", account["id"])
+
+    async def look(opened: Opened) -> list[AuditEntry]:
+        return await opened.service.perform.read(
+            lambda transaction: transaction.audit.page(UUID(account["id"]), Page(limit=10))
+        )
+
+    entries = ServiceRuntime(terminal.environ).use(look)
+    assert [(entry.action, entry.actor, entry.interface) for entry in entries] == [
+        (Action.ACCESS_OPENED, f"operator:{getuser()}", Interface.CLI),
+        (Action.ACCOUNT_CREATED, f"operator:{getuser()}", Interface.CLI),
+    ]
+
+
+@pytest.mark.parametrize("command", ["open-access", "close-access"])
+def test_an_unknown_account_is_refused(terminal: Terminal, command: str) -> None:
+    assert terminal.refusal("accounts", command, UNKNOWN) == (
+        1,
+        f"Error: There is no account {UNKNOWN}; 'cuepost accounts list' shows them all.\n",
+    )
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\x1b[2Jb", "line\nbreak", "\udce9", "x" * 101])
+def test_a_name_that_no_terminal_should_show_is_a_usage_error(
+    empty_sqlite: Terminal, name: str
+) -> None:
+    code, said = empty_sqlite.refusal("accounts", "create", "--name", name)
+
+    assert code == 2
+    assert said.endswith("expected 1 to 100 printable characters.\n")
+
+
+def test_an_id_that_is_none_is_a_usage_error(empty_sqlite: Terminal) -> None:
+    code, said = empty_sqlite.refusal("accounts", "open-access", "first")
+
+    assert code == 2
+    assert said.endswith("'first' is not a valid UUID.\n")

@@ -1,0 +1,48 @@
+"""What REST can do and another interface cannot: it is written down here, with the reason."""
+
+from dataclasses import dataclass
+
+MCP, PAGES = "MCP", "pages"
+
+
+@dataclass(frozen=True)
+class Exemption:
+    use_cases: tuple[str, ...]
+    interfaces: tuple[str, ...]
+    reason: str
+
+
+EXEMPTIONS = (
+    Exemption(
+        ("milestones.report",),
+        (MCP, PAGES),
+        "Milestones come from the processing pipeline, with the operator's key; whoever speaks for "
+        "an account must not be able to invent them. The pages rehearse them, for projects that "
+        "were created there.",
+    ),
+    Exemption(
+        (
+            "listeners.register",
+            "listeners.page",
+            "listeners.follow",
+            "listeners.acknowledge",
+            "listeners.delete",
+        ),
+        (MCP, PAGES),
+        "A program follows a stream, for hours and event by event, and sends each on to a local "
+        "receiver; it comes and goes with the program, and is forgotten by itself. Agents and "
+        "people look at the events instead.",
+    ),
+    Exemption(
+        ("history.deliveries",),
+        (PAGES,),
+        "The pages list deliveries by history.search, which takes the same filters and besides "
+        "them how the last attempt went.",
+    ),
+)
+# It answers from the catalogue, without a use case: how each interface does it.
+WITHOUT_USE_CASE = {"listEventTypes": {MCP: "event_types_list", PAGES: "/settings/event-types"}}
+
+
+def exempt_from(interface: str) -> set[str]:
+    return {name for each in EXEMPTIONS if interface in each.interfaces for name in each.use_cases}

@@ -1,0 +1,96 @@
+"""The pages in process, on a real store, and somebody who visits them without JavaScript."""
+
+import re
+from dataclasses import dataclass, field, replace
+from html import unescape
+from typing import Any
+
+import httpx2
+from argon2 import PasswordHasher
+
+from cuepost.adapters.argon2_passwords import Argon2Passwords
+from cuepost.application.service import Ambient, Rules, assemble
+from cuepost.domain.access import Caller
+from cuepost.interfaces.rest.app import create_app
+from cuepost.interfaces.rest.open_pages import HealthChecks
+from cuepost.interfaces.web.app import create_pages
+from cuepost.testing import RepeatableEntropy
+from tests.application.harness import BASE_URL, OPERATOR, POLICY, Harness
+
+TOKEN = re.compile(r'name="_token" value="([^"]+)"')
+ONCE = re.compile(r'name="once" value="([^"]+)"')
+CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+RULES = Rules(BASE_URL, POLICY, endpoint_limit=5)
+HERE = {"sec-fetch-site": "same-origin", "origin": BASE_URL}
+
+
+@dataclass
+class PageClient:
+    """Somebody with a browser: keeps cookies, sends forms with what the last page gave."""
+
+    harness: Harness
+    client: httpx2.AsyncClient
+    last: str = ""
+    sent: dict[str, str] = field(default_factory=lambda: dict(HERE))
+
+    async def get(self, path: str, **more: Any) -> httpx2.Response:
+        answer = await self.client.get(path, **more)
+        self.last = answer.text
+        return answer
+
+    async def post(self, path: str, **fields: Any) -> httpx2.Response:
+        """With the token of the page that was last seen, unless another one is given."""
+        form = {"_token": self.token()} | fields
+        answer = await self.client.post(path, data=form, headers=self.sent)
+        self.last = answer.text
+        return answer
+
+    async def done(self, path: str, **fields: Any) -> str:
+        """A form that leads on to another page; which one."""
+        answer = await self.post(path, **fields)
+        assert answer.status_code == 303, answer.text
+        return answer.headers["location"]
+
+    def token(self) -> str:
+        found = TOKEN.search(self.last)
+        return unescape(found[1]) if found else ""
+
+    def once(self) -> str:
+        found = ONCE.search(self.last)
+        assert found is not None
+        return unescape(found[1])
+
+    async def sign_in(self, caller: Caller | None = None) -> "PageClient":
+        account_id = (caller or self.harness.owner).account
+        sign_in = self.harness.service.sign_in
+        link = await self.harness.do(sign_in.make_link, OPERATOR, account_id)
+        path = link.url.removeprefix(BASE_URL)
+        await self.get(path)
+        assert (await self.done(path)).startswith("/settings/webhooks")
+        await self.get("/settings/account")
+        return self
+
+    def another(self) -> "PageClient":
+        return PageClient(self.harness, _client(self.harness))
+
+
+def opened(harness: Harness) -> PageClient:
+    ambient = Ambient(
+        harness.clock, harness.ids, RepeatableEntropy("web"), harness.box, Argon2Passwords(CHEAP)
+    )
+    harness = replace(harness, service=assemble(harness.store, ambient, RULES, harness.media))
+    return PageClient(harness, _client(harness))
+
+
+def _client(harness: Harness) -> httpx2.AsyncClient:
+    app = create_app(
+        harness.service,
+        base_url=BASE_URL,
+        health=HealthChecks(harness.store.check),
+        further_routes=create_pages(harness.service, base_url=BASE_URL),
+    )
+    return httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app, client=("192.0.2.7", 4711)),
+        base_url=BASE_URL,
+        follow_redirects=False,
+    )

@@ -1,0 +1,59 @@
+"""Events in the pages: all that happened, also what nobody was sent, with the verdicts."""
+
+import re
+from html import unescape
+
+from tests.interfaces.web.endpoints import LIST, created
+from tests.interfaces.web.page_client import PageClient
+
+EVENTS = "/settings/events"
+
+
+async def test_an_event_shows_its_body_and_what_became_of_it_at_each_endpoint(
+    page_client: PageClient,
+) -> None:
+    webhook_id = await created(page_client)
+    delivery = await page_client.harness.complete()
+    [event] = await page_client.harness.events()
+    listed = (await page_client.get(EVENTS)).text
+    assert f'href="{EVENTS}/{event.id}"' in listed
+    assert "pill-pending" in listed
+    page = unescape((await page_client.get(f"{EVENTS}/{event.id}")).text)
+    assert event.body.decode() in page
+    assert f'href="{LIST}/{webhook_id}/deliveries/{delivery.id}"' in page
+    assert f'href="/settings/projects/{event.project_id}"' in page
+
+
+async def test_an_event_that_nobody_was_sent_says_why(page_client: PageClient) -> None:
+    await page_client.harness.report(
+        page_client.harness.milestone(await page_client.harness.project())
+    )
+    [event] = await page_client.harness.events()
+    assert "sent to nobody: not subscribed" in (await page_client.get(EVENTS)).text
+    page = unescape((await page_client.get(f"{EVENTS}/{event.id}")).text)
+    assert "no endpoint was subscribed to it when it happened" in page
+
+
+async def test_events_are_filtered_in_the_address_and_paged(page_client: PageClient) -> None:
+    harness = page_client.harness
+    await harness.report(harness.milestone(await harness.project(), "failed"))
+    await harness.report(*[harness.milestone(await harness.project()) for _ in range(21)])
+    failed, first, *_ = sorted(await harness.events(), key=lambda event: event.id)
+
+    async def shown(query: str) -> str:
+        return (await page_client.get(f"{EVENTS}?{query}")).text
+
+    only_failed = await shown("type=project.failed")
+    assert str(failed.id) in only_failed
+    assert str(first.id) not in only_failed
+    assert str(first.id) in await shown(f"project={first.project_id}")
+    assert "Nothing fits these filters" in await shown("since=2030-01-01T00:00")
+    newest = await shown("type=project.completed")
+    assert str(first.id) not in newest
+    older = re.search(r'href="([^"]+before=[^"]+)"', newest)
+    assert older is not None
+    assert str(first.id) in (await page_client.get(unescape(older[1]))).text
+
+
+async def test_without_events_the_page_says_when_one_appears(page_client: PageClient) -> None:
+    assert "Nothing has happened yet" in (await page_client.get(EVENTS)).text
