@@ -152,11 +152,11 @@ class Bench:
 
     async def deliver(self, projects: Sequence[str], group: int) -> None:
         for some in pieces(projects, group):
-            await self._book(some)
+            await self._write(some)
             assignments = await self._assigned(len(some))
             await self._record([_delivered(each, self._clock.now()) for each in assignments])
 
-    async def _book(self, projects: Sequence[str]) -> None:
+    async def _write(self, projects: Sequence[str]) -> None:
         milestones = [
             Milestone(f"done-{each}", UUID(each), ProjectStatus.COMPLETED) for each in projects
         ]

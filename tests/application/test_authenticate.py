@@ -1,4 +1,4 @@
-"""The check of a key at the interface: who it is, for how long that is trusted, and when it was used."""
+"""Authentication by key: who the caller is, how long that is cached, and when the key was used."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Old things leave by themselves, on both stores, and a runner with nothing to do writes nothing."""
+"""Expired rows are deleted on both stores, and maintenance without work writes nothing."""
 
 import logging
 from collections.abc import AsyncIterator

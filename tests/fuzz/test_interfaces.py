@@ -1,4 +1,4 @@
-"""Whatever is sent to a interface, it answers once, in time, and never that it has broken."""
+"""Whatever is sent to an interface, it answers once, in time, and never that it has broken."""
 
 import json
 import re

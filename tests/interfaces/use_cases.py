@@ -1,4 +1,4 @@
-"""Which use cases a interface calls: noted while it is driven, so that interfaces can be compared."""
+"""Records the use cases that an interface calls, so that interfaces can be compared."""
 
 import re
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""The real service in one piece: REST interface, embedded store, dispatcher, and time that jumps."""
+"""The real service: REST interface, embedded store and dispatcher on a clock that jumps."""
 
 import asyncio
 import shutil
@@ -90,7 +90,7 @@ class ServiceUnderTest:
         self.do(self._wait(duration))
 
     def set_access(self, *, is_open: bool) -> None:
-        """A interface trusts what it knows of an account for a second."""
+        """An interface trusts what it knows of an account for a second."""
         harness = self.running.api.harness
 
         async def change() -> None:

@@ -61,7 +61,7 @@ def acknowledged_before_the_commit(patch: Patch) -> None:
     async def hasty(self: MilestoneBatcher, batch: Any) -> None:
         async def begin(transaction: Transaction) -> None:
             batch.is_open = False
-            answers = await self._book(transaction, batch.entries, skip_locked=True)
+            answers = await self._write_batch(transaction, batch.entries, skip_locked=True)
             batch.answer(answers)
 
         try:

@@ -71,7 +71,7 @@ class GuardedDialler:
             return connection
 
     async def _checked_addresses(self, url: ReceiverUrl, phases: PhaseTimings) -> Sequence[Address]:
-        # The URL was read under the same policy; asked again, since nothing else guards the interface.
+        # The URL was parsed under the same policy; this is the only check at connect time.
         if not self._policy.allows_port(url.port):
             raise Blocked
         if url.scheme != "https" and not self._policy.allow_http:

@@ -1,1 +1,1 @@
-"""The use cases: the only thing that a interface may call."""
+"""The use cases: the only thing that an interface may call."""

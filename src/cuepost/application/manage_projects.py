@@ -129,10 +129,10 @@ class ManageProjects:
 
     async def _move(self, transaction: Transaction, project: Project, to: ProjectStatus) -> Project:
         project.moved(to, self.clock.now())
-        book = await self.milestone_batches.open(transaction, {project.id: project})
-        book.enter(Milestone(report_id="", project_id=project.id, status=to))
-        await book.write(transaction)
-        return book.projects[project.id]
+        batch = await self.milestone_batches.open(transaction, {project.id: project})
+        batch.add(Milestone(report_id="", project_id=project.id, status=to))
+        await batch.write(transaction)
+        return batch.projects[project.id]
 
     async def _locked(
         self, transaction: Transaction, caller: Caller, project_id: UUID, expected: Expected

@@ -44,7 +44,7 @@ class MilestoneBatch:
     deliveries: list[Delivery] = field(default_factory=list)
     artifacts: dict[ProjectKey, tuple[Artifact, ...]] = field(default_factory=dict)
 
-    def enter(self, milestone: Milestone) -> ReportAnswer:
+    def add(self, milestone: Milestone) -> ReportAnswer:
         """Decide one milestone; nothing is stored before `write`."""
         project = self.projects.get(milestone.project_id)
         if project is None:
@@ -107,7 +107,7 @@ class MilestoneBatch:
 
 @dataclass(frozen=True, slots=True)
 class MilestoneBatches:
-    """Opens a book inside a transaction that has locked the projects."""
+    """Opens a batch inside a transaction that has locked the projects."""
 
     clock: Clock
     ids: IdSource

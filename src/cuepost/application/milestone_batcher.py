@@ -1,4 +1,4 @@
-"""Milestones that arrive while others are being written are booked together, in one transaction.
+"""Milestones that arrive while others are being written are written together, in one transaction.
 
 So the busier it gets the less each of them costs, and none waits for company.
 """
@@ -24,7 +24,7 @@ PROJECTS_AT_ONCE = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A milestone to be booked, and the digest of its content."""
+    """A milestone to be written, and the digest of its content."""
 
     milestone: Milestone
     digest: bytes
@@ -33,7 +33,7 @@ class Entry:
 Answers = dict[Entry, ReportAnswer]
 
 
-class Book(Protocol):
+class WriteBatch(Protocol):
     def __call__(
         self, transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
     ) -> Awaitable[Answers]: ...
@@ -70,15 +70,15 @@ class _Batch:
 
 
 class MilestoneBatcher:
-    def __init__(self, perform: Perform, book: Book) -> None:
+    def __init__(self, perform: Perform, write_batch: WriteBatch) -> None:
         self._perform = perform
-        self._book = book
+        self._write_batch = write_batch
         self._waiting: deque[_Batch] = deque()
         self._newest: _Batch | None = None
         self._writers: set[asyncio.Future[None]] = set()
         self._turns_apart = asyncio.Semaphore(PROJECTS_AT_ONCE)
 
-    async def book(self, entries: Sequence[Entry]) -> Answers:
+    async def submit(self, entries: Sequence[Entry]) -> Answers:
         """The answers to these entries, perhaps among others."""
         try:
             answers = await self._batch_for(entries).add(entries)
@@ -107,7 +107,7 @@ class MilestoneBatcher:
     async def _write(self, batch: _Batch) -> None:
         async def begin(transaction: Transaction) -> Answers:
             batch.is_open = False
-            return await self._book(transaction, batch.entries, skip_locked=True)
+            return await self._write_batch(transaction, batch.entries, skip_locked=True)
 
         try:
             answers = await self._perform.store.write(begin, Priority.INGEST)
@@ -121,11 +121,11 @@ class MilestoneBatcher:
         of_project: dict[UUID, list[Entry]] = defaultdict(list)
         for each in entries:
             of_project[each.milestone.project_id].append(each)
-        booked = await asyncio.gather(
+        written = await asyncio.gather(
             *(self._write_one_project(some) for some in of_project.values()), return_exceptions=True
         )
         answers: Answers = {}
-        for some in booked:
+        for some in written:
             if isinstance(some, BaseException):
                 raise some
             answers |= some
@@ -134,5 +134,5 @@ class MilestoneBatcher:
     async def _write_one_project(self, entries: Sequence[Entry]) -> Answers:
         async with self._turns_apart:
             return await self._perform.change(
-                lambda transaction: self._book(transaction, entries, skip_locked=False)
+                lambda transaction: self._write_batch(transaction, entries, skip_locked=False)
             )

@@ -31,7 +31,7 @@ class IdempotentCall:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a interface answered, as opaque bytes; `replayed` when an earlier answer is given again."""
+    """A response as opaque bytes; `replayed` when an earlier response is repeated."""
 
     content: bytes = field(repr=False)
     replayed: bool = False

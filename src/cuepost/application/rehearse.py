@@ -36,16 +36,16 @@ class Rehearse:
         project = found[project_id].require_present()
         if project.origin is not Origin.APP:
             raise ProjectNotRehearsable
-        book = await self.milestone_batches.open(transaction, {project_id: project})
+        batch = await self.milestone_batches.open(transaction, {project_id: project})
         for step in way_to(project.status, to):
-            book.projects[project_id].moved(step, book.now)
+            batch.projects[project_id].moved(step, batch.now)
             error = REHEARSED if step is _S.FAILED else None
-            book.enter(Milestone("", project_id, step, error=error))
-        await book.write(transaction)
+            batch.add(Milestone("", project_id, step, error=error))
+        await batch.write(transaction)
         await self.audit.note(
             transaction, caller, Action.PROJECT_REHEARSED, caller.account, project_id, status=to
         )
-        return book.projects[project_id]
+        return batch.projects[project_id]
 
 
 def way_to(status: ProjectStatus, goal: ProjectStatus) -> tuple[ProjectStatus, ...]:

@@ -16,66 +16,66 @@ from cuepost.ports.records import KeptReport, ReportAnswer, ReportKey
 from cuepost.ports.store import Transaction
 
 # In the place of the account of a project that is not there.
-NOBODY = UUID(int=3)
+NO_ACCOUNT = UUID(int=3)
 
 
 class ReportMilestones:
     def __init__(self, perform: Perform, milestone_batches: MilestoneBatches) -> None:
         self._milestone_batches = milestone_batches
-        self._batches = MilestoneBatcher(perform, self._book)
+        self._batcher = MilestoneBatcher(perform, self._write)
 
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
         """One answer each, in order."""
         caller.require(Scope.MILESTONES_REPORT)
         entries = [_entry(milestone) for milestone in milestones]
         valid = [each for each in entries if isinstance(each, Entry)]
-        answers = await self._batches.book(valid) if valid else {}
+        answers = await self._batcher.submit(valid) if valid else {}
         return [answers[each] if isinstance(each, Entry) else each for each in entries]
 
-    async def _book(
+    async def _write(
         self, transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
     ) -> Answers:
         """With `skip_locked` there is no answer for projects that other transactions have locked.
 
-        Projects come first: whoever reports the same milestone finds them locked, waits, and then
-        finds the report.
+        Projects are locked first: a concurrent report of the same milestone waits for the lock and
+        then finds the stored report.
         """
         named = {each.milestone.project_id for each in entries}
         projects = await transaction.projects.lock_any(named, skip_locked=skip_locked)
         missing = named - projects.keys()
-        # One that exists and was not found is locked.
+        # A project that exists and was skipped is locked.
         locked = await transaction.projects.owners(list(missing)) if missing else {}
-        batch = [each for each in entries if each.milestone.project_id not in locked]
-        keys = [_report_key(each.milestone, projects) for each in batch]
-        known = await transaction.reports.find([key for key in keys if key[0] != NOBODY])
-        book = await self._milestone_batches.open(transaction, projects)
+        free = [each for each in entries if each.milestone.project_id not in locked]
+        keys = [_report_key(each.milestone, projects) for each in free]
+        known = await transaction.reports.find([key for key in keys if key[0] != NO_ACCOUNT])
+        batch = await self._milestone_batches.open(transaction, projects)
         answers: Answers = {}
         said: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
         fresh: dict[ReportKey, KeptReport] = {}
-        for each, key in zip(batch, keys, strict=True):
+        for each, key in zip(free, keys, strict=True):
             if (key, each.digest) in said:
                 answers[each] = said[key, each.digest]
                 continue
             if key in known:
                 answer = _answer_again(known[key], each.milestone, each.digest)
             else:
-                answer = book.enter(each.milestone)
-                # A refused report leaves no trace: it may be repeated when its time comes.
+                answer = batch.add(each.milestone)
+                # A refused report is not stored, so that it can be repeated later.
                 if answer.accepted:
                     known[key] = fresh[key] = KeptReport(answer, each.digest)
             answers[each] = said[key, each.digest] = answer
-        await book.write(transaction)
-        await transaction.reports.add(fresh, book.now)
+        await batch.write(transaction)
+        await transaction.reports.add(fresh, batch.now)
         return answers
 
 
 def _report_key(milestone: Milestone, projects: Mapping[UUID, Project]) -> ReportKey:
     project = projects.get(milestone.project_id)
-    return NOBODY if project is None else project.account_id, milestone.report_id
+    return NO_ACCOUNT if project is None else project.account_id, milestone.report_id
 
 
 def _entry(milestone: Milestone) -> Entry | ReportAnswer:
-    """What to book, or why there is nothing to book."""
+    """An entry to write, or the answer to a milestone that contradicts itself."""
     errors = _contradictions(milestone)
     if errors:
         return _refused(milestone, SilenceReason.INVALID, *errors)

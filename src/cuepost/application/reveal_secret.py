@@ -1,4 +1,4 @@
-"""A new secret at an address that shows it once, for interfaces that may not carry it themselves."""
+"""One-time addresses that show a new secret, for interfaces that must not carry it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -151,9 +151,9 @@ class InboundGuard:
         """For its client, from now on."""
         client = self._open.get(connection)
         if client is not None:
-            for book in (self._waiting, client.waiting):
-                book[connection] = None
-                book.move_to_end(connection)
+            for waiting in (self._waiting, client.waiting):
+                waiting[connection] = None
+                waiting.move_to_end(connection)
 
     def works(self, connection: Connection, client: _Client | None = None) -> None:
         """On a request that is here as a whole."""

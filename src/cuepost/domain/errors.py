@@ -1,4 +1,4 @@
-"""Refused commands: each has a stable code, and no HTTP status (the interfaces map kinds to theirs).
+"""Refused commands: each has a stable code and no HTTP status (the interfaces map kinds to one).
 
 Refused
 ├── Unauthenticated          unauthenticated

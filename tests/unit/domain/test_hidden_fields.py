@@ -1,4 +1,4 @@
-"""What opens a interface is not shown by a repr."""
+"""What opens an interface is not shown by a repr."""
 
 from tests.support.records import Records
 

@@ -77,8 +77,8 @@ _NAMES: Mapping[ColumnType, str] = {
     BIGINT: "size_bytes mark_number acknowledged last_position position",
     DOUBLE: "duration_ms dns_ms connect_ms tls_ms first_byte_ms",
     TEXT: (
-        "name scopes url events description hint report_id key action actor interface address subject "
-        "email password_hash token answer verified_with statuses state kind content_type "
+        "name scopes url events description hint report_id key action actor interface address "
+        "subject email password_hash token answer verified_with statuses state kind content_type "
         "signed_with"
     ),
     BYTES: (

@@ -1,4 +1,4 @@
-"""The interface at /mcp: it stands from the start, and what is behind it is loaded at the first call."""
+"""The application at /mcp; the MCP SDK is loaded at the first call."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The protocol itself, by the SDK: tools, resources and the prompt over the tables of this interface.
+"""The protocol, by the SDK: serves the tables of tools, resources and the prompt.
 
 Loading the SDK takes a second and some 25 MB; nothing imports this file before it is needed.
 """

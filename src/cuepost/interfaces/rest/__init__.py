@@ -1,1 +1,1 @@
-"""The REST interface: a table of calls, a handler before them, and documents made from the table."""
+"""The REST interface: a table of operations, their handler, and documents made from the table."""

@@ -1,4 +1,4 @@
-"""The handler before every call: key, rate, scope, address, body; then the call, then its answer."""
+"""Handles every request: key, rate, scope, address, body, then the operation and its response."""
 
 import hashlib
 import logging

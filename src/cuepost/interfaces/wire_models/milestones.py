@@ -172,7 +172,7 @@ class MilestoneResults(Answer, frozen=True):
 
 
 Entry = Milestone | MilestoneResult
-"""A milestone to book, or the result of an entry that is not valid."""
+"""A milestone to write, or the result of an entry that is not valid."""
 
 
 class EntryByEntry(Request, frozen=True):

@@ -1,4 +1,4 @@
-"""What a interface writes beside a request for the log and the metrics: names in its ASGI scope."""
+"""Keys of facts that an interface leaves in the ASGI scope for the log and the metrics."""
 
 OPERATION = "cuepost.operation"
 CALLER = "cuepost.caller"
