@@ -71,9 +71,10 @@ check: install ## what CI runs: format, lint, types, layering, coverage, every t
 	@$(MAKE) --no-print-directory --jobs=2 lint test
 
 .PHONY: lint
-lint: install ## format, lint, types, layering; no tests
+lint: install ## format, lint, spelling, types, layering; no tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
 	@if [ -f scripts/reference.py ]; then set -x; $(BIN)/python scripts/reference.py --check; fi
