@@ -1,4 +1,4 @@
-"""Deliveries of the past, put into a store that nobody sends from: waiting ones, and ended ones."""
+"""Deliveries of the past, put into a store that no one sends from: waiting ones, and ended ones."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ async def put_off(
     counts: Mapping[str, int],
     due_in: timedelta = -AGE,
 ) -> set[str]:
-    """So many deliveries to the endpoint of each path, overdue or due later; their events."""
+    """Add deliveries to the endpoint of each path, overdue or due later; return their events."""
     events: set[str] = set()
     async with running(settings_of(settings)) as container:
         now = container.ambient.clock.now()
@@ -46,7 +46,7 @@ async def put_off(
 async def look_back(
     settings: Mapping[str, str], populated: Populated, paths: Sequence[str], count: int
 ) -> None:
-    """So many deliveries of the last four weeks that ended well, with their attempts."""
+    """Add deliveries of the last four weeks that succeeded, with their attempts."""
     async with running(settings_of(settings)) as container:
         begin = container.ambient.clock.now() - HISTORY
         for day in range(0, HISTORY.days + 1, 7):

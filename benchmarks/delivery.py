@@ -35,7 +35,7 @@ class Case:
 
     @property
     def connections(self) -> int:
-        """Of those who call the API."""
+        """Of clients that call the API."""
         return SEVERAL_CONNECTIONS if self.batch == 1 else FEW_CONNECTIONS
 
     @property

@@ -1,8 +1,8 @@
 """Do 200 concurrent downloads move webhook latency? Measured beside the same service at rest.
 
 Latency is from a call of the API to the request that the receiver sees, at a steady rate. The
-service, those who download, the receiver and the caller share the cores of one machine. What that
-alone does is seen when the same downloads come from a server of their own, beside the service.
+service, the downloading clients, the receiver and the caller share the cores of one machine. What
+that alone costs is seen when the same downloads come from a separate server, beside the service.
 """
 
 import asyncio

@@ -102,7 +102,7 @@ class Calls:
 
 
 def _heard(scale: Fairness, store: StoreChoice, *, bad: bool) -> dict[str, Calls]:
-    """By the way in which calls come, from one service."""
+    """For each way in which calls come, from one service."""
     healthy = [f"/ok/{number}" for number in range(scale.healthy)]
     count = scale.rate * scale.seconds
     calls = scale.healthy + count * len(ARRIVALS)

@@ -42,7 +42,7 @@ class Fed:
 
 
 def batches(projects: Sequence[str], size: int) -> list[bytes]:
-    """Bodies that complete these projects, so many in each."""
+    """Bodies that complete these projects, in batches of this size."""
     return [
         msgspec.json.encode(
             {
@@ -73,7 +73,7 @@ def feed(
     by_chance: bool = False,
     cores: Sequence[int] = (),
 ) -> Fed:
-    """As fast as they are answered, or so many requests a second, each at its own time."""
+    """Send as fast as answers come, or at a fixed rate on schedule."""
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     requests = [request("/v1/milestones", headers, body) for body in bodies]
     job = Job(int(port), requests, connections, rate=rate, by_chance=by_chance)

@@ -1,4 +1,4 @@
-"""Those who download, in a process of their own: many at a steady rate each, from one link."""
+"""Clients that download, in a process of their own: many at a steady rate each, from one link."""
 
 import asyncio
 import json

@@ -11,7 +11,7 @@ MOST_WORDS = 300
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The smallest value that so many percent of all do not exceed."""
+    """The nearest-rank percentile."""
     return sorted(values)[-(-len(values) * percent // 100) - 1]
 
 

@@ -1,9 +1,8 @@
 """A load generator in a process of its own: sends requests that were written out beforehand.
 
-It knows nothing of what it sends. As fast as they are answered, so many at once on each connection;
-or so many a second, each at its own time whether the ones before were answered or not, at even
-distances or by chance. A request that is answered with 429 or 503 is sent again, as late as it was
-told.
+It sends opaque requests as fast as answers come, with a fixed number in flight on each connection,
+or at a fixed rate: each request on schedule, whether earlier ones were answered or not, evenly
+spaced or at random. A request that is answered with 429 or 503 is repeated after Retry-After.
 """
 
 import asyncio
@@ -172,7 +171,7 @@ def _instants(job: Job) -> Iterator[float]:
 
 
 async def _send_paced(work: Work, lines: list[Line], instants: Iterable[float]) -> None:
-    """On the line with the least under way, so that nobody waits behind another needlessly.
+    """On the line with the least under way, so that no one waits behind another needlessly.
 
     Of those on the one that has rested longest: the service closes a line that rests for seconds.
     """

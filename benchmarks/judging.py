@@ -37,7 +37,7 @@ Measure = Callable[[Figures], float]
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """`at_least`, or else at most, so many times as much as what it is held against."""
+    """A bound on a ratio to another figure: a minimum with `at_least`, else a maximum."""
 
     number: int
     text: str

@@ -42,7 +42,7 @@ from tests.support.records import Records
 from tests.support.store_rows import attempt_columns, run
 
 MANY, FEW = 1_000_000, 10_000
-# Of each page: so many requests, or as many as fit into the time, but enough for a figure.
+# Requests per page; fewer where they do not fit into the time, but enough for a figure.
 ROUNDS, FEWEST_ROUNDS, MOST_SECONDS = 60, 20, 6.0
 LIMIT_MILLIS = 50.0
 BASE_URL = "https://cuepost.example.com"
@@ -204,7 +204,7 @@ async def taken_by(client: httpx2.AsyncClient, path: str) -> Taken:
 
 
 @click.command()
-@click.option("--deliveries", default=MANY, show_default=True, help="So many in the store.")
+@click.option("--deliveries", default=MANY, show_default=True, help="Deliveries in the store.")
 @click.option("--store", "stores", multiple=True, type=click.Choice(list(STORES)))
 def main(deliveries: int, stores: Sequence[str]) -> None:
     """The time of each settings page at p95, on these stores or on both."""

@@ -150,6 +150,6 @@ def layer_of(sample: Sample) -> str:
 
 
 def by_layer(samples: Sequence[Sample], microseconds: float) -> Mapping[str, float]:
-    """So many microseconds, shared out by samples; what costs most comes first."""
+    """Microseconds, divided in proportion to samples; the most expensive come first."""
     counts = Counter(map(layer_of, samples))
     return {name: microseconds * n / len(samples) for name, n in counts.most_common()}

@@ -40,7 +40,7 @@ def settings_of(chosen: Mapping[str, str]) -> Settings:
 async def populate(
     settings: Mapping[str, str], urls: Mapping[str, str], projects: int
 ) -> Populated:
-    """An account with one endpoint for each path, and so many projects of each account."""
+    """An account with one endpoint for each path, and a number of projects for each account."""
     found = Populated()
     async with running(settings_of(settings), migrating=True) as container:
         for some in pieces(urls.items()):

@@ -106,7 +106,7 @@ def _warm(
 
 
 def by_folder(frames: Mapping[str, int], microseconds: float) -> Mapping[str, float]:
-    """So many microseconds, shared out by samples; what costs most comes first."""
+    """Microseconds, divided in proportion to samples; the most expensive come first."""
     counts: Counter[str] = Counter()
     for file, count in frames.items():
         counts[sampled_frames.layer_of(file)] += count

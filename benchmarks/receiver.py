@@ -113,7 +113,7 @@ async def receive(
 
 
 def _write(path: str, content: Callable[[], bytes]) -> None:
-    """In one go, so that nobody reads half of it."""
+    """In one go, so that no one reads half of it."""
     Path(path + ".new").write_bytes(content())
     Path(path + ".new").replace(path)
 

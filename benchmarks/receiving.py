@@ -58,7 +58,7 @@ class Receiver:
         seconds: float = PATIENCE_SECONDS,
         sender_lives: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Until it has seen so many; it is asked rarely, because it has other things to do."""
+        """Wait until it has seen `count` requests; polled rarely, so as not to disturb it."""
         deadline = time.monotonic() + seconds
         while (count := self.count()) < requests:
             assert time.monotonic() < deadline, f"the receiver got {count} of {requests} requests"

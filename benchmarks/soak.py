@@ -239,7 +239,7 @@ def write(report: Report, folder: Path) -> None:
     "--into", type=click.Path(path_type=Path), default=Path(".cache/soak"), show_default=True
 )
 def main(minutes: float, deliveries: int, into: Path) -> None:
-    """Deliver so many events in so many minutes, and see that nothing is lost and nothing grows."""
+    """Deliver events at a steady rate for hours; nothing may be lost and nothing may grow."""
     with tempfile.TemporaryDirectory(prefix="cuepost-soak-") as folder:
         report = soaked(Path(folder), minutes, deliveries)
     write(report, into)

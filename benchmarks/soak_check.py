@@ -93,7 +93,7 @@ class Files:
                 )
 
     def orphans(self, found: Found) -> Iterator[str]:
-        """What lies outside of every slice: nobody was told of it."""
+        """What lies outside of every slice: no one was told of it."""
         for connection, tables, counted in (
             (self.store, ("deliveries", "queue"), found.deliveries),
             (self.received, ("received",), found.requests),

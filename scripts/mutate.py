@@ -2,7 +2,7 @@
 
 Each mutant is one change of one place: another comparison, number or text, a row of a table that is
 gone, a raise that does not happen. A mutant that no test notices is a hole in the tests, unless
-`equivalent_mutants.toml` says why nobody could notice. Tables are where these modules keep their
+`equivalent_mutants.toml` says why no one could notice. Tables are where these modules keep their
 decisions, and mutmut changes undecorated functions alone; hence a small tool of our own.
 """
 
@@ -96,7 +96,7 @@ def equivalents() -> set[Key]:
 
 
 def judged(module: str, known: set[Key]) -> tuple[int, int, list[Mutant]]:
-    """How many there are, how many nobody could notice, and those that nobody noticed."""
+    """How many there are, how many no one could notice, and those that no one noticed."""
     tests = [str(TESTS / name) for name in MODULES[module]]
     assert not is_noticed(None, tests), f"the tests of {module} fail without any mutant"
     unnoticed, equivalent, count = [], 0, 0

@@ -204,7 +204,7 @@ def metrics_page() -> str:
 
 
 async def _metric_rows() -> list[str]:
-    """As a process has them that has answered one request; what nobody reads needs no store."""
+    """As a process has them that has answered one request; what no one reads needs no store."""
     registry = CollectorRegistry()
     TaskMetrics(registry)
     EngineTelemetry(registry)

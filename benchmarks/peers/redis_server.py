@@ -1,6 +1,6 @@
 """A Redis for the peers that need one: from PATH, or from Debian's packages.
 
-Those are not installed, but fetched and unpacked into `.cache`; nobody has to be root for that.
+Those are not installed, but fetched and unpacked into `.cache`; no one has to be root for that.
 """
 
 import os

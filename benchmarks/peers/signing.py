@@ -30,7 +30,7 @@ def signed_headers(event_id: str, body: bytes) -> dict[str, str]:
 
 
 def due_times(count: int, rate: float) -> Iterator[float]:
-    """How long to wait before each, so that there are so many a second."""
+    """The pause before each request that gives this rate per second."""
     began = time.monotonic()
     for number in range(count):
         yield max(0.0, began + number / rate - time.monotonic())

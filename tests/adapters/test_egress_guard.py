@@ -139,7 +139,7 @@ async def test_a_hanging_look_up_is_a_timeout() -> None:
     assert destinations == []
 
 
-async def test_a_hanging_look_up_holds_up_nobody_else() -> None:
+async def test_a_hanging_look_up_holds_up_no_other() -> None:
     async with fault_server(answering()) as server:
         with sender() as client:
             client.resolver.answers["hanging.example"] = [asyncio.Event()]
@@ -182,7 +182,7 @@ async def test_a_name_that_is_rebound_does_not_move_an_open_connection() -> None
         for _ in range(2):
             await peer.request()
             peer.send(b"HTTP/1.1 204 No Content\r\n\r\n")
-        # The third request finds it closed, and the replacement has to be looked up anew.
+        # The third request finds it closed, and the replacement has to be looked up again.
         await peer.request()
         await peer.close()
 

@@ -75,7 +75,7 @@ async def test_a_dripped_handshake_is_a_timeout(trusting: ssl.SSLContext) -> Non
 @pytest.mark.parametrize(
     "said", [b"", b"\x15\x03\x03\x00\x02\x02\x28", b"HTTP/1.1 400 Bad\r\n\r\n"]
 )
-async def test_a_handshake_that_runs_out_of_time_leaves_no_error_that_nobody_looks_at(
+async def test_a_handshake_that_runs_out_of_time_leaves_no_unretrieved_error(
     said: bytes, trusting: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where something is said, that crosses with the deadline, each time at another moment."""

@@ -35,7 +35,7 @@ async def test_the_replacement_is_a_new_connection_however_many_rest() -> None:
 
 
 class Turnstile:
-    """Opens once so many have come."""
+    """Opens once `count` callers have arrived."""
 
     def __init__(self, count: int) -> None:
         self._missing = count

@@ -68,7 +68,7 @@ async def test_an_error_and_an_odd_answer_are_no_answer(
         await SystemResolver().addresses("a.example")
 
 
-async def test_those_who_ask_at_the_same_time_share_a_look_up(system: FakeSystem) -> None:
+async def test_concurrent_callers_share_a_look_up(system: FakeSystem) -> None:
     resolver = SystemResolver()
     async with asyncio.TaskGroup() as group:
         asking = [group.create_task(resolver.addresses("hanging.example")) for _ in range(50)]
@@ -76,7 +76,7 @@ async def test_those_who_ask_at_the_same_time_share_a_look_up(system: FakeSystem
         system.released.set()
     assert [task.result() for task in asking] == [(ADDRESS,)] * 50
     assert system.asked == {"hanging.example": 1, "other.example": 1}
-    # Nothing is remembered: the next connection is looked up anew.
+    # Nothing is remembered: the next connection is looked up again.
     await resolver.addresses("other.example")
     assert system.asked["other.example"] == 2
 

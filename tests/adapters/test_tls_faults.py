@@ -60,7 +60,7 @@ async def test_a_certificate_for_another_name_is_a_tls_error(
 
 
 async def test_an_unknown_authority_is_a_tls_error(trusting: ssl.SSLContext) -> None:
-    for name, trusted in (("Test authority", trusting), ("Somebody else", tls_context())):
+    for name, trusted in (("Test authority", trusting), ("Someone else", tls_context())):
         context = Authority(name).server_context(NAME)
         found = await tls_fault_of(context, trusted, answering())
         assert found is TlsFault.CERTIFICATE_UNKNOWN_AUTHORITY

@@ -24,7 +24,7 @@ async def test_keys_are_listed_newest_first_and_revoked(harness: Harness) -> Non
     assert not revoked.accepts(made[0].token, harness.clock.now())
 
 
-async def test_nobody_hands_out_more_than_they_may_do(harness: Harness) -> None:
+async def test_a_key_grants_no_more_than_its_maker_may_do(harness: Harness) -> None:
     weak = replace(harness.owner, scopes=frozenset({Scope.WEBHOOKS_MANAGE}))
     with pytest.raises(MissingScope):
         await harness.do(

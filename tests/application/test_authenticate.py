@@ -13,7 +13,7 @@ from tests.application.harness import OPERATOR, RULES, Harness
 
 @dataclass(frozen=True)
 class Holder:
-    """Somebody with a token, in front of one process."""
+    """Someone with a token, in front of one process."""
 
     harness: Harness
     token: str

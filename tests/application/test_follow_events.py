@@ -172,7 +172,7 @@ async def test_a_backlog_comes_in_pages_without_a_gap(harness: Harness) -> None:
     assert seen == list(enumerate(made, start=1))
 
 
-async def test_whoever_waits_gets_an_event_and_holds_nobody_up(harness: Harness) -> None:
+async def test_whoever_waits_gets_an_event_and_holds_up_no_other(harness: Harness) -> None:
     listener = await registered(harness)
     async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
         waiting = group.create_task(taken(harness, listener, wait=timedelta(seconds=20)))
@@ -210,7 +210,7 @@ async def test_a_listener_adds_no_statement_to_a_report(harness: Harness) -> Non
     assert len(set(counted)) == 1
 
 
-async def test_an_account_has_so_many_listeners_and_no_more(
+async def test_the_listeners_of_an_account_are_limited(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follow_events, "MOST_LISTENERS", 2)

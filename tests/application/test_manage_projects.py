@@ -160,7 +160,7 @@ async def test_a_cancelled_project_tells_its_subscribers(harness: Harness) -> No
     assert [delivery.event_type for delivery in await harness.deliveries()] == ["project.cancelled"]
 
 
-async def test_a_cancelled_project_that_nobody_subscribed_to_leaves_an_event(
+async def test_a_cancelled_project_without_a_subscriber_leaves_an_event(
     harness: Harness,
 ) -> None:
     await harness.endpoint()

@@ -1,4 +1,4 @@
-"""Why a milestone notifies nobody, what is kept of it all the same, and what contradicts itself."""
+"""Why a milestone notifies no one, what is kept of it all the same, and what contradicts itself."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -34,7 +34,7 @@ def silent(answer: ReportAnswer, reason: SilenceReason) -> ReportAnswer:
     return ReportAnswer("r", True, answer.event_id, False, reason)
 
 
-async def test_a_standalone_transcript_notifies_nobody_and_the_event_says_why(
+async def test_a_standalone_transcript_sends_nothing_and_the_event_says_why(
     harness: Harness,
 ) -> None:
     await harness.endpoint()
@@ -48,7 +48,7 @@ async def test_a_standalone_transcript_notifies_nobody_and_the_event_says_why(
 
 
 @pytest.mark.parametrize("left", [timedelta(0), timedelta(seconds=-1)])
-async def test_a_project_outside_its_access_window_notifies_nobody(
+async def test_a_project_outside_its_access_window_sends_nothing(
     harness: Harness, left: timedelta
 ) -> None:
     await harness.endpoint()
@@ -90,7 +90,7 @@ async def test_a_status_without_an_event_moves_the_project_silently(
     assert await harness.events() == []
 
 
-async def test_an_event_that_nobody_subscribed_to_is_kept_with_that_verdict(
+async def test_an_event_without_a_subscriber_is_kept_with_that_verdict(
     harness: Harness,
 ) -> None:
     await harness.endpoint("project.completed")
@@ -119,7 +119,7 @@ async def test_an_account_that_was_closed_is_not_notified_and_its_deliveries_say
     assert await harness.queued() == set()
 
 
-async def test_while_access_is_closed_an_event_nobody_subscribed_to_says_so(
+async def test_while_access_is_closed_an_event_without_a_subscriber_says_so(
     harness: Harness,
 ) -> None:
     await harness.endpoint("project.completed")

@@ -140,7 +140,7 @@ async def test_a_crash_in_the_middle_leaves_nothing_half_done(
 async def test_a_late_refusal_does_not_overwrite_an_answer_given_meanwhile(
     harness: Harness, late: IdempotentCall
 ) -> None:
-    """A refusal is remembered after its transaction has ended, and somebody may be faster."""
+    """A refusal is remembered after its transaction has ended, and someone may be faster."""
     first = await once(harness, CALL, creating(harness))
     await harness.service.perform.remember(harness.owner, late, b"late refusal")
     assert await once(harness, CALL, creating(harness)) == replace(first, replayed=True)
@@ -168,7 +168,7 @@ async def test_a_remembered_answer_is_sealed_and_not_shown(harness: Harness) -> 
 
 @dataclass
 class ContendedStore:
-    """The real store, whose first transactions lose to somebody else when they commit."""
+    """The real store, whose first transactions lose to someone else when they commit."""
 
     store: Store
     losses: int

@@ -50,7 +50,7 @@ async def test_projects_from_elsewhere_are_left_to_the_pipeline(
     assert await harness.stored(project) == project
 
 
-async def test_what_the_pipeline_may_not_do_nobody_may(harness: Harness) -> None:
+async def test_what_the_pipeline_may_not_do_no_caller_may(harness: Harness) -> None:
     project = await harness.project(_S.COMPLETED, origin=Origin.APP)
     with pytest.raises(IllegalTransition):
         await harness.do(harness.service.rehearse.advance, harness.owner, project.id, _S.READY)

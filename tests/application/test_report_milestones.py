@@ -238,7 +238,7 @@ async def test_an_illegal_move_stores_nothing(harness: Harness) -> None:
     assert await harness.dump() == before
 
 
-async def test_a_refused_report_is_decided_anew_when_its_time_has_come(harness: Harness) -> None:
+async def test_a_refused_report_is_decided_again_when_its_time_has_come(harness: Harness) -> None:
     project = await harness.project(ProjectStatus.PROCESSING)
     early = harness.milestone(project)
     assert [answer.accepted for answer in await harness.report(early)] == [False]

@@ -75,7 +75,7 @@ async def signed_in_of(harness: Harness, session: NewSession) -> SignedIn:
 
 
 async def member(harness: Harness) -> NewSession:
-    """Somebody who has chosen e-mail and password."""
+    """Someone who has chosen e-mail and password."""
     signed_in = await signed_in_of(harness, await session_by_link(harness))
     return await sign_in_of(harness).change_credentials(signed_in, EMAIL, PASSWORD, "")
 
@@ -108,7 +108,7 @@ async def test_all_links_of_an_account_are_for_its_first_user(people: Harness) -
     assert first.token != second.token
 
 
-async def test_links_are_needed_until_somebody_has_a_password(people: Harness) -> None:
+async def test_links_are_needed_until_someone_has_a_password(people: Harness) -> None:
     needs = sign_in_of(people).needs_link
     assert await people.see(needs, people.account.id)
     await member(people)
@@ -259,7 +259,7 @@ async def test_guesses_of_the_current_password_are_limited_too(people: Harness) 
         await change(signed_in, EMAIL, PASSWORD, PASSWORD)
 
 
-async def test_a_clock_that_is_set_back_locks_nobody_out_for_longer(people: Harness) -> None:
+async def test_a_clock_that_is_set_back_locks_no_one_out_for_longer(people: Harness) -> None:
     await member(people)
     for _ in range(10):
         with pytest.raises(WrongCredentials):

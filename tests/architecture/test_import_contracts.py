@@ -56,9 +56,9 @@ VIOLATIONS = [
 @pytest.fixture
 def copied_tree(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    unwanted = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=unwanted)
-    shutil.copytree(KIT / "cuepost_receiver", tmp_path / "src/cuepost_receiver", ignore=unwanted)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=ignored)
+    shutil.copytree(KIT / "cuepost_receiver", tmp_path / "src/cuepost_receiver", ignore=ignored)
     return tmp_path
 
 

@@ -57,12 +57,15 @@ PHRASES: Mapping[str, str] = {
     "so many": "the name of the number",
     "by the way": "in the same statement",
 }
-PLAIN = {word: instead for words, instead in INSTEAD.items() for word in words.split()} | PHRASES
+PLAIN = {word: instead for words, instead in INSTEAD.items() for word in words.split()}
+PLAIN |= PHRASES
 # In prose, in snake_case and in CamelCase.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}")
 _PHRASE = re.compile("|".join(phrase.replace(" ", "[ _]?") for phrase in PHRASES), re.IGNORECASE)
-# A user of Unix, and an address that no one has.
-_ALLOWED = re.compile(r"[\"'`~]nobody\b|\bnobody@|\bNOBODY\b")
+# A user of Unix, an address that no one has, and names of other programs.
+_ALLOWED = re.compile(
+    r"[\"'`~]nobody\b|\bnobody@|\bNOBODY\b|flake8-tidy|\bvisit_|\(kernel\|guest\)"
+)
 
 
 def texts() -> Iterator[Path]:

@@ -17,7 +17,7 @@ COMMAND = re.compile(r"Link   cuepost (accounts) (sign-in-link) (\S+)")
 
 @pytest.fixture
 def browser() -> Iterator[Browser]:
-    """For one test: while it is open its event loop runs, and nobody else can have one."""
+    """For one test: while it is open its event loop runs, and no other caller can have one."""
     with opened_browser() as opened:
         yield opened
 

@@ -99,7 +99,7 @@ def _rotate(actions: PageActions, endpoint: str, first: str) -> None:
     page.goto(endpoint)
     actions.press("button", "Send test event")
     if actions.is_live:
-        # The link is put there anew until the outcome is known, and a key pressed then is lost.
+        # The link is replaced until the outcome is known, and a key pressed then is lost.
         actions.sees("Your server acknowledged it with 200")
         actions.press("link", "Open the delivery")
     actions.sees_in_time("Your server acknowledged it with 200")

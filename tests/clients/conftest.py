@@ -1,4 +1,4 @@
-"""A running service with its OpenAPI document, as somebody who generates a client finds it."""
+"""A running service with its OpenAPI document, as someone who generates a client finds it."""
 
 import os
 import subprocess

@@ -32,7 +32,7 @@ async def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 async def template(postgres_url: str) -> AsyncIterator[str]:
-    """The name of a migrated database that nobody uses, so that it may be copied."""
+    """The name of a migrated database that no one uses, so that it may be copied."""
     async with fresh_database(postgres_url) as url:
         store = PostgresStore(url)
         await store.migrate(START)

@@ -26,7 +26,7 @@ MARKER = "held"
 
 
 class WatchedLock(MachineLock):
-    """Fails if somebody else has it too: only one of them can make the marker file."""
+    """Fails if someone else has it too: only one of them can make the marker file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, SystemClock())

@@ -29,7 +29,7 @@ async def seen(store: AnyStore, after: timedelta = timedelta(0)) -> dict[Deliver
 async def queue(
     store: AnyStore, records: Records, count: int, state: DeliveryStatus, due: timedelta
 ) -> list[Delivery]:
-    """So many deliveries, each to an endpoint of its own, due that long after the start."""
+    """Deliveries, each to an endpoint of its own, that are due at this offset from the start."""
     made = [
         records.delivery(records.id(), next_attempt_at=START + due, status=PENDING)
         for _ in range(count)

@@ -256,7 +256,7 @@ async def test_deliveries_that_wait_for_another_attempt_are_counted_by_endpoint(
 
 
 async def delivered_then_failed(store: AnyStore, records: Records, delivery: Delivery) -> None:
-    """As the engine does, when somebody has sent it again."""
+    """As the engine does, when someone has sent it again."""
     async with store.transaction() as transaction:
         now = records.clock.now()
         await transaction.deliveries.send_again(delivery.account_id, [delivery.id], now)

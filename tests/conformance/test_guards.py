@@ -141,7 +141,7 @@ async def test_an_answer_from_before_the_upgrade_is_given_to_every_api_key_for_i
     assert await claim(store, records, "key", b"c", ANOTHER_API_KEY) is None
 
 
-async def test_a_claim_from_before_the_upgrade_without_an_answer_holds_nobody_up(
+async def test_a_claim_from_before_the_upgrade_without_an_answer_holds_up_no_other(
     store: AnyStore, records: Records
 ) -> None:
     await claim(store, records, "key", b"a", FROM_BEFORE)

@@ -188,14 +188,14 @@ async def test_whoever_disables_and_whoever_records_lock_in_one_order(
         async with asyncio.TaskGroup() as group, store.transaction() as disabling:
             await disabling.endpoints.lock(account.id, endpoint.id)
             recording = group.create_task(record())
-            while not await somebody_waits(store):
+            while not await a_backend_waits(store):
                 assert not recording.done()
             await disabling.deliveries.stop_endpoint(
                 account.id, endpoint.id, CancelReason.ENDPOINT_DISABLED, START
             )
 
 
-async def somebody_waits(store: AnyStore) -> bool:
+async def a_backend_waits(store: AnyStore) -> bool:
     statement = "SELECT 1 FROM pg_locks WHERE NOT granted"
     return bool(await rows(store, sa.text(statement)))
 

@@ -39,7 +39,7 @@ PLANNED = sa.text("SELECT statement, custom_plans FROM pg_prepared_statements")
 
 
 async def queue_up(store: PostgresStore, records: Records, account_id: UUID, count: int) -> Lane:
-    """So many deliveries to a new endpoint, due now; its lane."""
+    """Queue deliveries to a new endpoint, due now, and return its lane."""
     endpoint = records.endpoint(account_id)
     now = records.clock.now()
     events = [records.event(account_id) for _ in range(count)]
@@ -75,7 +75,7 @@ async def test_few_rows_are_read(postgres_store: PostgresStore, records: Records
 async def test_results_are_not_looked_for_among_all_leases(
     postgres_store: PostgresStore, records: Records
 ) -> None:
-    """Their index has entries of leases that ended long ago, until somebody has swept the queue."""
+    """Their index has entries of leases that ended long ago, until someone has swept the queue."""
     await queue_up(postgres_store, records, records.id(), OVERDUE)
     await run(postgres_store, sa.text("ANALYZE queue"))
     async with driver_in(postgres_store.snapshot()) as driver:
@@ -87,7 +87,7 @@ async def test_results_are_not_looked_for_among_all_leases(
     assert not any("queue_in_flight" in step for step in steps)
 
 
-async def test_what_is_announced_is_claimed_without_being_planned_anew(
+async def test_what_is_announced_is_claimed_without_being_planned_again(
     postgres_store: PostgresStore, records: Records
 ) -> None:
     """Beside such a queue the server would make a plan for the values of each claim."""

@@ -181,7 +181,7 @@ async def test_a_connection_that_breaks_before_the_commit_keeps_nothing(
     assert await accounts(postgres_store) == []
 
 
-async def test_a_commit_of_which_nobody_is_told_may_have_been_made(
+async def test_a_commit_whose_result_is_lost_may_have_been_made(
     postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execute_it = asyncpg.Connection.execute

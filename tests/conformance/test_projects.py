@@ -88,7 +88,7 @@ async def test_the_owner_of_each_known_project_is_found(
     assert dict(owners) == {project.id: project.account_id for project in projects}
 
 
-async def test_nobody_owns_anything_when_nothing_is_asked(store: AnyStore) -> None:
+async def test_no_owner_is_found_when_nothing_is_asked(store: AnyStore) -> None:
     async with store.snapshot() as transaction:
         assert dict(await transaction.projects.owners([])) == {}
 
@@ -217,11 +217,11 @@ async def test_files_of_a_project_are_replaced_as_a_whole(
         (account_id, each.id): [records.artifact() for _ in range(3)] for each in (one, other)
     }
     new = [records.artifact(size_bytes=0)]
-    nobody = records.id(), other.id
+    unknown = records.id(), other.id
     after: dict[ProjectKey, list[Artifact]] = {
         (account_id, one.id): new,
         (account_id, bare.id): [],
-        nobody: [],
+        unknown: [],
     }
     async with store.transaction() as transaction:
         await transaction.projects.replace_artifacts(before)

@@ -32,7 +32,7 @@ async def all_days_stand_again(opened_postgres: PostgresStore) -> AsyncIterator[
 async def add_history(
     store: AnyStore, records: Records, count: int = 1, status: str = "delivered"
 ) -> list[Delivery]:
-    """An account with so many events, each with a delivery and its attempt."""
+    """An account with `count` events, each with a delivery and its attempt."""
     account = records.account()
     made = []
     async with store.transaction() as transaction:
@@ -96,7 +96,7 @@ async def test_history_leaves_with_its_attempts_and_events_and_the_younger_stays
     assert not await forget(store, Passing.HISTORY, MIDNIGHT)
 
 
-async def test_an_event_that_nobody_was_sent_leaves_too(store: AnyStore, records: Records) -> None:
+async def test_an_event_without_deliveries_leaves_too(store: AnyStore, records: Records) -> None:
     account = records.account()
     async with store.transaction() as transaction:
         await transaction.accounts.add(account)

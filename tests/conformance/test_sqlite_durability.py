@@ -151,7 +151,7 @@ async def test_a_disk_that_fails_is_not_trusted_before_a_restart(
     await again.close()
 
 
-async def test_a_disk_that_fails_is_noticed_although_nobody_waits_any_more(
+async def test_a_disk_that_fails_is_noticed_although_no_caller_waits_any_more(
     tmp_path: Path, records: Records
 ) -> None:
     store = SqliteStore(tmp_path / "new.db", records.clock)

@@ -135,7 +135,7 @@ async def test_a_write_that_fails_leaves_the_others_alone(
     assert await stored(sqlite_store) == [one, other]
 
 
-async def test_a_rollback_of_the_engine_takes_nobody_along(
+async def test_a_rollback_of_the_engine_rolls_no_other_back(
     sqlite_store: SqliteStore, records: Records
 ) -> None:
     """As after an interrupted statement: the engine rolls back more than the one write."""
@@ -178,7 +178,7 @@ async def test_whoever_is_cancelled_before_its_turn_has_written_nothing(
     assert kept in await stored(sqlite_store)
 
 
-async def test_whoever_gives_up_while_it_waits_for_the_disk_holds_nobody_up(
+async def test_whoever_gives_up_while_it_waits_for_the_disk_holds_up_no_other(
     sqlite_store: SqliteStore, records: Records
 ) -> None:
     accounts = [records.account() for _ in range(3)]
@@ -208,7 +208,7 @@ async def test_a_write_waits_for_a_change_that_is_under_way(
     assert await stored(sqlite_store) == [first, second]
 
 
-async def test_turns_that_were_cancelled_begin_anew(
+async def test_turns_that_were_cancelled_begin_again(
     sqlite_store: SqliteStore, records: Records
 ) -> None:
     first, second = records.account(), records.account()
@@ -225,7 +225,7 @@ async def test_turns_that_were_cancelled_begin_anew(
     assert await stored(sqlite_store) == [first, second]
 
 
-async def test_closing_waits_for_those_who_wait_for_the_disk(
+async def test_closing_waits_for_callers_that_wait_for_the_disk(
     tmp_path: Path, records: Records
 ) -> None:
     path = tmp_path / "cuepost.db"
@@ -255,7 +255,7 @@ class Checkpoints:
 
 
 @pytest.mark.parametrize(("priority", "rows"), [(Priority.BACKGROUND, 10), (Priority.INGEST, 20)])
-async def test_the_log_is_emptied_behind_a_write_that_nobody_waits_for_if_one_comes(
+async def test_the_log_is_emptied_behind_a_write_without_a_waiting_caller_if_one_comes(
     sqlite_store: SqliteStore,
     records: Records,
     monkeypatch: pytest.MonkeyPatch,
@@ -290,7 +290,7 @@ class KeepingThreads(ThreadPoolExecutor):
 async def test_a_checkpoint_is_over_before_the_next_write_is_committed(
     sqlite_store: SqliteStore, records: Records, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite refuses to commit while a checkpoint has a row that nobody has read."""
+    """SQLite refuses to commit while a checkpoint has a row that no one has read."""
     monkeypatch.setattr(sqlite_ledger, "CHECKPOINT_ROWS", 1)
     checkpoints = Checkpoints(sqlite_store)
     with KeepingThreads() as threads, monkeypatch.context() as patch:

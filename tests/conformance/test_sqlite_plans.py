@@ -187,7 +187,7 @@ async def test_the_planner_is_told_of_every_index_of_the_large_tables(
     assert set(BELIEVED) == existing
 
 
-async def test_the_planner_is_told_again_when_somebody_has_told_it_otherwise(
+async def test_the_planner_is_told_again_when_someone_has_told_it_otherwise(
     sqlite_store: SqliteStore,
 ) -> None:
     await run(sqlite_store, sa.text("UPDATE sqlite_stat1 SET stat = '1 1'"))

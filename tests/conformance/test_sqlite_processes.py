@@ -89,7 +89,7 @@ async def test_two_processes_and_this_one_write_at_once_and_nothing_is_lost(
     await assert_whole(sqlite_store)
 
 
-async def test_a_process_that_is_killed_while_it_writes_holds_nobody_up(
+async def test_a_process_that_is_killed_while_it_writes_holds_up_no_other(
     sqlite_store: SqliteStore, path: Path
 ) -> None:
     async with writer(path, "other", 0) as other:

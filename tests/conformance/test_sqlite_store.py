@@ -234,7 +234,7 @@ async def test_a_foreign_program_that_writes_is_waited_for_while_others_run(
         assert await transaction.accounts.all() == [account]
 
 
-async def test_nobody_waits_for_ever_for_another_process(
+async def test_no_one_waits_for_ever_for_another_process(
     sqlite_store: SqliteStore, tmp_path: Path
 ) -> None:
     clock = HastyClock()

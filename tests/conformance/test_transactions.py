@@ -25,7 +25,7 @@ async def add(store: Store, *added: Account) -> None:
 
 
 async def take(turns: int) -> None:
-    """Let the others run for so many turns of the event loop."""
+    """Let other tasks run for a number of turns of the event loop."""
     for _ in range(turns):
         await anyio.lowlevel.checkpoint()
 

@@ -171,7 +171,7 @@ def test_the_proxy_hides_the_metrics_and_passes_agents_and_request_ids_on(tmp_pa
         with proxy.client(keys.api) as agent:
             listed = agent.post("/mcp", json=LIST_TOOLS, headers={"Accept": ACCEPTED})
         assert listed.status_code == 200, listed.text
-        # One of the two is not there; nobody notices.
+        # One of the two is not there; no one notices.
         answers = [client.get("/healthz") for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200] * 4
         ids = {answer.headers["x-request-id"] for answer in answers}

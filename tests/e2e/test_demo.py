@@ -38,7 +38,7 @@ def demo(folder: Path, **more: str) -> "subprocess.Popen[str]":
 
 
 def test_every_step_holds_and_nothing_stays_behind(tmp_path: Path) -> None:
-    process = demo(tmp_path, PORT="a setting of somebody's own service")
+    process = demo(tmp_path, PORT="a setting of someone's own service")
     reported, complaints = process.communicate(timeout=PATIENCE_SECONDS)
 
     assert (process.returncode, complaints) == (0, "")

@@ -67,7 +67,7 @@ def workstation(tmp_path: Path) -> Iterator[Workstation]:
             "RECEIVER_NETWORKS": "127.0.0.0/8",
             "RECEIVER_PORTS": str(port),
             # Of the developer's tools; a service leaves them alone.
-            "API_KEY": "somebody's",
+            "API_KEY": "someone's",
             "URL": "https://elsewhere.example.com",
         }
         with ServiceProcess(settings) as service:
@@ -114,7 +114,7 @@ def test_a_receiver_that_fails_is_shown_and_retried(workstation: Workstation) ->
     assert workstation.json("deliveries", "tail", "--no-follow")["status"] == "retrying"
 
 
-def test_nobody_subscribes(workstation: Workstation) -> None:
+def test_no_endpoint_subscribes(workstation: Workstation) -> None:
     shown = workstation.run("trigger", "project.completed")
     assert (shown.returncode, shown.stderr) == (1, "")
     assert "no endpoint subscribes" in shown.stdout
@@ -154,7 +154,7 @@ def test_what_is_typed_wrongly_is_a_usage_error(
 
 def test_what_cannot_be_done_is_said_in_one_line(workstation: Workstation, tmp_path: Path) -> None:
     unknown = "0198c0de-9c4e-7d21-8a1b-3f6a5b7c8d90"
-    nobody = f"http://127.0.0.1:{free_port()}"
+    unreachable = f"http://127.0.0.1:{free_port()}"
     key_file = tmp_path / "key"
     key_file.write_text(workstation.keys.api + "\n")
     reported = [
@@ -162,7 +162,7 @@ def test_what_cannot_be_done_is_said_in_one_line(workstation: Workstation, tmp_p
         workstation.run("deliveries", "retry", unknown, "--webhook", unknown),
         workstation.run("deliveries", "tail", CUEPOST_API_KEY="cpk_wrong"),
         workstation.run("deliveries", "tail", CUEPOST_API_KEY=""),
-        workstation.run("deliveries", "tail", CUEPOST_URL=nobody),
+        workstation.run("deliveries", "tail", CUEPOST_URL=unreachable),
         workstation.run("deliveries", "tail", CUEPOST_URL="nowhere"),
         workstation.run("trigger", "project.ready", CUEPOST_SERVICE_KEY=""),
         workstation.run("trigger", "project.ready", CUEPOST_SERVICE_KEY=workstation.keys.api),

@@ -1,4 +1,4 @@
-"""Large files: they are handed out in pieces, and nobody's memory or patience is used up.
+"""Large files: they are handed out in pieces, and no one's memory or patience is used up.
 
 `CUEPOST_TEST_DOWNLOAD_MIB` chooses the size; 5120 is the proof, less will do every day.
 """

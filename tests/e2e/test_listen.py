@@ -78,7 +78,7 @@ def workstation(tmp_path: Path) -> Iterator[Workstation]:
             assert keys is not None
             api_user = ApiUser(f"http://127.0.0.1:{settings['PORT']}", keys)
             yield Workstation(api_user, tmp_path, f"http://127.0.0.1:{port}/hook", answers, got)
-            # Somebody may be waiting for events: a stop does not wait for them.
+            # Someone may be waiting for events: a stop does not wait for them.
             began = time.monotonic()
             assert service.stop().code == 0
             assert time.monotonic() - began < 8

@@ -250,7 +250,7 @@ print(json.dumps(sorted(name for name in ("mcp", "pydantic", "httpx2") if name i
         "import cuepost.interfaces.mcp.app",
     ],
 )
-def test_what_the_protocol_needs_is_not_loaded_before_somebody_speaks_it(work: str) -> None:
+def test_what_the_protocol_needs_is_not_loaded_before_someone_speaks_it(work: str) -> None:
     shown = subprocess.run(
         [sys.executable, "-c", LOADED.format(work=work)],
         capture_output=True,

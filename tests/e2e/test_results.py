@@ -204,7 +204,7 @@ def test_after_deletion_the_result_is_gone_and_a_link_on_disk_with_it(
     assert setup.call(setup.api_user.keys.api, "DELETE", f"/v1/projects/{project}").is_success
     result = setup.call(setup.api_user.keys.api, "GET", f"/v1/projects/{project}/result")
     assert (result.status_code, result.json()["code"]) == (410, "project_deleted")
-    # S3 asks nobody: there a link made before ends with its time alone.
+    # S3 asks no one: there a link made before ends with its time alone.
     expected = [200, 200] if media else [410, 410]
     assert [fetched(link).status_code for link in links] == expected
 

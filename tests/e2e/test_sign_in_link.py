@@ -1,4 +1,4 @@
-"""A link that lets somebody in is printed to a terminal; into a log goes the command for one."""
+"""A link that lets someone in is printed to a terminal; into a log goes the command for one."""
 
 import os
 import pty
@@ -44,7 +44,7 @@ def greeting_on_a_terminal(settings: dict[str, str]) -> str:
     return text.decode()
 
 
-def test_each_start_on_a_terminal_prints_a_link_while_nobody_has_a_password(
+def test_each_start_on_a_terminal_prints_a_link_while_no_user_has_a_password(
     settings: dict[str, str],
 ) -> None:
     links = [LINK.search(greeting_on_a_terminal(settings)) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""A service that is told to stop does not wait for those who only watch."""
+"""A service that is told to stop does not wait for clients that only watch."""
 
 import json
 import re

@@ -153,7 +153,7 @@ BROKEN: dict[str, tuple[SetUp, str]] = {
         "certificate_not_yet_valid",
     ),
     "certificate of another": (refused(TlsFault.CERTIFICATE_WRONG_HOST), "certificate_wrong_host"),
-    "certificate of nobody": (
+    "certificate of no one": (
         refused(TlsFault.CERTIFICATE_UNKNOWN_AUTHORITY),
         "certificate_unknown_authority",
     ),

@@ -64,7 +64,7 @@ def test_what_another_process_commits_is_claimed(
     run_scenarios(scenario)
 
 
-def test_nobody_has_to_announce_it(run_scenarios: RunScenarios) -> None:
+def test_it_needs_no_announcement(run_scenarios: RunScenarios) -> None:
     async def scenario(engine: EngineHarness) -> None:
         await engine.harness.endpoint()
         async with engine.delivering(direct=False):

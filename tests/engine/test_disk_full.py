@@ -26,7 +26,7 @@ PLENTY = 1_000_000
 
 @contextmanager
 def full(engine: EngineHarness, pages: int) -> Iterator[None]:
-    """There is room for so many further pages and no more, unless more had been given back."""
+    """Limit the file to this number of further pages; freed pages can be used again."""
     assert isinstance(engine.store.inner, SqliteStore)
     assert engine.store.inner._writer is not None
     driver = engine.store.inner._writer

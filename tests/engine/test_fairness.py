@@ -24,7 +24,7 @@ def url(number: int) -> str:
 
 
 async def backlog(engine: EngineHarness, count: int) -> None:
-    """So many first attempts for one endpoint; all but the first are copied in the store."""
+    """Queue first attempts for one endpoint; all but the first are copied in the store."""
     harness = engine.harness
     await harness.endpoint("project.completed", url=BUSY_URL)
     await harness.complete()

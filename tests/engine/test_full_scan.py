@@ -106,7 +106,7 @@ def slow_down_claims(engine: EngineHarness, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(Claims, "claim", slow)
 
 
-def test_who_was_never_announced_is_found_beside_those_who_always_are(
+def test_a_lane_that_is_never_announced_is_found_beside_lanes_that_always_are(
     run_embedded: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(engine: EngineHarness) -> None:
@@ -130,10 +130,10 @@ def test_who_was_never_announced_is_found_beside_those_who_always_are(
     run_embedded(scenario)
 
 
-def test_attempts_that_begin_during_a_claim_make_nobody_look_around(
+def test_attempts_that_begin_during_a_claim_cause_no_full_scan(
     run_embedded: RunScenarios, claims: list[Claim], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Others wait behind them, but only in a second somebody has to see to that."""
+    """Others wait behind them, but only in a second someone has to see to that."""
 
     async def scenario(engine: EngineHarness) -> None:
         slow_down_claims(engine, monkeypatch)

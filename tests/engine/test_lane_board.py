@@ -109,7 +109,7 @@ def test_a_lane_gets_more_of_its_queue_once_it_is_half_empty() -> None:
     assert claimable == [0, 0, 0, 0, 0, 0, 6]
 
 
-def test_a_lane_whose_queue_is_done_with_begins_anew_and_is_forgotten() -> None:
+def test_a_lane_whose_queue_is_done_with_begins_again_and_is_forgotten() -> None:
     board, lane = LaneBoard(CAP, 100), LANES[0]
     for _ in range(3):
         board.claimed([lane], (), 0.0)

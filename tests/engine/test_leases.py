@@ -82,7 +82,7 @@ async def on_record(
     return sorted((each.started_at, each.outcome, each.budget, each.number) for each in made)
 
 
-def test_a_result_that_comes_late_counts_if_nobody_took_over(run_postgres: RunScenarios) -> None:
+def test_a_result_that_comes_late_counts_if_no_worker_took_over(run_postgres: RunScenarios) -> None:
     async def scenario(engine: EngineHarness) -> None:
         harness = engine.harness
         await harness.endpoint()
@@ -244,7 +244,7 @@ def test_a_caller_that_goes_away_while_it_commits_loses_nothing(
     run_scenarios(scenario)
 
 
-def test_a_delivery_whose_event_is_gone_ends_and_holds_up_nobody(
+def test_a_delivery_whose_event_is_gone_ends_and_holds_up_no_other(
     run_scenarios: RunScenarios,
 ) -> None:
     async def scenario(engine: EngineHarness) -> None:
@@ -299,7 +299,7 @@ class Poisoned:
         return await self._inner.send(request)
 
 
-def test_rows_that_nobody_holds_are_not_left_in_the_queue_of_leases(
+def test_rows_without_a_holder_are_not_left_in_the_queue_of_leases(
     run_scenarios: RunScenarios,
 ) -> None:
     async def scenario(engine: EngineHarness) -> None:
@@ -342,7 +342,7 @@ class BusyQueue:
         self.lease.give_back([self.another])
 
 
-def test_what_becomes_unwanted_while_others_are_returned_is_returned_next(
+def test_what_is_to_be_released_while_others_are_returned_is_returned_next(
     run_scenarios: RunScenarios,
 ) -> None:
     async def scenario(engine: EngineHarness) -> None:

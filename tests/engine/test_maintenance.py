@@ -1,4 +1,4 @@
-"""Chores go on by themselves, on both stores, in as many processes as there are."""
+"""Maintenance jobs run by themselves, on both stores, in as many processes as there are."""
 
 import asyncio
 import logging
@@ -137,7 +137,7 @@ async def test_the_history_of_a_deleted_endpoint_is_cleared_away(
     assert [row.id for row in stored["endpoints"]] == [kept.id]
 
 
-async def test_a_listener_that_nobody_serves_for_30_days_is_forgotten(
+async def test_a_listener_that_is_not_served_for_30_days_is_forgotten(
     harness: Harness, runner: MaintenanceHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "UNSERVED_LISTENERS_AT_ONCE", 2)
@@ -207,7 +207,7 @@ async def test_there_is_always_room_for_the_history_of_today(
     assert len(await harness.deliveries()) == 3
 
 
-async def test_a_chore_with_more_to_do_goes_on_at_once_and_then_waits_for_its_time() -> None:
+async def test_a_job_with_more_to_do_goes_on_at_once_and_then_waits_for_its_time() -> None:
     steps: list[str] = []
     answers = iter([True, True, False, False])
 
@@ -225,7 +225,7 @@ async def test_a_chore_with_more_to_do_goes_on_at_once_and_then_waits_for_its_ti
         assert len(steps) == 4
 
 
-async def test_a_failing_chore_is_logged_and_tried_again_while_the_others_go_on(
+async def test_a_failing_job_is_logged_and_tried_again_while_the_others_go_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     done: list[str] = []
@@ -253,16 +253,16 @@ async def test_a_store_that_is_away_is_one_line_in_the_log(
     async def step() -> bool:
         raise StoreUnavailable("the database is not available")
 
-    async with running_maintenance(VirtualClock(), [MaintenanceJob("tidy", SECOND, step)]):
+    async with running_maintenance(VirtualClock(), [MaintenanceJob("clean", SECOND, step)]):
         pass
 
     [record] = caplog.records
     assert record.levelno == logging.WARNING
-    assert record.getMessage() == "could not tidy: the database is not available"
+    assert record.getMessage() == "could not clean: the database is not available"
     assert record.exc_info is None
 
 
-async def test_a_cancelled_housekeeper_leaves_in_the_middle_of_a_step() -> None:
+async def test_a_cancelled_runner_stops_in_the_middle_of_a_step() -> None:
     begun, never = asyncio.Event(), asyncio.Event()
 
     async def step() -> bool:

@@ -140,7 +140,7 @@ async def test_two_housekeepers_clear_away_together(
 
 
 class Watched:
-    """A store that counts how often somebody asks to write."""
+    """A store that counts how often someone asks to write."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -168,7 +168,7 @@ class Watched:
         await self._store.prepare_days(now)
 
 
-async def test_a_house_with_nothing_to_do_writes_nothing(harness: Harness) -> None:
+async def test_maintenance_with_nothing_to_do_writes_nothing(harness: Harness) -> None:
     await harness.endpoint()
     await harness.complete()
     async with running_maintenance(harness.clock, jobs_of(harness)):

@@ -1,4 +1,4 @@
-"""Attempts come at the promised instants, with the same bytes, each signed anew."""
+"""Attempts come at the promised instants, with the same bytes, each signed again."""
 
 import pytest
 

@@ -158,7 +158,7 @@ async def much_due_at_once(engine: EngineHarness, *workers: Dispatcher) -> Async
 
 
 async def populate(engine: EngineHarness, endpoints: int, each: int, *, seconds: float) -> None:
-    """So many deliveries to each of them, whose receivers take that long."""
+    """Queue deliveries to each endpoint; their receivers answer after this delay."""
     harness = engine.harness
     for number in range(endpoints):
         url = f"https://hooks{number}.example.com/cue"

@@ -51,7 +51,7 @@ def failing(case: Case, place: int, *, commits: bool = False) -> Scenario:
     return scenario
 
 
-def answered_to_nobody(case: Case, place: int) -> Scenario:
+def answered_to_no_caller(case: Case, place: int) -> Scenario:
     async def scenario(engine: EngineHarness) -> None:
         it, watch = await populated(engine), engine.store.watch
         watch.commits = 0
@@ -92,9 +92,9 @@ def test_an_error_at_any_operation_leaves_everything_as_it_was(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_commit_of_which_nobody_is_told_can_be_asked_for_again(
+def test_a_commit_whose_result_is_lost_can_be_asked_for_again(
     run_embedded: RunScenarios, case: str
 ) -> None:
     _, commits = counted(run_embedded, CASES[case])
     assert commits
-    run_embedded(*[answered_to_nobody(CASES[case], place) for place in range(1, commits + 1)])
+    run_embedded(*[answered_to_no_caller(CASES[case], place) for place in range(1, commits + 1)])

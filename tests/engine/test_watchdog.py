@@ -74,7 +74,7 @@ def test_results_that_are_not_recorded_are_noticed(
     assert lines[1:] == [f'event=engine_goes_on after="{NOT_RECORDED}"']
 
 
-def test_due_work_that_nobody_claims_is_noticed(
+def test_due_work_that_is_not_claimed_is_noticed(
     run_scenarios: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(engine: EngineHarness) -> None:

@@ -50,7 +50,7 @@ def test_manual_stands_on_the_first_attempt_of_a_retry_alone(run_scenarios: RunS
     run_scenarios(scenario)
 
 
-def test_attempts_of_a_test_say_so_until_somebody_retries_it(run_scenarios: RunScenarios) -> None:
+def test_attempts_of_a_test_say_so_until_someone_retries_it(run_scenarios: RunScenarios) -> None:
     async def scenario(engine: EngineHarness) -> None:
         webhook_id = (await engine.harness.endpoint()).view.endpoint.id
         engine.transport.will(URL, *[500] * 4)

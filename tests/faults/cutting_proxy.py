@@ -1,4 +1,4 @@
-"""A wire to PostgreSQL that can be cut in the worst moment: committed, and nobody was told."""
+"""A wire to PostgreSQL that can be cut in the worst moment: committed, and no one was told."""
 
 import asyncio
 import threading

@@ -118,7 +118,7 @@ class Harness:
         return history
 
     def _unwritten(self, history: History) -> set[str]:
-        """Sent so shortly before or in an outage that nobody could write it down."""
+        """Sent so shortly before or in an outage that no one could write it down."""
         sent: dict[tuple[str, str], float] = {}
         for seen in history.seen:
             sent.setdefault((seen.webhook_id, seen.headers["webhook-id"]), seen.at)

@@ -32,7 +32,7 @@ def spin(until: float) -> None:
 
 @contextmanager
 def busy_loops(count: int, seconds: float) -> Iterator[None]:
-    """They end by themselves, should nobody be left to end them."""
+    """They end by themselves, should no one be left to end them."""
     context = multiprocessing.get_context("spawn")
     until = time.monotonic() + seconds
     loops = [context.Process(target=spin, args=(until,), daemon=True) for _ in range(count)]

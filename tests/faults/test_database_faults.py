@@ -231,7 +231,7 @@ def test_all_connections_dropped(settings: dict[str, str], rounds: int) -> None:
 
 
 @pytest.mark.parametrize("halves", [("serve",), ("api", "worker")], ids="+".join)
-def test_commits_of_which_nobody_is_told(
+def test_commits_whose_result_is_lost(
     settings: dict[str, str], halves: Sequence[str], rounds: int
 ) -> None:
     """Leased to a worker that does not know it, or recorded by one that has to say so again."""

@@ -128,7 +128,7 @@ def test_nothing_is_lost(settings: dict[str, str], receiver: RecordingReceiver) 
         for _ in range(KILLS):
             killed_in_the_middle(both)
             left.append(stored_under(both)[old_key])
-        assert left == sorted(set(left), reverse=True), "each time some were sealed anew"
+        assert left == sorted(set(left), reverse=True), "each time some were sealed again"
         assert left[-1] > 0
         ready = httpx2.get(f"{api_user.base_url}/readyz").json()
         assert ready["status"] == "ready"

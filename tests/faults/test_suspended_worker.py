@@ -13,7 +13,7 @@ from tests.support.service_process import Ended, ServiceProcess
 
 # Longer than a lease.
 SUSPENDED_SECONDS = 13.0
-# Three attempts that nobody answers end soon enough.
+# Three attempts that no one answers end soon enough.
 HURRIED = {"ATTEMPT_TIMEOUT": "3", "RETRY_DELAYS": "1,1"}
 
 

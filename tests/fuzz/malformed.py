@@ -1,4 +1,4 @@
-"""Input that nobody would write: right things with a few wrong edits, and pure noise."""
+"""Input that no one would write: right things with a few wrong edits, and pure noise."""
 
 import json
 import os

@@ -48,7 +48,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 @dataclass(frozen=True)
 class FuzzTarget:
-    """`ids` are of things that exist; `cookie` is somebody's who is signed in."""
+    """`ids` are of things that exist; `cookie` is someone's who is signed in."""
 
     app: ASGIApp
     account_key: str

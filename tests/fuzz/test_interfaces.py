@@ -66,13 +66,13 @@ def fuzzed(**inputs: st.SearchStrategy[Any]) -> Callable[[Any], Any]:
     return lambda test: relaxed(given(**inputs)(test))
 
 
-def filled(path: str, target: FuzzTarget, stray: str | None) -> str:
+def filled(path: str, target: FuzzTarget, replacement: str | None) -> str:
     """The path with ids of things that exist, or with something else in the place of each."""
 
     def chosen(match: re.Match[str]) -> str:
         words = match[1].split("_")
         name = words[0] + "".join(map(str.title, words[1:]))
-        return target.ids.get(name, IDS[0]) if stray is None else stray
+        return target.ids.get(name, IDS[0]) if replacement is None else replacement
 
     return re.sub(r"\{(\w+)\}", chosen, path)
 
@@ -81,18 +81,23 @@ def bearer(key: str) -> tuple[bytes, bytes]:
     return b"authorization", f"Bearer {key}".encode()
 
 
-strays = st.none() | texts(*IDS).map(lambda text: text.replace("/", ""))
+replacements = st.none() | texts(*IDS).map(lambda text: text.replace("/", ""))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-@fuzzed(data=st.data(), query=queries | st.just(b""), stray=strays, key=st.none() | visible("abc"))
+@fuzzed(
+    data=st.data(),
+    query=queries | st.just(b""),
+    replacement=replacements,
+    key=st.none() | visible("abc"),
+)
 def test_a_call_of_the_api(
     target: FuzzTarget,
     operation: Operation,
     *,
     data: st.DataObject,
     query: bytes,
-    stray: str | None,
+    replacement: str | None,
     key: str | None,
 ) -> None:
     body = data.draw(documents(operation.body)) if operation.takes_body else b""
@@ -100,34 +105,36 @@ def test_a_call_of_the_api(
     headers = [*JSON, bearer(target.service_key if scopes else target.account_key)]
     if key is not None:
         headers.append((b"idempotency-key", key.encode("latin-1")))
-    path = filled(operation.path, target, stray)
+    path = filled(operation.path, target, replacement)
     status, _ = target.answer(operation.method, path, query=query, headers=headers, body=body)
     assert status < 500
 
 
 @fuzzed(value=visible("Bearer cpk_01990000000070008000000000000021" + "A" * 43))
-def test_a_key_that_nobody_was_given(target: FuzzTarget, value: str) -> None:
+def test_a_key_that_was_never_issued(target: FuzzTarget, value: str) -> None:
     headers = [(b"authorization", value.encode("latin-1"))]
     status, _ = target.answer("GET", "/v1/projects", headers=headers)
     assert status == 401
 
 
 @pytest.mark.parametrize("path", [page.path for page in PAGES])
-@fuzzed(query=queries, form=forms, stray=strays, method=st.sampled_from(["GET", "POST"]))
+@fuzzed(
+    query=queries, form=forms, replacement=replacements, method=st.sampled_from(["GET", "POST"])
+)
 def test_a_page(
     target: FuzzTarget,
     path: str,
     *,
     query: bytes,
     form: dict[str, str],
-    stray: str | None,
+    replacement: str | None,
     method: str,
 ) -> None:
     form = {"_token": target.form_token, **form}
     body = "&".join(f"{name}={quote(text, errors='replace')}" for name, text in form.items())
     status, _ = target.answer(
         method,
-        filled(path, target, stray),
+        filled(path, target, replacement),
         query=query,
         headers=[
             (b"cookie", f"__Host-cuepost={target.cookie}".encode()),
@@ -139,7 +146,7 @@ def test_a_page(
 
 
 @fuzzed(
-    cookie=visible("__Host-cuepost=CQkJ; __Host-cuepost-visit=a"), body=blobs("_token=a&email=b")
+    cookie=visible("__Host-cuepost=CQkJ; __Host-cuepost-browser=a"), body=blobs("_token=a&email=b")
 )
 def test_cookies_and_forms_of_strangers(target: FuzzTarget, cookie: str, body: bytes) -> None:
     headers = [(b"cookie", cookie.encode("latin-1"))]
@@ -162,8 +169,8 @@ def test_a_page_is_shown_whatever_bytes_are_behind_its_address(
 
 @fuzzed(edits=st.none() | texts("A" * 116), headers=headers_of_conditions)
 def test_a_download(target: FuzzTarget, edits: str | None, headers: Headers) -> None:
-    stray = (edits or "").replace("/", "")
-    path = target.media_link if edits is None else f"/media/{stray}"
+    replacement = (edits or "").replace("/", "")
+    path = target.media_link if edits is None else f"/media/{replacement}"
     status, _ = target.answer("GET", path, headers=headers)
     assert status in ({200, 206, 304, 412, 416} if edits is None else {404})
 

@@ -21,7 +21,7 @@ from cuepost.ports.store import Store, Transaction
 Read = Callable[[Transaction], Awaitable[Sequence[Any]]]
 Statements = list[tuple[str, Sequence[Any]]]
 BIG = ("deliveries", "events", "queue")
-# Between so many virtual instructions the handler is called; a page takes some thousands.
+# The progress handler is called once per this number of virtual machine instructions.
 STEP = 10
 EXECUTIONS_BEFORE_A_SHARED_PLAN = 5
 _TABLES = (

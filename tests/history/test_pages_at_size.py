@@ -140,7 +140,7 @@ class History:
 
 
 def _page(ids: list[UUID], depth: int) -> tuple[Page, list[UUID]]:
-    """The page behind so many rows, or behind most of them where there are fewer."""
+    """The page at this offset, or near the end where there are fewer rows."""
     begin = min(depth, len(ids) * 3 // 4)
     newest_first = ids[::-1][begin : begin + LIMIT]
     return Page(LIMIT, before=ids[-begin] if begin else None), newest_first

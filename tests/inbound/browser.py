@@ -1,4 +1,4 @@
-"""Somebody at the sign-in page, from an address of their own, without a browser."""
+"""Someone at the sign-in page, from an address of their own, without a browser."""
 
 import re
 import ssl

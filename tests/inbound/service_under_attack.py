@@ -63,7 +63,7 @@ class Attacked:
         return found
 
     def caller(self) -> httpx2.AsyncClient:
-        """Somebody else, with an address of their own."""
+        """Someone else, with an address of their own."""
         transport = httpx2.AsyncHTTPTransport(local_address=WATCHER)
         return httpx2.AsyncClient(base_url=self.base_url, transport=transport, timeout=30)
 

@@ -84,7 +84,7 @@ async def test_a_forged_header_changes_nothing(site: Site) -> None:
 
 
 async def test_answers_over_https_ask_to_stay_with_it(site: Site) -> None:
-    async with site.person(OWNER) as somebody:
+    async with site.person(OWNER) as someone:
         for path in ("/sign-in", "/healthz", "/v1/webhooks", "/nowhere"):
-            answer = await somebody.client.get(path)
+            answer = await someone.client.get(path)
             assert answer.headers["strict-transport-security"] == "max-age=31536000"

@@ -1,4 +1,4 @@
-"""Hostile clients beside honest ones: what they cost, and that nobody else notices."""
+"""Hostile clients beside honest ones: what they cost, and that no other caller notices."""
 
 import asyncio
 import os
@@ -85,8 +85,8 @@ async def test_half_sent_heads_are_closed_in_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.9"], ids=["others", "the same"])
-async def test_idle_connections_keep_nobody_out(tmp_path: Path, address: str) -> None:
-    """Neither somebody elsewhere, nor somebody behind the same address."""
+async def test_idle_connections_keep_no_client_out(tmp_path: Path, address: str) -> None:
+    """Neither someone elsewhere, nor someone behind the same address."""
     async with attacked_service(tmp_path) as it:
         watch = Watch()
         async with asyncio.TaskGroup() as group:

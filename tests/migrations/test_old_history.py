@@ -118,7 +118,7 @@ async def require_attempts(store: AnyStore, delivery: Delivery, way: Way) -> Non
     assert list(last.values()) == made[-1:]
 
 
-async def test_only_what_nobody_could_see_is_left_behind(
+async def test_only_what_no_caller_could_see_is_left_behind(
     filled: Database, before: OldBranches
 ) -> None:
     tables = ("events", "reports", "deliveries", "attempts", "queue")
@@ -191,7 +191,7 @@ async def whole(database: Database) -> dict[str, list[tuple[Any, ...]]]:
 async def test_steps_that_are_rolled_back_are_taken_again(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In between nobody may open the store."""
+    """In between no one may open the store."""
     monkeypatch.setattr(old_history, "ROWS_AT_ONCE", 3)
     await filled.do(upgrading.upgrade)
     steps = 0

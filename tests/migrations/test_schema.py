@@ -62,7 +62,7 @@ async def test_history_is_partitioned_and_the_queue_is_kept_loose(postgres: Data
 
 async def test_every_table_of_an_account_has_its_account_first_in_its_key() -> None:
     # A key or an account is found by its own id, before anybody knows whose it is; workers and
-    # the lanes that they hold belong to nobody. Attempts to sign in are counted before it is known
+    # the lanes that they hold belong to no one. Attempts to sign in are counted before it is known
     # whether there is such a person.
     leading = {table.name: table.primary_key.columns.keys()[0] for table in metadata.sorted_tables}
     assert {name for name, column in leading.items() if "account" not in column} == {

@@ -1,4 +1,4 @@
-"""Somebody who calls the API and knows what has to come of it."""
+"""Someone who calls the API and knows what has to come of it."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ PARTS = 4
 
 
 class PublicApi(ProjectRules, WebhookRules, DeliveryRules):
-    """All of it at once, by somebody who has begun already."""
+    """All of it at once, by someone who has begun already."""
 
     @initialize()
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""A fault that somebody could make, put into the production code: the checker has to notice it."""
+"""A fault that someone could make, put into the production code: the checker has to notice it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

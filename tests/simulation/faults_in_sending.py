@@ -82,7 +82,7 @@ def outcomes_lost_when_the_store_fails(patch: Patch) -> None:
 
 
 @breaks("I3")
-def body_written_anew_at_the_second_attempt(patch: Patch) -> None:
+def body_rewritten_at_the_second_attempt(patch: Patch) -> None:
     def rewritten(assignment: Assignment) -> Assignment:
         if assignment.number == 1:
             return assignment

@@ -41,11 +41,11 @@ def attempts_of_the_dead_forgotten(patch: Patch) -> None:
 
 @breaks("I10", seed=6)
 def late_results_forgotten(patch: Patch) -> None:
-    async def nobody_asked(*_: object) -> int:
+    async def never_asked(*_: object) -> int:
         return 0
 
     patch.setattr(QueueRecords, "_interrupt", nothing)
-    patch.setattr(late_results, "keep", nobody_asked)
+    patch.setattr(late_results, "keep", never_asked)
 
 
 @breaks("I1", seed=5)

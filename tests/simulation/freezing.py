@@ -118,7 +118,7 @@ class FreezableTransport:
 
 @dataclass(frozen=True, slots=True)
 class FreezableStore:
-    """Between transactions alone: nobody else gets on while one of them is open."""
+    """Between transactions alone: no other caller gets on while one of them is open."""
 
     inner: Store
     freeze: Freeze

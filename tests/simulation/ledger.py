@@ -87,7 +87,7 @@ class Ledger:
         self.looks.append(Look(str(account_id), kind, known))
 
     def keep(self, found: Found) -> None:
-        """Before something is forgotten: from then on nobody else knows of it."""
+        """Before something is forgotten: from then on no other caller knows of it."""
         self.kept.update((each.id, each) for each in stored_deliveries(found))
 
     def history(self, sent: Iterable[Seen], found: Found, **more: Any) -> History:

@@ -61,7 +61,7 @@ class Observers(Owners):
             self.ledger.shown[METRICS].append(generate_latest(self._registry).decode())
 
     async def full_scan(self) -> None:
-        """Everybody looks at all that is shown to them, and asks for something of somebody else."""
+        """Everybody looks at all that is shown to them, and asks for something of someone else."""
         for caller in self.callers.values():
             with self.store_whole():
                 await self._look(caller)

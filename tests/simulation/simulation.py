@@ -81,7 +81,7 @@ class Simulation(WorkerFaults):
             await action()
 
     def _excuses(self) -> Collection[Action]:
-        """Nobody can take over what the only worker holds, however long it stalls."""
+        """No one can take over what the only worker holds, however long it stalls."""
         if not self.alone:
             return self._worker_faults()
         return (self.crash, self.crash_at_work, self.break_store, self.report_amid_trouble)

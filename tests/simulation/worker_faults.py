@@ -105,7 +105,7 @@ class WorkerFaults(Observers):
         await self.start_worker()
 
     async def report_amid_trouble(self) -> None:
-        """The store begins to fail while somebody relies on it."""
+        """The store begins to fail while someone relies on it."""
         await self.break_store()
         await self.report_many()
 
@@ -178,7 +178,7 @@ class WorkerFaults(Observers):
         self._hand_over()
 
     async def set_clock(self) -> None:
-        """Somebody notices that it was wrong; on every machine alike."""
+        """Someone notices that it was wrong; on every machine alike."""
         possible = [each for each in STEPS_OF_CLOCKS if self.workers == 1 or each < self.patience]
         by = self.chance.choice(possible)
         self.engine.clock.step(by if self.chance.random() < 0.5 else -by)

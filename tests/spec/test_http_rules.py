@@ -1,4 +1,4 @@
-"""The rules of the specification that show on the wire, as somebody with a key sees them."""
+"""The rules of the specification that show on the wire, as someone with a key sees them."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ OPEN_PAGES = {
 
 @dataclass(frozen=True)
 class Holder:
-    """Somebody who holds one API key, or none."""
+    """Someone who holds one API key, or none."""
 
     api: httpx2.AsyncClient
     token: str | None
@@ -174,9 +174,9 @@ async def test_without_the_right_version_there_is_nothing(
     harness: Harness, api: httpx2.AsyncClient, version: str
 ) -> None:
     owner = await holder(harness, api, *ACCOUNT_SCOPES)
-    somebody = str(harness.account.id)
+    someone = str(harness.account.id)
     for operation in OPERATIONS:
-        path = re.sub(r"{\w+}", somebody, operation.path.removeprefix("/v1"))
+        path = re.sub(r"{\w+}", someone, operation.path.removeprefix("/v1"))
         answer = await owner.ask(operation.method, f"{version}{path}")
         assert problem(answer) == (404, "not_found"), (operation.method, path)
 

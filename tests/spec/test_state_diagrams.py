@@ -22,7 +22,7 @@ def test_every_move_of_both_machines_is_drawn() -> None:
         assert f"    {before} --> {after}: {cause}\n" in drawn
 
 
-def test_a_stale_page_is_noticed_and_written_anew(
+def test_a_stale_page_is_noticed_and_rewritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(state_diagrams, "PAGE", tmp_path / "concepts" / "states.md")

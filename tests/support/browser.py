@@ -17,7 +17,7 @@ AXE = Path(__file__).parent / "vendor" / "axe-4.14.0.min.js"
 REFUSED_FORM = "the server responded with a status of 422"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
-# Put into words over there: what axe has found in order is a megabyte that nobody wants to read.
+# Put into words over there: what axe has found in order is a megabyte that no one wants to read.
 _RUN_AXE = """async rules => {
     const runOnly = {type: "tag", values: rules}, resultTypes = ["violations"];
     const found = await axe.run(document, {runOnly, resultTypes, preload: false});

@@ -66,7 +66,7 @@ class Authority:
 
 
 def only_tls_1_1(context: ssl.SSLContext) -> ssl.SSLContext:
-    """The context of a server that nobody has looked after for years."""
+    """The context of a server that no one has looked after for years."""
     context.set_ciphers("ALL:@SECLEVEL=0")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

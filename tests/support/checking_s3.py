@@ -19,7 +19,7 @@ from botocore.credentials import Credentials  # type: ignore[import-untyped]  # 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
-ACCESS_KEY, SECRET_KEY, REGION = "AKIDCUEPOST", "a secret of nobody", "eu-central-1"
+ACCESS_KEY, SECRET_KEY, REGION = "AKIDCUEPOST", "a secret of no one", "eu-central-1"
 REFUSED = b"<Error><Code>%s</Code></Error>"
 Start = Callable[[str, list[tuple[str, str]]], Any]
 

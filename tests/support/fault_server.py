@@ -276,7 +276,7 @@ def full_backlog(host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
 
 
 def unused_port(host: str = "127.0.0.1") -> int:
-    """Nobody listens there."""
+    """No server listens there."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]

@@ -39,7 +39,7 @@ class History:
     `lives` makes signatures exact, `stops` and `project_of` are for what must not be sent, `cap`
     for how much at once, `owners` and `looks` for what is whose, `shown` for what people and
     machines can read; without them those promises are not looked at. `sees_all` says that whatever
-    was sent is in `seen`, also what reached nobody; `undisturbed` that nothing has happened for
+    was sent is in `seen`, also what reached no one; `undisturbed` that nothing has happened for
     which anything may be sent again. `keeps_attempts` is false for senders that keep no record.
     """
 
@@ -97,7 +97,7 @@ class History:
         taken = {seen.key for seen in self.seen if seen.is_taken}
         for delivery in self.deliveries:
             if delivery.status == "delivered" and _key(delivery) not in taken:
-                yield f"I2 delivery {delivery.id} is marked delivered, and nobody acknowledged it"
+                yield f"I2 delivery {delivery.id} is marked delivered, and no one acknowledged it"
 
     def _unsigned(self) -> Iterator[str]:
         for seen in self.seen:
@@ -201,7 +201,7 @@ class History:
                 yield f"I8 {look.viewer} was shown {look.kind} {look.ids} of {owners}"
         for webhook_id, event_id in sorted({seen.key for seen in self.seen}):
             if len({self.owners.get(webhook_id), self.owners.get(event_id)} - {None}) > 1:
-                yield f"I8 event {event_id} went to {webhook_id}, which is somebody else's"
+                yield f"I8 event {event_id} went to {webhook_id}, which is someone else's"
 
     def _given_away(self) -> Iterator[str]:
         known = {life.secret for lives in self.lives.values() for life in lives}

@@ -89,7 +89,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Somebody was shown a row: its kind, and the ids in it."""
+    """Someone was shown a row: its kind, and the ids in it."""
 
     viewer: str
     kind: str

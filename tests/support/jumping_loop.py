@@ -21,7 +21,7 @@ class Stuck(Exception):
 class JumpingSelector(selectors.DefaultSelector):
     """Asked to wait while nothing real is awaited, it lets the virtual time jump instead.
 
-    Where reality never matters, nobody looks for it either.
+    Where reality never matters, no one looks for it either.
     """
 
     def __init__(

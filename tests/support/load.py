@@ -48,7 +48,7 @@ class Load:
             assert not thread.is_alive()
 
     def wait_for(self, more: int) -> None:
-        """Until so many further events are acknowledged."""
+        """Wait until this number of further events is acknowledged."""
         wanted, deadline = len(self.acknowledged) + more, time.monotonic() + PATIENCE_SECONDS
         while len(self.acknowledged) < wanted:
             assert time.monotonic() < deadline, f"{self.answers} {self.unexpected}"

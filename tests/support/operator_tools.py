@@ -1,6 +1,6 @@
 """Programs that check the operator's kit: from PATH, or unpacked from Debian's packages.
 
-Packages are fetched and unpacked into `.cache`, not installed: nothing is started, and nobody has
+Packages are fetched and unpacked into `.cache`, not installed: nothing is started, and no one has
 to be root. That happens at set-up (`make tools`), and never while tests run.
 """
 

@@ -1,4 +1,4 @@
-"""Pages that are not there until somebody does something, brought about as people would."""
+"""Pages that are not there until someone does something, brought about as people would."""
 
 from collections.abc import Iterator
 

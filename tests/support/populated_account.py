@@ -50,7 +50,7 @@ class Populator:
     def __post_init__(self) -> None:
         now = SystemClock().now()
         self.owner = Caller(
-            Interface.PAGES, "user:somebody", self.account_id, ACCOUNT_SCOPES, True, "192.0.2.7"
+            Interface.PAGES, "user:someone", self.account_id, ACCOUNT_SCOPES, True, "192.0.2.7"
         )
         self.records = Records(clock=VirtualClock(now - timedelta(hours=23)))
 
@@ -150,7 +150,7 @@ class Populator:
         await end(t, delivery.id, _S.FAILED, records.clock.now(), attempt_count=2)
 
     async def _projects(self, t: Transaction) -> None:
-        """One to be moved by hand, with an event for nobody; one that is gone."""
+        """One to be moved by hand, with an event for no one; one that is gone."""
         waiting = self.records.project(
             self.account_id,
             name=LONG_NAME,
@@ -169,7 +169,7 @@ class Populator:
         await t.events.add([replace(event, body=body)])
         self.paths["project-by-hand"] = f"/settings/projects/{waiting.id}"
         self.paths["project-gone"] = f"/settings/projects/{gone.id}"
-        self.paths["event-for-nobody"] = f"/settings/events/{event.id}"
+        self.paths["event-without-deliveries"] = f"/settings/events/{event.id}"
 
     async def _bulk_retries(self, t: Transaction, failing: Endpoint) -> None:
         running = self.records.bulk_retry(self.account_id, failing.id, count=250, retried=90)

@@ -132,7 +132,7 @@ class PostgresServer:
         self.close()
 
     def _start_on_a_free_port(self) -> None:
-        """A port that was free a moment ago may be somebody else's by now."""
+        """A port that was free a moment ago may be someone else's by now."""
         for _ in range(_PORTS_TRIED - 1):
             try:
                 return self.start()

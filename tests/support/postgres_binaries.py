@@ -34,8 +34,8 @@ class ServerUser:
     def for_this_process(cls) -> Self:
         if os.geteuid() != 0:
             return cls(None, None)
-        nobody = pwd.getpwnam("nobody")
-        return cls(nobody.pw_uid, nobody.pw_gid)
+        user = pwd.getpwnam("nobody")
+        return cls(user.pw_uid, user.pw_gid)
 
     def give(self, path: Path) -> None:
         if self.uid is not None and self.gid is not None:

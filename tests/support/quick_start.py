@@ -1,4 +1,4 @@
-"""Starts `cuepost` without loading it anew each time: split off from an interpreter that has."""
+"""Starts `cuepost` without loading it again each time: split off from an interpreter that has."""
 
 import atexit
 import ctypes

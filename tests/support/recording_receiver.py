@@ -30,7 +30,7 @@ class Received:
 
 
 class RecordingReceiver:
-    """Answers 200 after `delay` seconds; while held, nobody gets an answer."""
+    """Answers 200 after `delay` seconds; while held, no one gets an answer."""
 
     def __init__(self, delay: float = 0.0) -> None:
         self.delay = delay

@@ -83,7 +83,7 @@ class ServiceProcess:
     def __init__(
         self, settings: Mapping[str, str], half: str = "serve", *, fresh: bool = False
     ) -> None:
-        # Not a pipe: one that nobody reads would hold up a process that has much to say.
+        # Not a pipe: one that no one reads would hold up a process that has much to say.
         log = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as this object
         self._watch(start(environment(settings), half, fresh=fresh, stderr=log), half, log)
 

@@ -176,7 +176,7 @@ async def row_counts(store: AnyStore) -> dict[str, int]:
 
 
 async def contradictions(store: AnyStore) -> list[sa.Row[Any]]:
-    """Deliveries that are live and have ended, or that nobody could find an endpoint of."""
+    """Deliveries that are live and have ended, or that no one could find an endpoint of."""
     ended = sa.exists().where(
         deliveries.c.account == queue.c.account, deliveries.c.id == queue.c.id
     )

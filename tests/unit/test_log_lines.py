@@ -114,7 +114,7 @@ def test_closing_writes_what_is_left_also_while_the_lock_is_held(
     assert messages("".join(stream.writes)) == ["last"]
 
 
-def test_a_stream_that_cannot_be_written_stops_nobody(
+def test_a_stream_that_cannot_be_written_stops_no_caller(
     stream: Stream, lines: GroupedLines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(text: str) -> int:

@@ -29,7 +29,7 @@ ROWS = [
 
 
 class Names(list[str]):
-    """Of a result's columns; counts how often somebody asks for them."""
+    """Of a result's columns; counts how often someone asks for them."""
 
     asked = 0
 

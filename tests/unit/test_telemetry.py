@@ -1,4 +1,4 @@
-"""A log line for each attempt, and metrics that name nobody."""
+"""A log line for each attempt, and metrics that name no one."""
 
 import asyncio
 import logging

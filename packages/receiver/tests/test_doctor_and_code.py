@@ -1,4 +1,4 @@
-"""The doctor explains what somebody's own code does differently, and reads what people paste."""
+"""The doctor explains what someone's own code does differently, and reads what people paste."""
 
 import hashlib
 import hmac

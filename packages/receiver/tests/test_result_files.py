@@ -53,7 +53,7 @@ def test_the_next_process_goes_on_too(service: Site, media: Site, tmp_path: Path
     assert media.headers_of("/file")[1]["if-range"] == '"v1"'
 
 
-def test_a_file_that_changed_meanwhile_is_fetched_anew(
+def test_a_file_that_changed_meanwhile_is_fetched_again(
     service: Site, media: Site, tmp_path: Path
 ) -> None:
     file = File(CONTENT, breaks=[100_000])
@@ -66,7 +66,7 @@ def test_a_file_that_changed_meanwhile_is_fetched_anew(
 
 
 @pytest.mark.parametrize("tag", [None, 'W/"weak"'], ids=["no tag", "weak tag"])
-def test_without_proof_of_the_same_version_it_starts_anew(
+def test_without_proof_of_the_same_version_it_starts_again(
     service: Site, media: Site, tmp_path: Path, tag: str | None
 ) -> None:
     offer(service, media, File(CONTENT, tag=tag, breaks=[100_000]))
@@ -113,7 +113,7 @@ def test_a_part_that_was_not_asked_for_makes_it_start_over(
     assert path.read_bytes() == CONTENT
 
 
-def test_expired_links_are_fetched_anew(service: Site, media: Site, tmp_path: Path) -> None:
+def test_expired_links_are_fetched_again(service: Site, media: Site, tmp_path: Path) -> None:
     statuses = iter([403, 410])
 
     def serve(request: Any) -> None:

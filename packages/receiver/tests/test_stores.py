@@ -71,7 +71,7 @@ def test_nothing_is_claimed_before_it_is_due(store: InboxStore) -> None:
     assert store.claim(5, 70) is not None
 
 
-def test_an_event_under_lease_is_nobody_elses(store: InboxStore) -> None:
+def test_an_event_under_lease_is_given_to_no_other(store: InboxStore) -> None:
     store.add("a", b"", 1)
     first = claimed(store, now=10, until=70)
     assert store.claim(69, 130) is None
@@ -135,7 +135,7 @@ def test_dead_letters_are_listed_from_the_oldest(store: InboxStore) -> None:
     assert [each.event_id for each in store.dead_letters(2)] == ["c", "b"]
 
 
-def test_a_revived_letter_starts_anew(store: InboxStore) -> None:
+def test_a_revived_letter_starts_again(store: InboxStore) -> None:
     store.add("a", b"body", 1)
     store.bury(claimed(store), 20, "x")
     assert store.revive("a", 30) is True

@@ -54,7 +54,7 @@ def test_nothing_but_one_exception_is_ever_raised(
 
 
 @given(st.binary(), headers)
-def test_nobody_gets_in_without_the_secret(body: bytes, given_headers: Any) -> None:
+def test_no_one_gets_in_without_the_secret(body: bytes, given_headers: Any) -> None:
     signed = Delivery(secrets=[OTHER_SECRET])
     for tried in (given_headers, signed.headers):
         with pytest.raises(VerificationFailed):

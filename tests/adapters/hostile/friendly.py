@@ -104,7 +104,7 @@ COMPLETE = (
 async def unasked(peer: Peer, sent: bytes) -> None:
     """To a connection that rests: the client has to end it, without being told to."""
     peer.send(sent)
-    assert await peer.gone_within(REST_SECONDS), "still there after bytes that nobody asked for"
+    assert await peer.gone_within(REST_SECONDS), "still there after bytes that no one asked for"
 
 
 async def closing(peer: Peer) -> None:

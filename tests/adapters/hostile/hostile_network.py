@@ -1,7 +1,7 @@
 """Many receivers in one network of loopback addresses, each of which takes connections in its way.
 
 A name is looked up for every new connection, so what the resolver says decides how that one goes.
-All listen on the same port; 127.0.0.66 is there too, and nobody may ever knock.
+All listen on the same port; 127.0.0.66 is there too, and no one may ever knock.
 """
 
 import asyncio
@@ -145,7 +145,7 @@ class Certificates:
             "expired": authority.server_context(NAMES, expired=True),
             "early": authority.server_context(NAMES, early=True),
             "wrong name": authority.server_context("other.example"),
-            "unknown authority": Authority("Somebody else").server_context(NAMES),
+            "unknown authority": Authority("Someone else").server_context(NAMES),
         }
         self.old_version = only_tls_1_1(authority.server_context(NAMES))
         self.wanting = authority.server_context(NAMES)

@@ -22,7 +22,7 @@ from tests.adapters.hostile.unfriendly import QUICK, SLOW, early_answer_and_no_r
 from tests.adapters.sender import AMPLE_SECONDS, Sender, StubResolver
 from tests.support.fault_server import Peer, PeerGone, ReceivedRequest
 
-# Nobody is timed here: whoever has not ended by then waits without end.
+# No one is timed here: whoever has not ended by then waits without end.
 FAR_ABOVE_SECONDS = 10.0
 LARGE = 8_000_000
 LITERALS = (DENIED, "10.0.0.1", "[::1]", f"[::ffff:{DENIED}]", "[::ffff:127.0.1.1]")
@@ -199,7 +199,7 @@ class Mix:
         return peer in self._ended
 
     async def _rest(self) -> None:
-        """Nothing is under way now, so what a receiver says is an answer to nobody."""
+        """Nothing is under way now, so what a receiver says is an answer to no one."""
         resting, self._resting = self._resting, []
         for peer, conduct in resting:
             if conduct.at_rest is not None and peer not in self._ended:

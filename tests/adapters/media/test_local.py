@@ -126,7 +126,7 @@ async def test_a_socket_gets_what_it_has_room_for(media: LocalMedia) -> None:
     file.close()
 
 
-async def test_nobody_closes_a_file_while_a_thread_still_sends_it(
+async def test_no_one_closes_a_file_while_a_thread_still_sends_it(
     media: LocalMedia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = Event(), Event()

@@ -66,7 +66,7 @@ def test_whatever_else_is_asked_for_is_not_there(root: Path, key: str) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(KEYS)
 @example("up/secret")
-def test_no_key_escapes_the_media_root_even_if_nobody_checked_it(root: Path, key: str) -> None:
+def test_no_key_escapes_the_media_root_even_if_it_was_not_checked(root: Path, key: str) -> None:
     content = content_of(root, key)
     assert content in (None, b"content")
     if content is not None:

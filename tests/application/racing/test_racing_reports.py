@@ -227,7 +227,7 @@ async def test_batches_with_the_same_report_ids_in_opposite_order_are_booked_onc
     assert len(await harness.events()) == 40
 
 
-async def test_a_project_that_somebody_holds_does_not_hold_up_another(
+async def test_a_project_that_another_holds_does_not_hold_up_another(
     postgres_instances: Instances,
 ) -> None:
     """On PostgreSQL, where projects can be held one by one."""

@@ -31,7 +31,7 @@ def empty(request: pytest.FixtureRequest) -> Terminal:
 
 @pytest.fixture(scope="session")
 def migrated_database(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A database to copy: making the schema anew takes ten times as long."""
+    """A database to copy: making the schema again takes ten times as long."""
     folder = str(tmp_path_factory.mktemp("migrated"))
     with fresh_database_sync(postgres_url) as url:
         environ = {"CUEPOST_DATA_DIR": folder, "CUEPOST_DATABASE_URL": url}

@@ -35,7 +35,7 @@ def judging_receiver(rule: Rule, context: ssl.SSLContext | None = None) -> Itera
         daemon_threads = True
 
         def handle_error(self, *_: object) -> None:
-            """A client that trusts nobody hangs up in the middle."""
+            """A client that trusts no one hangs up in the middle."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         if context is not None:

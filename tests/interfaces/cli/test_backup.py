@@ -65,7 +65,7 @@ def test_people_are_told_what_else_to_keep(
         f"  Master key  {store.with_name('master.key')}\n"
         f"  Media       {store.with_name('media').as_uri()}\n"
         "\n"
-        "Without the master key nobody can use the signing secrets in the copy.\n"
+        "Without the master key no one can use the signing secrets in the copy.\n"
     )
 
 
@@ -128,12 +128,12 @@ def test_a_file_that_is_there_is_never_overwritten(empty_sqlite: Terminal, targe
 def test_a_file_that_comes_meanwhile_is_not_overwritten_either(
     empty_sqlite: Terminal, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_backup, "_sync", lambda _: target.write_text("somebody else's"))
+    monkeypatch.setattr(sqlite_backup, "_sync", lambda _: target.write_text("someone else's"))
 
     code, said = empty_sqlite.refusal("backup", str(target))
 
     assert (code, "is there already" in said) == (1, True)
-    assert target.read_text() == "somebody else's"
+    assert target.read_text() == "someone else's"
     assert os.listdir(target.parent) == [target.name]
 
 
@@ -170,7 +170,7 @@ def test_where_there_is_no_store_none_is_made(empty_sqlite: Terminal, target: Pa
     assert not data_dir.exists()
 
 
-def test_a_damaged_store_leaves_no_copy_that_somebody_would_trust(
+def test_a_damaged_store_leaves_no_copy_that_someone_would_trust(
     empty_sqlite: Terminal, store: Path, target: Path
 ) -> None:
     page = rows(store, "PRAGMA page_size")[0][0]

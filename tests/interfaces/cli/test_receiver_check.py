@@ -177,11 +177,11 @@ def test_a_certificate_that_is_not_trusted_fails_with_its_cause(
     authority: Authority, tmp_path: Path
 ) -> None:
     trust = authority.write_to(tmp_path / "authority.pem")
-    strange = over_tls(authority.server_context("127.0.0.1"))
+    unknown = over_tls(authority.server_context("127.0.0.1"))
     expired = over_tls(authority.server_context("127.0.0.1", expired=True), "--ca-file", trust)
     other = over_tls(authority.server_context("receiver.example"), "--ca-file", trust)
     found = [
-        (code, each["level"], each["facts"]["cause"]) for code, each in (strange, expired, other)
+        (code, each["level"], each["facts"]["cause"]) for code, each in (unknown, expired, other)
     ]
     assert found == [
         (1, "failure", "certificate_unknown_authority"),

@@ -138,8 +138,8 @@ async def test_a_download_that_broke_off_goes_on_with_the_same_file_alone(sqlite
     tag = (await asked(sqlite_api, link)).headers["etag"]
     rest = await asked(sqlite_api, link, range="bytes=600-", if_range=tag)
     assert (rest.status_code, rest.content) == (206, CONTENT[600:])
-    anew = await asked(sqlite_api, link, range="bytes=600-", if_range='"other"')
-    assert (anew.status_code, anew.content) == (200, CONTENT)
+    again = await asked(sqlite_api, link, range="bytes=600-", if_range='"other"')
+    assert (again.status_code, again.content) == (200, CONTENT)
 
 
 async def test_what_a_client_has_already_is_not_sent_again(sqlite_api: Api) -> None:

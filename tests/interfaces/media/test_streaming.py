@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 20
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Larger than all that sockets keep for those who do not read."""
+    """Larger than all that sockets keep for clients that do not read."""
     path = tmp_path / "media" / KEY
     path.parent.mkdir(parents=True)
     path.touch()
@@ -134,7 +134,7 @@ async def test_a_file_that_is_replaced_meanwhile_is_sent_as_it_was(
     assert content == bytes(SIZE)
 
 
-async def test_those_who_stand_still_do_not_hold_up_the_others(
+async def test_stalled_clients_do_not_delay_others(
     sqlite_harness: Harness, file: Path, protocol: type[HttpToolsProtocol]
 ) -> None:
     token = await token_of(sqlite_harness)

@@ -1,4 +1,4 @@
-"""The REST interface in process, on a real store, and somebody who calls it."""
+"""The REST interface in process, on a real store, and someone who calls it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

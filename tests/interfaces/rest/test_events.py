@@ -39,7 +39,7 @@ async def test_an_event_shows_its_verdict_for_each_endpoint(api: Api) -> None:
     assert await api.done("GET", f"/v1/events/{event['id']}") == event
 
 
-async def test_an_event_that_nobody_wanted_is_shown_with_the_reason(api: Api) -> None:
+async def test_an_event_without_a_subscriber_is_shown_with_the_reason(api: Api) -> None:
     occurred = "2025-12-31T23:00:00.000Z"
     project = await unheard(api, occurred)
     [event] = (await api.done("GET", "/v1/events"))["data"]

@@ -11,7 +11,7 @@ from tests.interfaces.rest.client import NOW, URL, Api, attempt_of, faults, prob
 
 
 async def failed_twice(api: Api) -> Delivery:
-    """A delivery with two attempts, the last of which found nobody."""
+    """A delivery with two attempts, the last of which found no one."""
     await api.harness.endpoint()
     delivery = await api.harness.complete()
     made = [

@@ -75,7 +75,7 @@ def key_scopes(*, without: Scope) -> frozenset[Scope]:
 
 
 @each_call
-async def test_nobody_gets_through_without_a_key(sqlite_api: Api, operation: Operation) -> None:
+async def test_no_one_gets_through_without_a_key(sqlite_api: Api, operation: Operation) -> None:
     answer = await sqlite_api.call(operation.method, operation.path, key="")
     assert problem(answer) == (401, "unauthenticated")
     assert answer.headers["www-authenticate"] == "Bearer"
@@ -83,7 +83,7 @@ async def test_nobody_gets_through_without_a_key(sqlite_api: Api, operation: Ope
 
 
 @each_call
-async def test_nobody_gets_through_without_the_scope(api: Api, operation: Operation) -> None:
+async def test_no_one_gets_through_without_the_scope(api: Api, operation: Operation) -> None:
     key = await api.new_key(key_scopes(without=operation.scope))
     before = await api.stored()
     for body in (None, body_of(operation)):

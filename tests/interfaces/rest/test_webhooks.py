@@ -56,7 +56,7 @@ async def test_each_wrong_event_type_is_named(api: Api) -> None:
     ]
 
 
-async def test_an_account_has_only_so_many_endpoints(api: Api) -> None:
+async def test_the_endpoints_of_an_account_are_limited(api: Api) -> None:
     few = await opened(api.harness, replace(RULES, endpoint_limit=1))
     await created(few)
     answer = await few.call("POST", "/v1/webhooks", {"url": URL})

@@ -1,4 +1,4 @@
-"""Endpoints as somebody makes them in the pages."""
+"""Endpoints as someone makes them in the pages."""
 
 import re
 from html import unescape

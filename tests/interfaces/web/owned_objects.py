@@ -10,7 +10,7 @@ from tests.interfaces.web.page_client import PageClient
 
 @dataclass(frozen=True)
 class Owned:
-    """The ids of what belongs to somebody, one of each kind."""
+    """The ids of what belongs to someone, one of each kind."""
 
     webhook_id: UUID
     delivery_id: UUID

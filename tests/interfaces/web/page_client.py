@@ -1,4 +1,4 @@
-"""The pages in process, on a real store, and somebody who visits them without JavaScript."""
+"""The pages in process, on a real store, and a client that uses them without JavaScript."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ HERE = {"sec-fetch-site": "same-origin", "origin": BASE_URL}
 
 @dataclass
 class PageClient:
-    """Somebody with a browser: keeps cookies, sends forms with what the last page gave."""
+    """Someone with a browser: keeps cookies, sends forms with what the last page gave."""
 
     harness: Harness
     client: httpx2.AsyncClient

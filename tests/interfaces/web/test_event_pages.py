@@ -1,4 +1,4 @@
-"""Events in the pages: all that happened, also what nobody was sent, with the verdicts."""
+"""Events in the pages: all that happened, also what no one was sent, with the verdicts."""
 
 import re
 from html import unescape
@@ -24,12 +24,12 @@ async def test_an_event_shows_its_body_and_what_became_of_it_at_each_endpoint(
     assert f'href="/settings/projects/{event.project_id}"' in page
 
 
-async def test_an_event_that_nobody_was_sent_says_why(page_client: PageClient) -> None:
+async def test_an_event_without_deliveries_says_why(page_client: PageClient) -> None:
     await page_client.harness.report(
         page_client.harness.milestone(await page_client.harness.project())
     )
     [event] = await page_client.harness.events()
-    assert "sent to nobody: not subscribed" in (await page_client.get(EVENTS)).text
+    assert "sent to no one: not subscribed" in (await page_client.get(EVENTS)).text
     page = unescape((await page_client.get(f"{EVENTS}/{event.id}")).text)
     assert "no endpoint was subscribed to it when it happened" in page
 

@@ -22,7 +22,7 @@ FORM = {
     "to": "ready",
     "answer": "ok",
 }
-# A stream goes on until somebody leaves; the list that it belongs to asks the same use case.
+# A stream goes on until someone leaves; the list that it belongs to asks the same use case.
 STREAMS = ("/settings/deliveries/live",)
 
 

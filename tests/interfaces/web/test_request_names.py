@@ -43,7 +43,7 @@ async def test_a_page_that_cannot_be_shown_names_the_request(
     assert f"request <code>{answer.headers['x-request-id']}</code>" in answer.text
 
 
-async def test_a_page_that_is_not_there_bothers_nobody_with_an_id(sqlite_harness: Harness) -> None:
+async def test_a_page_that_is_not_there_needs_no_request_id(sqlite_harness: Harness) -> None:
     page_client = await opened(sqlite_harness).sign_in()
     answer = await page_client.get("/settings/webhooks/0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90")
     assert answer.status_code == 404

@@ -1,4 +1,4 @@
-"""The client is the rightmost address that is not a trusted proxy's; nobody can forge another."""
+"""The client is the rightmost address that is not a trusted proxy's; no one can forge another."""
 
 from ipaddress import ip_network
 

@@ -59,6 +59,6 @@ def test_when_more_is_to_be_found_only_what_was_found_is_settled() -> None:
     assert (after.settled, after.last_position) == (FOUND, 1)
 
 
-def test_a_server_that_counts_anew_gets_a_new_mark() -> None:
+def test_a_server_that_counts_from_the_start_gets_a_new_mark() -> None:
     after = registered().having_found([], is_all=True, now=LATER, turn=Turn(3, 2))
     assert (after.settled, after.mark) == (registered().settled, Mark(LATER, 3))

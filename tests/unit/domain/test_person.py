@@ -23,13 +23,13 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ONE, TWO = UUID(int=1), UUID(int=2)
 
 
-def test_only_e_mail_and_password_together_let_somebody_in_alone() -> None:
+def test_only_e_mail_and_password_together_let_someone_in_alone() -> None:
     user = User(ONE, TWO, NOW)
     assert not user.can_sign_in_alone
     assert user.with_credentials("ada@example.com", "hash").can_sign_in_alone
 
 
-def test_nothing_that_lets_somebody_in_is_in_a_repr() -> None:
+def test_nothing_that_lets_someone_in_is_in_a_repr() -> None:
     user = User(ONE, TWO, NOW, "ada@example.com", "hash")
     session = Session(ONE, TWO, ONE, b"digest", NOW, NOW)
     link = SignInLink(ONE, TWO, ONE, b"digest", NOW)

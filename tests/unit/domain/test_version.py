@@ -74,8 +74,8 @@ def test_every_step_of_a_rotation_makes_another_version() -> None:
 
 
 def test_the_sealed_secret_is_not_part_of_the_version() -> None:
-    sealed_anew = Keyring(replace(CURRENT, sealed=b"under another master key"))
-    assert endpoint_version(ENDPOINT, sealed_anew) == endpoint_version(ENDPOINT, KEYRING)
+    resealed = Keyring(replace(CURRENT, sealed=b"under another master key"))
+    assert endpoint_version(ENDPOINT, resealed) == endpoint_version(ENDPOINT, KEYRING)
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Project)])
