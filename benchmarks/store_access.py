@@ -14,11 +14,17 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from benchmarks import population, proof
+from benchmarks import proof
+
+try:
+    from benchmarks.population import populate as fill
+except ModuleNotFoundError:
+    # In commits before 4a409c6.
+    from benchmarks.furnishing import furnish as fill  # type: ignore[import-not-found,no-redef]
 
 
 def populate(settings: Mapping[str, str], urls: Mapping[str, str], projects: int) -> dict[str, Any]:
-    return asdict(asyncio.run(population.populate(settings, urls, projects)))
+    return asdict(asyncio.run(fill(settings, urls, projects)))
 
 
 def wait_until_settled(settings: Mapping[str, str], accounts: Sequence[UUID]) -> None:
