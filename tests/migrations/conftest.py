@@ -14,6 +14,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from cuepost.adapters.storage import schema, upgrading
+from cuepost.adapters.storage.postgres_upgrading import upgrade_postgres
 
 T = TypeVar("T")
 
@@ -67,6 +68,8 @@ class Database:
 
     async def upgrade(self) -> bool:
         """To the newest schema, with everything that is to be moved; whether that took anything."""
+        if self.url.startswith("postgresql"):
+            return await upgrade_postgres(self.url, with_downtime=True)
         changed = await self.do(upgrading.upgrade)
         while await self.do(upgrading.move_some):
             changed = True

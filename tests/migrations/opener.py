@@ -23,7 +23,7 @@ async def open_and_close(url: str) -> None:
     clock = SystemClock()
     if url.startswith("postgresql"):
         postgres = PostgresStore(url)
-        await postgres.migrate(clock.now())
+        await postgres.migrate(clock.now(), with_downtime=True)
         await postgres.close()
     else:
         sqlite = SqliteStore(Path(url.removeprefix("sqlite:///")), clock)

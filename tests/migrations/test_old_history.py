@@ -202,13 +202,13 @@ async def test_steps_that_are_rolled_back_are_taken_again(
 
     while (found := await filled.found()).is_interrupted:
         with pytest.raises(schema.WrongSchema, match="interrupted; run 'cuepost migrate'"):
-            found.require_current()
+            found.require_usable()
         with pytest.raises(LookupError):
             await filled.do(broken)
         assert await filled.do(upgrading.move_some) is not None
         steps += 1
 
-    found.require_current()
+    found.require_usable()
     assert steps > 10 if filled.url.startswith("sqlite") else steps >= 4
     assert await filled.do(upgrading.move_some) is None
 

@@ -27,7 +27,8 @@ from tests.support.service_process import PATIENCE_SECONDS, Ended, ServiceProces
 # has what changed since. Every one between has to be here.
 REVISIONS = ["0002", "0003", "0004", "0005", "0006"]
 SINCE = ["0007", "0008", "0009"]
-NEWEST = "0010"
+SINCE = ["0007", "0008", "0009", "0010"]
+NEWEST = "0012"
 LIVE = {"pending", "retrying", "delivering"}
 
 
@@ -102,7 +103,7 @@ def test_a_postgresql_is_upgraded_by_command(
     with fresh_database_sync(postgres_url) as url:
         database = made_by_a_release_with(revision, store, Database(url))
         settings["DATABASE_URL"] = url
-        assert run(settings, "migrate").returncode == 0
+        assert run(settings, "migrate", "--with-downtime").returncode == 0
         assert asyncio.run(database.revision()) == HEAD
         with ServiceProcess(settings) as service:
             everything_goes_on(store, settings, receiver)

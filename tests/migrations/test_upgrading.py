@@ -22,6 +22,7 @@ from tests.migrations.reflection import schema_of
 from tests.support.records import Records
 
 LIMIT = 40
+NEWER = "UPDATE alembic_version SET version_num = '9999', oldest_code = '{oldest_code}'"
 
 
 @pytest.fixture
@@ -96,9 +97,19 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_alone(
     sqlite_database: Database, sqlite_store: SqliteStore
 ) -> None:
     await sqlite_database.upgrade()
-    await sqlite_database.execute("UPDATE alembic_version SET version_num = '9999'")
+    await sqlite_database.execute(NEWER.format(oldest_code="9999"))
     with pytest.raises(WrongSchema, match=r"\(9999\) was made by a newer cuepost; start that"):
         await sqlite_store.open()
+    assert await sqlite_database.revision() == "9999"
+
+
+async def test_a_file_of_a_newer_version_that_this_one_can_run_on_is_opened(
+    sqlite_database: Database, sqlite_store: SqliteStore
+) -> None:
+    await sqlite_database.upgrade()
+    await sqlite_database.execute(NEWER.format(oldest_code=HEAD))
+    await sqlite_store.open()
+    await sqlite_store.check()
     assert await sqlite_database.revision() == "9999"
 
 
@@ -106,7 +117,7 @@ async def test_a_store_whose_file_was_migrated_under_it_is_not_well(
     sqlite_database: Database, sqlite_store: SqliteStore
 ) -> None:
     await sqlite_store.open()
-    await sqlite_database.execute("UPDATE alembic_version SET version_num = '9999'")
+    await sqlite_database.execute(NEWER.format(oldest_code="9999"))
     with pytest.raises(StoreUnavailable, match="newer cuepost"):
         await sqlite_store.check()
 
@@ -128,7 +139,11 @@ async def test_an_older_postgresql_says_which_command_migrates_it(
         await postgres_store.open(START)
     assert await postgres.revision() == "0001"
 
-    assert await postgres_store.migrate(START)
+    with pytest.raises(WrongSchema, match=r"\(0001\) could not go on .* --with-downtime'"):
+        await postgres_store.migrate(START)
+    assert await postgres.revision() == "0001"
+
+    assert await postgres_store.migrate(START, with_downtime=True)
     assert await postgres.revision() == HEAD
     await postgres_store.open(START)
     await postgres_store.check()
@@ -139,13 +154,34 @@ async def test_a_postgresql_of_a_newer_version_is_refused_and_left_alone(
     postgres: Database, postgres_store: PostgresStore
 ) -> None:
     await postgres_store.migrate(START)
-    await postgres.execute("UPDATE alembic_version SET version_num = '9999'")
+    await postgres.execute(NEWER.format(oldest_code="9999"))
     for refused in (postgres_store.open(START), postgres_store.migrate(START)):
         with pytest.raises(WrongSchema, match=r"\(9999\) was made by a newer cuepost; start that"):
             await refused
     with pytest.raises(StoreUnavailable, match="newer cuepost"):
         await postgres_store.check()
     assert await postgres.revision() == "9999"
+
+
+async def test_a_postgresql_of_a_newer_version_that_this_one_can_run_on_is_used(
+    postgres: Database, postgres_store: PostgresStore
+) -> None:
+    await postgres_store.migrate(START)
+    await postgres.execute(NEWER.format(oldest_code=HEAD))
+    await postgres_store.open(START)
+    await postgres_store.check()
+    assert not await postgres_store.migrate(START)
+    assert await postgres.revision() == "9999"
+
+
+async def test_a_newer_schema_that_says_nothing_of_older_versions_is_refused(
+    database: Database,
+) -> None:
+    await database.upgrade()
+    await database.execute("UPDATE alembic_version SET version_num = '9999', oldest_code = NULL")
+    found = await database.found()
+    with pytest.raises(WrongSchema, match="newer cuepost"):
+        found.require_usable()
 
 
 @pytest.mark.parametrize("die", [False, True], ids=["by an error", "by kill -9"])

@@ -25,8 +25,8 @@ class LazyRuntime:
     def use(self, work: Work[T], *, migrating: bool = False) -> T:
         return self._runtime.use(work, migrating=migrating)
 
-    def migrate(self) -> None:
-        self._runtime.migrate()
+    def migrate(self, *, with_downtime: bool) -> None:
+        self._runtime.migrate(with_downtime=with_downtime)
 
     def back_up(self, file: Path, progress: Progress) -> BackedUp:
         return self._runtime.back_up(file, progress)

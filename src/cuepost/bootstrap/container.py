@@ -65,7 +65,12 @@ async def running(
 
 @asynccontextmanager
 async def opened_store(
-    settings: Settings, clock: SystemClock, *, migrating: bool = False, patient: bool = False
+    settings: Settings,
+    clock: SystemClock,
+    *,
+    migrating: bool = False,
+    with_downtime: bool = False,
+    patient: bool = False,
 ) -> AsyncIterator[Store]:
     """The embedded store always makes its schema current; PostgreSQL when it is told to."""
     store: SqliteStore | PostgresStore
@@ -75,7 +80,11 @@ async def opened_store(
         opening = store.open()
     else:
         store = _postgres_store(settings)
-        opening = store.migrate(clock.now()) if migrating else _open(store, clock, patient=patient)
+        opening = (
+            store.migrate(clock.now(), with_downtime=with_downtime)
+            if migrating
+            else _open(store, clock, patient=patient)
+        )
     try:
         await opening
         yield store

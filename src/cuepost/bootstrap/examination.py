@@ -90,16 +90,21 @@ async def _inspected(settings: Settings) -> Inspected | Finding:
 
 
 def _schema_check(inspected: Inspected, *, embedded: bool) -> Finding:
-    found, newest = inspected.revision, inspected.newest
-    if found == newest:
+    found, newest = inspected.found, inspected.newest
+    if found.revision == newest:
         return fine("schema", f"The schema is the one of this version ({newest}).")
-    if found is not None and found > newest:
+    if found.is_newer:
+        said = f"The schema ({found.revision}) is of a newer version of cuepost"
+        if found.is_usable:
+            return fine("schema", f"{said}; this one ({newest}) can run on it.")
         return failure(
             "schema",
-            f"The schema ({found}) is of a newer version of cuepost; this one knows {newest}.",
+            f"{said}, and this one ({newest}) cannot run on it.",
             "Start that version, or one newer still.",
         )
-    said = "There is no schema yet." if found is None else f"The schema is older ({found})."
+    said = "There is no schema yet."
+    if found.revision is not None:
+        said = f"The schema is older ({found.revision})."
     if embedded:
         return warning("schema", said, "The next start brings it up to date; take a backup first.")
     return failure("schema", said, "Run: cuepost migrate")

@@ -68,9 +68,11 @@ class ServiceRuntime:
 
         return _run(do())
 
-    def migrate(self) -> None:
+    def migrate(self, *, with_downtime: bool) -> None:
         async def do() -> None:
-            async with opened_store(load(self.environ), SystemClock(), migrating=True):
+            async with opened_store(
+                load(self.environ), SystemClock(), migrating=True, with_downtime=with_downtime
+            ):
                 pass
 
         _run(do())

@@ -86,15 +86,28 @@ def test_a_database_without_a_schema_names_the_command(empty_postgres: Terminal)
     assert found["schema"]["fix"] == "Run: cuepost migrate"
 
 
-@pytest.mark.parametrize(("revision", "level"), [("0001", "warning"), ("9999", "failure")])
+@pytest.mark.parametrize(
+    ("revision", "oldest_code", "reported"),
+    [
+        ("0001", None, {"schema": "warning"}),
+        ("9999", "9999", {"schema": "failure"}),
+        ("9999", "0001", {}),
+    ],
+)
 def test_an_older_and_a_newer_schema_are_told_apart(
-    empty_sqlite: Terminal, tmp_path: Path, revision: str, level: str
+    empty_sqlite: Terminal,
+    tmp_path: Path,
+    revision: str,
+    oldest_code: str | None,
+    reported: dict[str, str],
 ) -> None:
     empty_sqlite.words("setup")
     with closing(sqlite3.connect(tmp_path / "data" / "cuepost.sqlite3")) as store, store:
-        store.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+        store.execute(
+            "UPDATE alembic_version SET version_num = ?, oldest_code = ?", (revision, oldest_code)
+        )
     _, found = findings(empty_sqlite, "--offline")
-    assert levels(found) == {"schema": level}
+    assert levels(found) == reported
 
 
 def test_a_damaged_file_is_no_store(empty_sqlite: Terminal, tmp_path: Path) -> None:

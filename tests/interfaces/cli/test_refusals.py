@@ -13,6 +13,7 @@ from tests.interfaces.cli.terminal import Terminal
 from tests.support.service_process import free_port
 
 COMMANDS = [("serve",), ("api",), ("setup",), ("migrate",), ("accounts", "list"), ("keys", "list")]
+NEWER = "UPDATE alembic_version SET version_num = '9999', oldest_code = '9999'"
 MADE_BY_A_NEWER_VERSION = (
     "Error: The database's schema (9999) was made by a newer cuepost; "
     "start that version, or one newer still.\n"
@@ -94,7 +95,7 @@ def test_an_embedded_schema_of_a_newer_version_is_refused(
 ) -> None:
     empty_sqlite.words("setup")
     with sqlite3.connect(data_dir(empty_sqlite) / "cuepost.sqlite3") as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute(NEWER)
     connection.close()
 
     assert empty_sqlite.with_settings(PORT=str(free_port())).refusal(*command) == (
@@ -106,7 +107,7 @@ def test_an_embedded_schema_of_a_newer_version_is_refused(
 def test_a_postgres_schema_of_a_newer_version_is_refused(ready_postgres: Terminal) -> None:
     async def date_forward() -> None:
         connection = await asyncpg.connect(ready_postgres.environ["CUEPOST_DATABASE_URL"])
-        await connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        await connection.execute(NEWER)
         await connection.close()
 
     asyncio.run(date_forward())

@@ -15,9 +15,9 @@ class CannotInspect(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """`revision` is None where there is no schema; `clock_ahead` is that of a database server."""
+    """`newest` is the revision of this version; `clock_ahead` is that of a database server."""
 
-    revision: str | None
+    found: schema.Found
     newest: str
     clock_ahead: timedelta = timedelta(0)
 
@@ -31,7 +31,7 @@ def inspect_sqlite(path: Path) -> Inspected:
             connection.close()
     except sqlite3.Error as error:
         raise CannotInspect(str(error)) from error
-    return Inspected(found.revision, schema.revisions()[-1])
+    return Inspected(found, schema.revisions()[-1])
 
 
 async def inspect_postgres(url: str, now: datetime) -> Inspected:
@@ -49,4 +49,4 @@ async def inspect_postgres(url: str, now: datetime) -> Inspected:
             await connection.close()
     except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise CannotInspect(str(error) or "no answer within 5 seconds") from error
-    return Inspected(found.revision, schema.revisions()[-1], theirs - now)
+    return Inspected(found, schema.revisions()[-1], theirs - now)

@@ -66,18 +66,21 @@ class PostgresStore:
         )
 
     async def open(self, now: datetime) -> None:
-        """Refuse a schema that is not this version's, and say what to do about it."""
-        await self._require_current()
+        """Refuse a schema that this version cannot run on, and say what to do about it."""
+        await self._require_usable()
         await self.prepare_days(now)
 
-    async def migrate(self, now: datetime) -> bool:
-        """True when something had to be done. It may take as long as it takes."""
+    async def migrate(self, now: datetime, *, with_downtime: bool = False) -> bool:
+        """True when something had to be done. It may take as long as it takes.
+
+        Without `with_downtime` a step is refused on which the version before could not run.
+        """
         # Loaded here, because a start hardly ever needs it.
         from cuepost.adapters.storage.postgres_upgrading import (  # noqa: PLC0415  # see above
             upgrade_postgres,
         )
 
-        changed = await upgrade_postgres(self.url)
+        changed = await upgrade_postgres(self.url, with_downtime=with_downtime)
         await self.prepare_days(now)
         return changed
 
@@ -121,7 +124,7 @@ class PostgresStore:
                 found = await schema.found_on_postgres(session.driver)
                 is_read_only = await session.driver.fetchval(probe)
         try:
-            found.require_current()
+            found.require_usable()
         except schema.WrongSchema as error:
             raise StoreUnavailable(str(error)) from error
         if is_read_only:
@@ -137,11 +140,11 @@ class PostgresStore:
                 for statement in partitions.missing(frozenset(row[0] for row in rows), now):
                     await session.driver.execute(statement)
 
-    async def _require_current(self) -> None:
+    async def _require_usable(self) -> None:
         async with self._begin(_READ) as session:
             with translated():
                 found = await schema.found_on_postgres(session.driver)
-        found.require_current()
+        found.require_usable()
 
     @asynccontextmanager
     async def _begin(

@@ -1,6 +1,13 @@
-"""Brings a PostgreSQL database to the newest schema. Loaded only where that is needed."""
+"""Brings a PostgreSQL database to the newest schema. Loaded only where that is needed.
+
+Services may run on it meanwhile, so nobody waits long for a lock: whoever asks for a table stands
+in line behind a migration that waits for it.
+"""
 
 import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -8,11 +15,24 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from cuepost.adapters.storage import upgrading
 from cuepost.adapters.storage.postgres_connecting import connect
 from cuepost.adapters.storage.postgres_session import translated
+from cuepost.adapters.system_clock import SystemClock
 
+T = TypeVar("T")
 log = logging.getLogger("cuepost.store")
 
+# Any constant will do, as long as every process takes the same one.
+MIGRATION_LOCK = 0x6375_6571
+_TAKE_TURN = f"SELECT pg_try_advisory_xact_lock({MIGRATION_LOCK})"
+TURN_AGAIN_SECONDS = 0.1
+# Less than the second after which a server looks for deadlocks: it is the migration that gives up.
+LOCK_PATIENCE = "500ms"
+LOCK_TRIES = 100
+LOCK_AGAIN_SECONDS = 1.0
+# Lock not available, deadlock.
+_LOCKED = ("55P03", "40P01")
 
-async def upgrade_postgres(url: str) -> bool:
+
+async def upgrade_postgres(url: str, *, with_downtime: bool) -> bool:
     """True when something had to be done. It may take as long as it takes."""
     engine = create_async_engine(
         "postgresql+asyncpg://",
@@ -20,19 +40,66 @@ async def upgrade_postgres(url: str) -> bool:
         hide_parameters=True,
         poolclass=sa.NullPool,
     )
+    sa.event.listen(engine.sync_engine, "begin", _limit_waits)
+
+    def upgrade(connection: sa.Connection) -> bool:
+        is_needed = upgrading.needs_upgrade(connection, with_downtime=with_downtime)
+        # Each migration has a transaction of its own.
+        connection.rollback()
+        if is_needed:
+            upgrading.migrate(connection)
+        return is_needed
+
     with translated():
         try:
-            async with engine.begin() as connection:
-                changed = await connection.run_sync(upgrading.upgrade)
-            while told := await _step(engine):
-                log.info("event=history_moved %s", told)
-                changed = True
+            async with _turn(url):
+                changed = await _patiently(engine, upgrade)
+                while told := await _patiently(engine, upgrading.move_some):
+                    log.info("event=history_moved %s", told)
+                    changed = True
         except sa.exc.DBAPIError as error:
             # SQLAlchemy wraps its own wrapper of what the driver said.
             raise getattr(error.orig, "__cause__", None) or error from error
     return changed
 
 
-async def _step(engine: AsyncEngine) -> str | None:
-    async with engine.begin() as connection:
-        return await connection.run_sync(upgrading.move_some)
+@asynccontextmanager
+async def _turn(url: str) -> AsyncIterator[None]:
+    """Two may migrate at once; the second waits until the first is done.
+
+    It does not wait inside a statement: CREATE INDEX CONCURRENTLY waits for those to end.
+    """
+    driver = await connect(url)
+    try:
+        while True:
+            await driver.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+            await driver.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            if await driver.fetchval(_TAKE_TURN):
+                break
+            await driver.execute("ROLLBACK")
+            await SystemClock().wait(TURN_AGAIN_SECONDS)
+        yield
+    finally:
+        await driver.close()
+
+
+async def _patiently(engine: AsyncEngine, work: Callable[[sa.Connection], T]) -> T:
+    """Again and again, as long as others have locks on the tables."""
+    tries = 0
+    while True:
+        try:
+            async with engine.connect() as connection:
+                done = await connection.run_sync(work)
+                await connection.commit()
+                return done
+        except sa.exc.DBAPIError as error:
+            tries += 1
+            if getattr(error.orig, "sqlstate", None) not in _LOCKED or tries == LOCK_TRIES:
+                raise
+        log.warning("event=waiting_for_locks tries=%d", tries)
+        await SystemClock().wait(LOCK_AGAIN_SECONDS)
+
+
+def _limit_waits(connection: sa.Connection) -> None:
+    """Outside of a transaction, as for CREATE INDEX CONCURRENTLY, this has no effect."""
+    connection.exec_driver_sql(f"SELECT set_config('lock_timeout', '{LOCK_PATIENCE}', true)")

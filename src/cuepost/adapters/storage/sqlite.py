@@ -113,7 +113,7 @@ class SqliteStore:
         async with self._reading() as session:
             found = await session.in_thread(lambda: schema.found_on_sqlite(session.driver))
         try:
-            found.require_current()
+            found.require_usable()
         except schema.WrongSchema as error:
             raise StoreUnavailable(str(error)) from error
 
@@ -173,8 +173,8 @@ def _set(connection: sqlite3.Connection, *pragmas: str) -> None:
 
 def _bring_up_to_date(connection: sqlite3.Connection) -> None:
     found = schema.found_on_sqlite(connection)
-    found.require_known()
-    if not found.is_current:
+    found.require_compatible()
+    if not found.is_usable:
         # Loaded here, because a start hardly ever needs it.
         from cuepost.adapters.storage.upgrading import upgrade_sqlite  # noqa: PLC0415  # see above
 

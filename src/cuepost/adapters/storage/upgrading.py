@@ -2,21 +2,19 @@
 
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.script import Script, ScriptDirectory
 
 from cuepost.adapters.storage import schema
 from cuepost.adapters.storage.migrations import old_history
 
 T = TypeVar("T")
 log = logging.getLogger("cuepost.store")
-
-# Any constant will do, as long as every process takes the same one.
-MIGRATION_LOCK = 0x6375_6571
 
 
 def upgrade_sqlite(driver: sqlite3.Connection) -> None:
@@ -37,12 +35,19 @@ def upgrade_sqlite(driver: sqlite3.Connection) -> None:
 
 def upgrade(connection: sa.Connection) -> bool:
     """Bring it to the newest revision; False when it is there already."""
-    _take_turn(connection)
-    found = schema.Found(_revision(connection))
-    if found.is_current:
+    is_needed = needs_upgrade(connection)
+    if is_needed:
+        migrate(connection)
+    return is_needed
+
+
+def needs_upgrade(connection: sa.Connection, *, with_downtime: bool = True) -> bool:
+    found = schema.found(_version(connection))
+    found.require_compatible()
+    if found.is_newer or found.revision == schema.revisions()[-1]:
         return False
-    found.require_known()
-    migrate(connection)
+    if found.revision is not None and not with_downtime:
+        _require_online(found.revision)
     return True
 
 
@@ -51,21 +56,37 @@ def move_some(connection: sa.Connection) -> str | None:
 
     Nobody may open the store before.
     """
-    _take_turn(connection)
     return old_history.move_some(connection)
 
 
 def migrate(connection: sa.Connection, to: str = "head") -> None:
-    config = Config()
-    config.set_main_option("script_location", str(schema.MIGRATIONS).replace("%", "%%"))
+    config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, to)
 
 
-def _take_turn(connection: sa.Connection) -> None:
-    """Two may migrate at once; the second waits until the first has committed."""
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+def oldest_code(migration: Script) -> str:
+    """The oldest version that can run on the schema it leaves, named by its newest revision."""
+    # Those from before this was stated can only run with the code that they came with.
+    stated: str = getattr(migration.module, "oldest_code", migration.revision)
+    return stated
+
+
+def _require_online(revision: str) -> None:
+    pending = ScriptDirectory.from_config(_config()).iterate_revisions("head", revision)
+    needed = max(oldest_code(migration) for migration in pending)
+    if revision < needed:
+        raise schema.WrongSchema(
+            f"Processes of the version that the database's schema is of ({revision}) could not go "
+            f"on after this upgrade. Upgrade to a version with schema {needed} first, if there is "
+            "one between; or stop all processes and run 'cuepost migrate --with-downtime'."
+        )
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(schema.MIGRATIONS).replace("%", "%%"))
+    return config
 
 
 def _committed(connection: sa.Connection, work: Callable[[sa.Connection], T]) -> T:
@@ -79,8 +100,8 @@ def _committed(connection: sa.Connection, work: Callable[[sa.Connection], T]) ->
     return done
 
 
-def _revision(connection: sa.Connection) -> str | None:
+def _version(connection: sa.Connection) -> Sequence[str | None]:
     if not sa.inspect(connection).has_table(schema.VERSION):
-        return None
-    found: str | None = connection.scalar(sa.text(f"SELECT version_num FROM {schema.VERSION}"))
-    return found
+        return ()
+    row = connection.exec_driver_sql(schema.VERSION_ROW).one_or_none()
+    return row or ()

@@ -88,7 +88,9 @@ class Runtime(Protocol):
         """Open the store, do the work, close it again; `migrating` makes the schema current."""
         ...
 
-    def migrate(self) -> None: ...
+    def migrate(self, *, with_downtime: bool) -> None:
+        """Without `with_downtime` only where processes of the version before can go on."""
+        ...
 
     def back_up(self, file: Path, progress: Progress) -> BackedUp:
         """Copy the embedded store to a new file, whoever writes to it meanwhile."""

@@ -31,14 +31,21 @@ def setup(as_json: bool) -> None:
 
 
 @click.command()
+@click.option(
+    "--with-downtime",
+    is_flag=True,
+    help="All processes are stopped: also do what those of an older version could not bear.",
+)
 @json_option
 @click.pass_obj
-def migrate(runtime: Runtime, as_json: bool) -> None:
+def migrate(runtime: Runtime, with_downtime: bool, as_json: bool) -> None:
     """Bring the store's schema to this version.
 
     The embedded store does that by itself at every start; PostgreSQL waits for this command.
+    Processes of the version before go on meanwhile and afterwards; where they could not, the
+    command changes nothing and says so.
     """
-    runtime.migrate()
+    runtime.migrate(with_downtime=with_downtime)
     tell(as_json, {"upToDate": True}, "The schema is up to date.")
 
 

@@ -1,14 +1,43 @@
-"""Runs the migrations on the connection that `schema.py` hands over."""
+"""Runs the migrations on the connection that `upgrading.py` hands over."""
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
 from alembic import context
+from alembic.runtime.migration import MigrationContext, MigrationInfo
 
+from cuepost.adapters.storage.schema import VERSION
 from cuepost.adapters.storage.tables import metadata
 
+connection: sa.Connection = context.config.attributes["connection"]
+
+
+def state_oldest_code(
+    ctx: MigrationContext,
+    step: MigrationInfo,
+    heads: Collection[Any],
+    run_args: Mapping[str, Any],
+) -> None:
+    """For versions that do not know the migration; it can only rise."""
+    stated = getattr(getattr(step.up_revision, "module", None), "oldest_code", None)
+    if stated is not None:
+        connection.execute(
+            sa.text(
+                f"UPDATE {VERSION} SET oldest_code = :stated "
+                "WHERE oldest_code IS NULL OR oldest_code < :stated"
+            ),
+            {"stated": stated},
+        )
+
+
 context.configure(
-    connection=context.config.attributes["connection"],
+    connection=connection,
     target_metadata=metadata,
     compare_type=True,
-    transaction_per_migration=False,
+    # Services go on meanwhile: what one migration has locked the next one must not keep locked.
+    transaction_per_migration=connection.dialect.name == "postgresql",
+    on_version_apply=state_oldest_code,
 )
 with context.begin_transaction():
     context.run_migrations()
