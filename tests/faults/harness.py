@@ -16,10 +16,11 @@ from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.tables import queue
 from cuepost.adapters.system_clock import SystemClock
 from tests.e2e.first_steps import ApiUser, keys_in
+from tests.support.code_versions import PRESENT, CodeVersion
 from tests.support.history_checker import History, Seen, StoredDelivery
 from tests.support.load import Load
 from tests.support.recording_receiver import RecordingReceiver
-from tests.support.service_process import free_port, run
+from tests.support.service_process import free_port
 from tests.support.store_rows import AnyStore, rows
 from tests.support.stored_history import STORED, stored_deliveries
 
@@ -138,7 +139,11 @@ def repeated(history: History) -> set[str]:
 
 @contextmanager
 def harness(
-    settings: Mapping[str, str], *, endpoints: int = 3, delay: float = 0.01
+    settings: Mapping[str, str],
+    *,
+    endpoints: int = 3,
+    delay: float = 0.01,
+    set_up: CodeVersion = PRESENT,
 ) -> Iterator[Harness]:
     """Set up on an empty store; the first load makes endpoints and projects."""
     with RecordingReceiver(delay) as receiver:
@@ -150,7 +155,7 @@ def harness(
             "RECEIVER_PORTS": str(receiver.port),
             "RATE_LIMIT": "1000000",
         }
-        made = run(whole, "setup")
+        made = set_up.run(whole, "setup")
         keys = keys_in(made.stdout)
         assert keys is not None, made.stderr
         api_user = ApiUser(f"http://127.0.0.1:{whole['PORT']}", keys)

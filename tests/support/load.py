@@ -30,6 +30,7 @@ class Load:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
+    _reports_to: dict[int, Sequence[str]] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
         for number, projects in enumerate(self.projects):
@@ -54,15 +55,25 @@ class Load:
             assert time.monotonic() < deadline, f"{self.answers} {self.unexpected}"
             self.pause()
 
+    def move_to(self, *base_urls: str) -> None:
+        """As a proxy that is told to: when this returns, nothing is under way elsewhere."""
+        self.base_urls = base_urls
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while any(self._reports_to.get(n) is not base_urls for n in range(len(self.projects))):
+            assert time.monotonic() < deadline, f"{self.answers} {self.unexpected}"
+            self.pause()
+
     def pause(self) -> None:
         self._stopped.wait(0.005)
 
     def _report(self, number: int, projects: Sequence[str]) -> None:
-        clients = [self._client(url) for url in self.base_urls]
+        clients: list[httpx2.Client] = []
         turn = number
         batch = 0
         try:
             while not self._stopped.is_set():
+                if self._reports_to.get(number) is not self.base_urls:
+                    clients = self._moved(number, clients)
                 if self._sent(
                     clients[turn % len(clients)], _finished(f"{number}-{batch}", projects)
                 ):
@@ -74,6 +85,13 @@ class Load:
         finally:
             for client in clients:
                 client.close()
+
+    def _moved(self, number: int, clients: Sequence[httpx2.Client]) -> list[httpx2.Client]:
+        for client in clients:
+            client.close()
+        base_urls = self.base_urls
+        self._reports_to[number] = base_urls
+        return [self._client(url) for url in base_urls]
 
     def _client(self, url: str) -> httpx2.Client:
         headers = {"Authorization": f"Bearer {self.key}"}

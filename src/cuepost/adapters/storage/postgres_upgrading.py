@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from cuepost.adapters.storage import upgrading
 from cuepost.adapters.storage.postgres_connecting import connect
-from cuepost.adapters.storage.postgres_session import translated
+from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, translated
 from cuepost.adapters.system_clock import SystemClock
 
 T = TypeVar("T")
@@ -57,9 +57,8 @@ async def upgrade_postgres(url: str, *, with_downtime: bool) -> bool:
                 while told := await _patiently(engine, upgrading.move_some):
                     log.info("event=history_moved %s", told)
                     changed = True
-        except sa.exc.DBAPIError as error:
-            # SQLAlchemy wraps its own wrapper of what the driver said.
-            raise getattr(error.orig, "__cause__", None) or error from error
+        except sa.exc.SQLAlchemyError as error:
+            raise _said_by_driver(error) from error
     return changed
 
 
@@ -67,17 +66,18 @@ async def upgrade_postgres(url: str, *, with_downtime: bool) -> bool:
 async def _turn(url: str) -> AsyncIterator[None]:
     """Two may migrate at once; the second waits until the first is done.
 
-    It does not wait inside a statement: CREATE INDEX CONCURRENTLY waits for those to end.
+    CREATE INDEX CONCURRENTLY waits for every statement to end, so nobody waits inside of one.
     """
     driver = await connect(url)
     try:
         while True:
             await driver.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-            await driver.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             if await driver.fetchval(_TAKE_TURN):
                 break
             await driver.execute("ROLLBACK")
             await SystemClock().wait(TURN_AGAIN_SECONDS)
+        # It also ends the statement before, of which the server keeps the snapshot until then.
+        await driver.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         yield
     finally:
         await driver.close()
@@ -92,12 +92,21 @@ async def _patiently(engine: AsyncEngine, work: Callable[[sa.Connection], T]) ->
                 done = await connection.run_sync(work)
                 await connection.commit()
                 return done
-        except sa.exc.DBAPIError as error:
+        except sa.exc.SQLAlchemyError as error:
             tries += 1
-            if getattr(error.orig, "sqlstate", None) not in _LOCKED or tries == LOCK_TRIES:
+            sqlstate = getattr(_said_by_driver(error), "sqlstate", None)
+            if sqlstate not in _LOCKED or tries == LOCK_TRIES:
                 raise
         log.warning("event=waiting_for_locks tries=%d", tries)
         await SystemClock().wait(LOCK_AGAIN_SECONDS)
+
+
+def _said_by_driver(error: Exception) -> BaseException:
+    """It is wrapped twice, and hidden by what fails because of it."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, DRIVER_ERRORS):
+        cause = cause.__cause__ or cause.__context__
+    return cause or error
 
 
 def _limit_waits(connection: sa.Connection) -> None:

@@ -78,8 +78,8 @@ def _require_online(revision: str) -> None:
     if revision < needed:
         raise schema.WrongSchema(
             f"Processes of the version that the database's schema is of ({revision}) could not go "
-            f"on after this upgrade. Upgrade to a version with schema {needed} first, if there is "
-            "one between; or stop all processes and run 'cuepost migrate --with-downtime'."
+            "on after this upgrade; nothing was changed. Stop all processes and run "
+            "'cuepost migrate --with-downtime', or upgrade to each version between first."
         )
 
 

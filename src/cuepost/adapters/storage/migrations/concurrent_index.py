@@ -1,0 +1,52 @@
+"""An index on a table that services write to meanwhile."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from alembic import op
+
+_IS_PARTITIONED = "SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass(:table)"
+_WITHOUT_INDEX = """
+    SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = to_regclass(:table) AND NOT EXISTS (
+        SELECT FROM pg_index x JOIN pg_inherits p ON p.inhrelid = x.indexrelid
+        WHERE x.indrelid = c.oid AND p.inhparent = to_regclass(:index)
+    )
+"""
+_IS_INVALID = "SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:index)"
+
+
+def create_index_concurrently(
+    name: str, table: str, columns: Sequence[str], *, where: str | None = None
+) -> None:
+    """A migration that calls it does nothing else: interrupted, it is run again as a whole."""
+    if op.get_bind().dialect.name == "sqlite":
+        condition = None if where is None else sa.text(where)
+        op.create_index(op.f(name), table, columns, sqlite_where=condition)
+        return
+    shape = f"({', '.join(columns)})" + ("" if where is None else f" WHERE {where}")
+    is_partitioned = _ask(_IS_PARTITIONED, table=table)[0]
+    if is_partitioned:
+        # Days that come from here on get it by themselves.
+        op.execute(f"CREATE INDEX IF NOT EXISTS {name} ON ONLY {table} {shape}")
+    made = []
+    with op.get_context().autocommit_block():
+        if not is_partitioned:
+            _build(name, table, shape)
+            return
+        for partition in _ask(_WITHOUT_INDEX, table=table, index=name):
+            made.append(f"{name}_{partition.rpartition('_')[2]}")
+            _build(made[-1], partition, shape)
+    for each in made:
+        op.execute(f"ALTER INDEX {name} ATTACH PARTITION {each}")
+
+
+def _build(name: str, table: str, shape: str) -> None:
+    # One that was interrupted is there, and of no use.
+    if any(_ask(_IS_INVALID, index=name)):
+        op.execute(f"DROP INDEX CONCURRENTLY {name}")
+    op.execute(f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table} {shape}")
+
+
+def _ask(question: str, **values: str) -> Sequence[str]:
+    return op.get_bind().scalars(sa.text(question), values).all()
