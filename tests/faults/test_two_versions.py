@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from cuepost.adapters.storage import schema
-from tests.e2e.first_steps import health
+from tests.e2e.first_steps import ApiUser, health
 from tests.faults.harness import Harness, harness
 from tests.support.code_versions import MIGRATIONS, PRESENT, CodeVersion, last_release, next_version
 from tests.support.load import Load
@@ -23,6 +23,7 @@ HALVES = ("api", "api", "worker", "worker")
 ROLLED_BACK = (1, 3)
 EVENTS_PER_STEP = 12
 READY_SECONDS = 20.0
+PAGES = ("/v1/webhooks", "/v1/projects", "/v1/events", "/v1/deliveries")
 COLUMN = 'op.add_column("{}", sa.Column("added", sa.Integer(), server_default="1", nullable=False))'
 TABLE = 'op.create_table("added", sa.Column("id", sa.Integer(), primary_key=True))'
 EXPANSION = (
@@ -45,6 +46,9 @@ class Readiness:
     asked: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: threading.Event = field(default_factory=threading.Event)
+    _client: httpx2.Client = field(
+        default_factory=lambda: httpx2.Client(timeout=20, trust_env=False)
+    )
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -68,14 +72,15 @@ class Readiness:
             self.watched.remove(url)
 
     def _watch(self) -> None:
-        while not self._stopped.wait(0.02):
+        while not self._stopped.wait(0.05):
             with self._lock:
                 self.refusals += filter(None, map(self._ask, self.watched))
                 self.asked += len(self.watched)
 
     def _ask(self, url: str) -> str:
         try:
-            answer = httpx2.get(f"{url}/readyz", timeout=20, trust_env=False)
+            # A new connection each time, as probes have them.
+            answer = self._client.get(f"{url}/readyz", headers={"Connection": "close"})
         except httpx2.TransportError as error:
             return f"{url} {error!r}"
         return "" if answer.status_code == 200 else f"{url} {answer.text}"
@@ -111,7 +116,13 @@ class Fleet:
         self.stop(place)
         self.services[place] = self.start(version, place)
         load.move_to(*self.api_urls)
+        self.require_progress(load)
+
+    def require_progress(self, load: Load) -> None:
         load.wait_for(EVENTS_PER_STEP)
+        for url in self.api_urls:
+            reader = ApiUser(url, self.it.api_user.keys)
+            assert all(reader.get(path)["data"] for path in PAGES)
 
     def stop(self, place: int) -> None:
         self.readiness.forget(self.url(place))
@@ -141,7 +152,7 @@ def roll_over(settings: dict[str, str], old: CodeVersion, new: CodeVersion) -> N
         for _ in range(ROUNDS):
             migrated = new.run(services.it.settings, "migrate")
             assert migrated.returncode == 0, migrated.stderr
-            load.wait_for(EVENTS_PER_STEP)
+            services.require_progress(load)
             for place in range(len(HALVES)):
                 services.replace(new, place, load)
             for place in ROLLED_BACK:

@@ -117,6 +117,15 @@ async def test_a_lock_that_is_never_free_is_given_up(
     assert await postgres.revision() == HEAD
 
 
+async def test_on_an_embedded_store_it_is_an_index_like_any_other(
+    sqlite_database: Database, migrations: Path
+) -> None:
+    added(migrations, INDEX.format("deliveries"))
+    await sqlite_database.upgrade()
+    found = "SELECT tbl_name FROM sqlite_master WHERE name = 'deliveries_by_status_id'"
+    assert await sqlite_database.rows(found) == [("deliveries",)]
+
+
 @pytest.mark.parametrize("table", ["queue", "deliveries"])
 async def test_an_index_is_built_beside_writers(
     postgres: Database, store: PostgresStore, migrations: Path, table: str

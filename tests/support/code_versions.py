@@ -84,13 +84,14 @@ def next_version(folder: Path, *upgrades: str, oldest_code: str | None = None) -
 
 
 def add_migrations(migrations: Path, *upgrades: str, oldest_code: str | None = None) -> list[str]:
-    """The revisions of those that were added."""
-    before, added = schema.revisions()[-1], []
-    oldest_code = oldest_code or before
+    """The revisions of those that were added; `oldest_code` is that of the last one."""
+    present = before = schema.revisions()[-1]
+    added: list[str] = []
     for number, upgrade in enumerate(upgrades, start=9001):
         revision = str(number)
+        oldest = oldest_code if oldest_code and len(added) == len(upgrades) - 1 else present
         text = MIGRATION.format(
-            revision=revision, before=before, upgrade=upgrade, oldest_code=oldest_code
+            revision=revision, before=before, upgrade=upgrade, oldest_code=oldest
         )
         (migrations / "versions" / f"{revision}_added.py").write_text(text)
         before = revision
