@@ -120,6 +120,8 @@ class Fleet:
 
     def require_progress(self, load: Load) -> None:
         load.wait_for(EVENTS_PER_STEP)
+        assert self.readiness.refusals == []
+        assert load.answers.keys() == {200}
         for url in self.api_urls:
             reader = ApiUser(url, self.it.api_user.keys)
             assert all(reader.get(path)["data"] for path in PAGES)
