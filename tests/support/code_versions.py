@@ -77,8 +77,8 @@ PRESENT = CodeVersion(ROOT)
 def next_version(folder: Path, *upgrades: str, oldest_code: str | None = None) -> CodeVersion:
     """This one with further migrations; this one can run on them if no `oldest_code` is named."""
     for source in SOURCES:
-        to_release = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / source, folder / source, ignore=to_release)
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / source, folder / source, ignore=ignored)
     add_migrations(folder / MIGRATIONS, *upgrades, oldest_code=oldest_code)
     return CodeVersion(folder)
 
