@@ -13,6 +13,17 @@ REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 _NO_REQUEST = Context()
 
 
+def log_store_error(
+    logger: logging.Logger, event: str, error: Exception, operation: str, **further: object
+) -> None:
+    """`error` comes last: it is what the database said, with spaces in it."""
+    more = "".join(f" {name}={value}" for name, value in further.items())
+    sqlstate = getattr(error, "sqlstate", None) or "-"
+    logger.warning(
+        "event=%s operation=%s%s sqlstate=%s error=%s", event, operation, more, sqlstate, error
+    )
+
+
 class LogLines:
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger

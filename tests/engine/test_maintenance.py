@@ -243,7 +243,9 @@ async def test_a_failing_job_is_logged_and_tried_again_while_the_others_go_on(
         await runner.later(SECOND)
 
     assert sorted(done) == ["failing", "failing", "working", "working"]
-    assert [record.getMessage() for record in caplog.records] == ["could not fail"] * 2
+    assert [record.getMessage() for record in caplog.records] == [
+        'event=chore_failed operation="fail"'
+    ] * 2
     assert all(record.exc_info for record in caplog.records)
 
 
@@ -258,7 +260,9 @@ async def test_a_store_that_is_away_is_one_line_in_the_log(
 
     [record] = caplog.records
     assert record.levelno == logging.WARNING
-    assert record.getMessage() == "could not clean: the database is not available"
+    assert record.getMessage() == (
+        'event=maintenance_job_failed operation="clean" sqlstate=- error=the database is not available'
+    )
     assert record.exc_info is None
 
 

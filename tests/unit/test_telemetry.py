@@ -292,7 +292,7 @@ async def test_without_the_store_its_metrics_are_missing_and_the_rest_is_shown(
     assert shown(registry, "cuepost_deliveries_waiting", "pending") is None
     assert b"cuepost_late_results_total 0.0" in generate_latest(registry)
     assert [record.getMessage() for record in caplog.records] == [
-        "the backlog could not be read: gone for lunch"
+        "event=backlog_not_read operation=metrics sqlstate=- error=gone for lunch"
     ]
 
 

@@ -19,7 +19,7 @@ from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of
 from cuepost.domain.instants import to_text
-from cuepost.log_lines import LogLines
+from cuepost.log_lines import LogLines, log_store_error
 from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.system import Clock
@@ -154,7 +154,7 @@ class BacklogMetrics(Collector):
                 async with asyncio.timeout(self.PATIENCE_SECONDS), self._store.snapshot() as look:
                     self._waiting = await look.backlog.waiting(self._clock.now())
             except (Contention, StoreUnavailable, TimeoutError) as error:
-                logger.warning("the backlog could not be read: %s", error)
+                log_store_error(logger, "backlog_not_read", error, "metrics")
             self._fresh_until = read_at + self.KEPT_SECONDS
 
     def collect(self) -> Iterator[Metric]:

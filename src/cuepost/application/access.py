@@ -23,6 +23,7 @@ from cuepost.domain.access import (
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.errors import FieldError, Invalid, NotFound, Unauthenticated, WebhooksNotEnabled
+from cuepost.ports.saving import saving_noted
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, Entropy, IdSource
 
@@ -79,7 +80,9 @@ class Authenticate:
         if key is None or not key.accepts(token, now) or (key.account_id and account is None):
             raise Unauthenticated
         if key.last_used_at is None or now - key.last_used_at >= TOUCH_EVERY:
-            await self.perform.change(lambda transaction: transaction.keys.touch(key_id, now))
+            # It is no change that the caller asked for.
+            with saving_noted(None):
+                await self.perform.change(lambda transaction: transaction.keys.touch(key_id, now))
         caller = Caller(
             interface=Interface.REST,
             actor=f"key:{key.id}",

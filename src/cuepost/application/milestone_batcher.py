@@ -13,6 +13,7 @@ from uuid import UUID
 from cuepost.application.milestone_batch import Milestone
 from cuepost.application.perform import Perform
 from cuepost.ports.records import ReportAnswer
+from cuepost.ports.saving import may_have_saved
 from cuepost.ports.store import Priority, StoreUnavailable, Transaction
 
 # In one transaction; a request may have more.
@@ -57,6 +58,13 @@ class _Batch:
         self._callers.append(answered)
         return answered
 
+    def take_out(self, entries: Sequence[Entry]) -> bool:
+        """Of a caller that is gone; False when they are being written."""
+        if self.is_open:
+            leaving = set(entries)
+            self.entries = [each for each in self.entries if each not in leaving]
+        return self.is_open
+
     def answer(self, answers: Answers) -> None:
         for caller in self._callers:
             if not caller.done():
@@ -80,8 +88,13 @@ class MilestoneBatcher:
 
     async def submit(self, entries: Sequence[Entry]) -> Answers:
         """The answers to these entries, perhaps among others."""
+        batch = self._batch_for(entries)
         try:
-            answers = await self._batch_for(entries).add(entries)
+            answers = await batch.add(entries)
+        except asyncio.CancelledError:
+            if not batch.take_out(entries):
+                may_have_saved()
+            raise
         except StoreUnavailable:
             raise
         except Exception:  # noqa: BLE001  # the cause may be another request in the batch
@@ -102,7 +115,9 @@ class MilestoneBatcher:
 
     async def _write_waiting(self) -> None:
         while self._waiting:
-            await self._write(self._waiting.popleft())
+            batch = self._waiting.popleft()
+            if batch.entries:
+                await self._write(batch)
 
     async def _write(self, batch: _Batch) -> None:
         async def begin(transaction: Transaction) -> Answers:

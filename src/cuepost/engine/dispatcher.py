@@ -17,6 +17,7 @@ from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.sending import Sending
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
+from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane, Result
 from cuepost.ports.store import Contention, Store, StoreError
 from cuepost.ports.system import Clock, IdSource
@@ -222,7 +223,7 @@ class Dispatcher:
                 returned = await self._lease.release_returned(transaction.queue, now)
                 await transaction.queue.leave(self._lease.worker, busy)
         except StoreError as error:
-            log.warning("event=lanes_not_released error=%s", error)
+            log_store_error(log, "lanes_not_released", error, "leave")
         else:
             self._lease.returned(returned)
 
@@ -234,7 +235,7 @@ class Dispatcher:
                 await self._lease.release_returned(transaction.queue, now)
                 await transaction.queue.dismiss(self._lease.worker, now)
         except StoreError as error:
-            log.warning("event=left_without_word error=%s", error)
+            log_store_error(log, "left_without_word", error, "leave")
 
     async def _claim_until_stopped(self) -> None:
         while not self._stopping:
@@ -247,7 +248,7 @@ class Dispatcher:
                 log.info("event=claim_contended error=%s", error)
                 await self._clock.wait(PAUSE_AFTER_CONTENTION_SECONDS)
             except StoreError as error:
-                log.warning("event=claim_failed error=%s", error)
+                log_store_error(log, "claim_failed", error, "claim")
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
 
     def _may_take(self, endpoint: Lane) -> bool:

@@ -12,6 +12,7 @@ from uuid import UUID
 from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
+from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Assignment, DeliveryKey
 from cuepost.ports.store import Store, StoreError
 from cuepost.ports.system import Clock
@@ -52,7 +53,7 @@ class HandedOver:
             try:
                 await self._take(keys)
             except StoreError as error:
-                log.warning("event=handed_over_not_read count=%d error=%s", len(keys), error)
+                log_store_error(log, "handed_over_not_read", error, "hand-over", count=len(keys))
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
                 continue
             del self._keys[: len(keys)]

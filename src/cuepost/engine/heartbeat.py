@@ -6,6 +6,7 @@ import logging
 from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
+from cuepost.log_lines import log_store_error
 from cuepost.ports.store import Store, StoreError
 from cuepost.ports.system import Clock
 
@@ -34,7 +35,7 @@ class Heartbeat:
             try:
                 changed = await self._beat()
             except StoreError as error:
-                log.warning("event=heartbeat_failed error=%s", error)
+                log_store_error(log, "heartbeat_failed", error, "heartbeat")
                 continue
             if changed or self._lease.has_releases or not self._lease.is_held:
                 self._sleep.wake()

@@ -12,6 +12,7 @@ from cuepost.domain import audit
 from cuepost.domain.bulk_retry import BulkRetry
 from cuepost.domain.listener import UNSERVED_LIFE
 from cuepost.engine.retention import Expiry
+from cuepost.log_lines import log_store_error
 from cuepost.ports.retention import Passing
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.system import Clock
@@ -59,9 +60,9 @@ async def _tried(job: MaintenanceJob) -> bool:
     try:
         return await job.step()
     except (Contention, StoreUnavailable) as error:
-        logger.warning("could not %s: %s", job.name, error)
+        log_store_error(logger, "maintenance_job_failed", error, f'"{job.name}"')
     except Exception:
-        logger.exception("could not %s", job.name)
+        logger.exception('event=maintenance_job_failed operation="%s"', job.name)
     return False
 
 

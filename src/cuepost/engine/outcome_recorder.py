@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Result
 from cuepost.ports.store import (
     Contention,
@@ -130,7 +131,7 @@ class OutcomeRecorder:
             group = await self._write(self._next_group)
         except (StoreUnavailable, Contention) as error:
             waiting = len(self._next_group())
-            log.warning("event=outcomes_not_recorded waiting=%d error=%s", waiting, error)
+            log_store_error(log, "outcomes_not_recorded", error, "record", waiting=waiting)
             self._failures += 1
             if self._is_time_to_take_apart(error):
                 self._take_apart(self._next_group())
@@ -165,7 +166,7 @@ class OutcomeRecorder:
         try:
             await self._write(lambda: [(single.worker, single.result)])
         except (StoreUnavailable, Contention) as error:
-            log.warning("event=outcome_not_recorded delivery=%s error=%s", delivery_id, error)
+            log_store_error(log, "outcome_not_recorded", error, "record", delivery=delivery_id)
             # A store that takes others meanwhile is not away.
             is_away = isinstance(error, StoreUnavailable) and self._writes == single.writes_before
             single.writes_before = self._writes

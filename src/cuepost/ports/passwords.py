@@ -6,8 +6,6 @@ from typing import Protocol
 class PasswordsBusy(Exception):
     """More passwords wait to be hashed than can be soon; try again in a moment."""
 
-    RETRY_AFTER_SECONDS = 2
-
 
 class Passwords(Protocol):
     """Both raise PasswordsBusy rather than let many wait."""

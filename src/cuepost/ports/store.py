@@ -28,8 +28,13 @@ from cuepost.ports.telemetry import Backlog
 class StoreError(Exception):
     """The database did not do what it was asked; nothing of the transaction was kept.
 
-    Only of a commit whose answer was lost is that not known.
+    Only of a commit whose answer was lost is that not known. `sqlstate` is what the database calls
+    the error, if it said anything.
     """
+
+    def __init__(self, message: str = "", sqlstate: str = "-") -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
 
 
 class StoreRefused(StoreError):

@@ -1,16 +1,16 @@
 """The store for many processes and machines: PostgreSQL through asyncpg."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage import partitions, schema
-from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
+from cuepost.adapters.storage.outbox import NoHandover, Outbox
 from cuepost.adapters.storage.postgres_connecting import Driver
-from cuepost.adapters.storage.postgres_pool import PostgresPool
+from cuepost.adapters.storage.postgres_pool import CLOSE_PATIENCE_SECONDS, PostgresPool
+from cuepost.adapters.storage.postgres_readiness import Readiness
 from cuepost.adapters.storage.postgres_session import (
     DRIVER_ERRORS,
     PostgresSession,
@@ -18,6 +18,7 @@ from cuepost.adapters.storage.postgres_session import (
 )
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.ports.dispatch import Handover
+from cuepost.ports.saving import committing
 from cuepost.ports.store import (
     Action,
     CommitUnknown,
@@ -44,11 +45,6 @@ _READ = (
     f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{_ANY_PLAN}"
     "; SET LOCAL plan_cache_mode = force_custom_plan"
 )
-_IS_READ_ONLY = "SELECT current_setting('transaction_read_only')::boolean OR pg_is_in_recovery()"
-# With an id of its own the commit is written to the server's log. Anybody may ask whether a process
-# is ready, so that is done once in a while.
-_CANNOT_WRITE = f"{_IS_READ_ONLY} OR pg_current_xact_id() IS NULL"
-WRITE_PROBE_SECONDS = 1.0
 
 
 class PostgresStore:
@@ -57,7 +53,9 @@ class PostgresStore:
         self.handover: Handover = NoHandover()
         self.url = url
         self._keeps_time = keeps_time
-        self._next_write_probe = 0.0
+        self._readiness = Readiness(self._asked)
+        # Commits and roll-backs that go on although nobody waits for them any more.
+        self._endings: set[asyncio.Future[None]] = set()
         self._pool = PostgresPool(
             url,
             kept=POOL_SIZE,
@@ -85,6 +83,8 @@ class PostgresStore:
         return changed
 
     async def close(self) -> None:
+        if self._endings:
+            await asyncio.wait(self._endings, timeout=CLOSE_PATIENCE_SECONDS)
         await self._pool.close()
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
@@ -97,7 +97,8 @@ class PostgresStore:
 
     @asynccontextmanager
     async def _transaction(self, begin: str) -> AsyncIterator[Transaction]:
-        async with sending(self.handover) as outbox, self._begin(begin, outbox) as session:
+        outbox = Outbox(self.handover)
+        async with self._begin(begin, outbox) as session:
             yield RecordsTransaction(session, outbox)
 
     @asynccontextmanager
@@ -108,29 +109,25 @@ class PostgresStore:
     @asynccontextmanager
     async def single_read(self) -> AsyncIterator[Transaction]:
         """Without telling the server where it begins and ends: that takes longer than asking."""
-        async with self._using(await self._pool.take()) as session:
-            try:
-                yield RecordsTransaction(session, Outbox(self.handover))
-            except StoreUnavailable as error:
-                if session.driver.is_closed():
-                    raise ConnectionDied(str(error)) from error
-                raise
+        driver = await self._pool.take()
+        session = PostgresSession(driver, keeps_time=self._keeps_time)
+        try:
+            yield RecordsTransaction(session, Outbox(self.handover))
+        except BaseException as error:
+            died = isinstance(error, StoreUnavailable) and driver.is_closed()
+            await self._outliving(self._left(driver, error))
+            if died:
+                raise ConnectionDied(str(error)) from error
+            raise
+        else:
+            await self._pool.give_back(driver)
 
     async def check(self) -> None:
-        now = asyncio.get_running_loop().time()
-        probe = _CANNOT_WRITE if now >= self._next_write_probe else _IS_READ_ONLY
+        await self._readiness.check()
+
+    async def _asked(self, question: Callable[[Driver], Awaitable[None]]) -> None:
         async with self._begin(_HOT_WRITE) as session:
-            with translated():
-                found = await schema.found_on_postgres(session.driver)
-                is_read_only = await session.driver.fetchval(probe)
-        try:
-            found.require_usable()
-        except schema.WrongSchema as error:
-            raise StoreUnavailable(str(error)) from error
-        if is_read_only:
-            raise StoreUnavailable("the database is read-only")
-        if probe is _CANNOT_WRITE:
-            self._next_write_probe = now + WRITE_PROBE_SECONDS
+            await question(session.driver)
 
     async def prepare_days(self, now: datetime) -> None:
         async with self._begin(_WRITE) as session:
@@ -150,20 +147,58 @@ class PostgresStore:
     async def _begin(
         self, how: str, outbox: Outbox | None = None
     ) -> AsyncIterator[PostgresSession]:
-        async with self._using(await self._begun(how)) as session:
-            yield session
-            await to_the_end(_commit(session, outbox))
-
-    @asynccontextmanager
-    async def _using(self, driver: Driver) -> AsyncIterator[PostgresSession]:
+        session = PostgresSession(await self._begun(how), keeps_time=self._keeps_time)
         try:
-            yield PostgresSession(driver, keeps_time=self._keeps_time)
-        except StoreUnavailable:
+            yield session
+            await session.flush()
+        except BaseException as error:
+            if outbox is not None:
+                outbox.rolled_back()
+            await self._outliving(self._left(session.driver, error))
+            raise
+        if outbox is None:
+            await self._outliving(self._committed(session))
+        else:
+            with committing():
+                await self._outliving(self._committed(session, outbox))
+
+    async def _left(self, driver: Driver, error: BaseException) -> None:
+        if isinstance(error, StoreUnavailable):
             # In whatever state the connection is, nobody else should get it.
             driver.terminate()
+        await self._tidied(driver)
+
+    async def _committed(self, session: PostgresSession, outbox: Outbox | None = None) -> None:
+        try:
+            await _commit(session.driver)
+            # At once: the caller may be gone meanwhile, and what is committed has to be sent.
+            if outbox is not None:
+                outbox.committed()
+        except BaseException as error:
+            if outbox is not None:
+                outbox.rolled_back()
+            if isinstance(error, StoreUnavailable):
+                session.driver.terminate()
             raise
         finally:
-            await self._tidied(driver)
+            await self._tidied(session.driver)
+
+    async def _outliving(self, work: Coroutine[Any, Any, None]) -> None:
+        """Whoever is cancelled goes at once; the work goes on, and gives its connection back.
+
+        A commit is never cancelled at the server: one that waits for a standby would be done there
+        without it.
+        """
+        ending = asyncio.ensure_future(work)  # noqa: TID251  # `close` waits for it
+        self._endings.add(ending)
+        ending.add_done_callback(self._ended)
+        await asyncio.shield(ending)
+
+    def _ended(self, ending: asyncio.Future[None]) -> None:
+        self._endings.discard(ending)
+        if not ending.cancelled():
+            # Whoever waited for it has got it.
+            ending.exception()
 
     async def _begun(self, how: str) -> Driver:
         """The pool may hold connections that died while nobody used them; those are passed over."""
@@ -183,27 +218,22 @@ class PostgresStore:
         raise StoreUnavailable("no database connection could be used")
 
     async def _tidied(self, driver: Driver) -> None:
-        """Leave no transaction open, even when the caller is cancelled."""
+        """Leave no transaction open."""
         try:
             if not driver.is_closed() and driver.is_in_transaction():
-                rollback = driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS)
-                await to_the_end(rollback)
+                await driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS)
         except DRIVER_ERRORS:
             driver.terminate()
         finally:
             await self._pool.give_back(driver)
 
 
-async def _commit(session: PostgresSession, outbox: Outbox | None) -> None:
-    await session.flush()
+async def _commit(driver: Driver) -> None:
     try:
         with translated():
-            answer = await session.driver.execute("COMMIT")
+            answer = await driver.execute("COMMIT")
     except StoreUnavailable as error:
-        raise CommitUnknown(str(error)) from error
+        raise CommitUnknown(str(error), error.sqlstate) from error
     # The server answers "ROLLBACK" when a statement before has failed and nobody said so.
     if answer != "COMMIT":
         raise StoreUnavailable("a statement failed, so nothing of the transaction was kept")
-    # At once: the caller may have been cancelled meanwhile, and what is committed has to be sent.
-    if outbox is not None:
-        outbox.committed()

@@ -123,9 +123,9 @@ def _port_error(error: asyncpg.PostgresError) -> StoreError:
     said = type(error).__name__ if has_value else str(error).partition("\n")[0]
     words = f"{said} (SQLSTATE {error.sqlstate})"
     if error.sqlstate == _UNIQUE_VIOLATION:
-        return KeyTaken(words)
+        return KeyTaken(words, error.sqlstate)
     if error.sqlstate in _CONTENTION:
-        return Contention(words)
+        return Contention(words, error.sqlstate)
     if error.sqlstate.startswith(_OUR_FAULT):
-        return StoreRefused(words)
-    return StoreUnavailable(f"the database is not available: {words}")
+        return StoreRefused(words, error.sqlstate)
+    return StoreUnavailable(f"the database is not available: {words}", error.sqlstate)

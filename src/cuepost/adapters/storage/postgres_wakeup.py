@@ -18,6 +18,7 @@ import asyncpg
 from cuepost.adapters.storage.postgres_connecting import Driver, connect
 from cuepost.adapters.storage.postgres_session import CONNECTION_ERRORS
 from cuepost.adapters.storage.records.queue import WORK_CHANNEL
+from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import DeliveryKey, Lane
 from cuepost.ports.system import Clock
 
@@ -64,7 +65,7 @@ class PostgresWakeup:
             try:
                 await self._talk(listener)
             except (asyncpg.PostgresError, *CONNECTION_ERRORS) as error:
-                log.warning("event=wakeup_connection_lost error=%s", error)
+                log_store_error(log, "wakeup_connection_lost", error, "wake-up")
                 await self._clock.wait(RECONNECT_SECONDS)
 
     async def _talk(self, listener: Listener | None) -> None:

@@ -20,6 +20,7 @@ from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.sqlite_session import MANY_ROWS, translated
+from cuepost.ports.saving import committing
 from cuepost.ports.store import CommitUnknown, Priority, StoreUnavailable
 from cuepost.ports.system import Clock
 
@@ -118,7 +119,8 @@ class SqliteLedger:
         """
         async with self._turn, self._transaction():
             yield
-            await to_the_end(self._finish(committed, durable=True))
+            with committing():
+                await to_the_end(self._finish(committed, durable=True))
 
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:

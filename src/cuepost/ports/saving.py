@@ -1,0 +1,52 @@
+"""Whether a request may have changed something by the time that it fails or is cut off."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from cuepost.ports.store import CommitUnknown
+
+
+@dataclass(slots=True)
+class Saving:
+    """`begun`: a commit was begun, and it is not known that it failed."""
+
+    begun: bool = False
+
+
+_OF_REQUEST: ContextVar[Saving | None] = ContextVar("saving", default=None)
+
+
+@contextmanager
+def saving_noted(of_request: Saving | None) -> Iterator[None]:
+    """Commits inside the block are noted there; with None they are nobody's concern."""
+    before = _OF_REQUEST.set(of_request)
+    try:
+        yield
+    finally:
+        _OF_REQUEST.reset(before)
+
+
+def may_have_saved() -> None:
+    """What the request asked for goes on without it."""
+    request = _OF_REQUEST.get()
+    if request is not None:
+        request.begun = True
+
+
+@contextmanager
+def committing() -> Iterator[None]:
+    """ScanProgress each commit of a change."""
+    request = _OF_REQUEST.get()
+    if request is None:
+        yield
+        return
+    before, request.begun = request.begun, True
+    try:
+        yield
+    except CommitUnknown:
+        raise
+    except Exception:
+        request.begun = before
+        raise
