@@ -134,7 +134,7 @@ async def _opened(path: Path, portal: BlockingPortal) -> AsyncIterator[FuzzTarge
         base_url=BASE_URL,
         health=HealthChecks(store.check),
         further_routes=[
-            *media_routes(service.downloads),
+            *media_routes(service),
             *create_pages(service, base_url=BASE_URL, is_stopping=lambda: True),
             *interface.routes(),
         ],

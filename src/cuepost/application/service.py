@@ -1,7 +1,9 @@
 """The whole application: every use case, as the interfaces get it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 from cuepost.application.access import Authenticate, ManageAccess
@@ -27,6 +29,7 @@ from cuepost.application.redeliver import Redeliver
 from cuepost.application.rehearse import Rehearse
 from cuepost.application.rekey import Rekey
 from cuepost.application.report_milestones import ReportMilestones
+from cuepost.application.retry_after import retry_after
 from cuepost.application.reveal_secret import RevealSecret
 from cuepost.application.sign_in import SignIn
 from cuepost.application.sign_in_limits import SignInLimits
@@ -50,6 +53,7 @@ class Rules:
     requests_per_minute: int = 6_000
     service_requests_per_minute: int = 600_000
     link_ttl: timedelta = timedelta(minutes=15)
+    request_timeout: float = 10.0
 
     def result_url(self, project_id: UUID) -> str:
         return f"{self.base_url}/v1/projects/{project_id}/result"
@@ -83,7 +87,10 @@ class Ambient:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """`downloads` is None where somebody else answers to the links."""
+    """`downloads` is None where somebody else answers to the links.
+
+    `request_timeout` is how many seconds the answer to a request may take.
+    """
 
     perform: Perform
     authenticate: Authenticate
@@ -111,6 +118,8 @@ class Service:
     receivers: CheckReceiver
     figures: DeliveryFigures
     master_keys: Rekey
+    request_timeout: float
+    retry_after: Callable[..., int]
 
 
 def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MEDIA) -> Service:
@@ -146,6 +155,8 @@ def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MED
         receivers=CheckReceiver(rules.policy, ambient.resolver),
         figures=DeliveryFigures(clock),
         master_keys=Rekey(perform, clock, ambient.box),
+        request_timeout=rules.request_timeout,
+        retry_after=partial(retry_after, entropy),
     )
 
 

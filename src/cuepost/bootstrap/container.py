@@ -20,6 +20,7 @@ from cuepost.adapters.system_resolver import SystemResolver
 from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
 from cuepost.bootstrap.extras import require
 from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.log_lines import log_store_error
 from cuepost.ports.media import Media
 from cuepost.ports.store import Store, StoreUnavailable
 from cuepost.settings import Settings
@@ -99,7 +100,7 @@ async def _open(store: "PostgresStore", clock: SystemClock, *, patient: bool) ->
         except StoreUnavailable as error:
             if not patient:
                 raise
-            log.warning('event=waiting_for_database error="%s"', error)
+            log_store_error(log, "waiting_for_database", error, "start")
         await clock.wait(DATABASE_AGAIN_SECONDS)
 
 
@@ -148,6 +149,7 @@ def _rules(settings: Settings) -> Rules:
         requests_per_minute=settings.rate_limit,
         service_requests_per_minute=settings.service_rate_limit,
         link_ttl=timedelta(seconds=settings.result_link_ttl),
+        request_timeout=settings.request_timeout,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 
 import httptools
 
-from cuepost.bootstrap.inbound_answers import ANSWERS
+from cuepost.bootstrap.inbound_answers import answer_to
 from cuepost.bootstrap.inbound_guard import InboundGuard, Refusal
 from cuepost.bootstrap.sendfile_protocol import SendfileProtocol
 from cuepost.domain.client_address import client_of, is_trusted
@@ -218,7 +218,7 @@ class GuardedProtocol(SendfileProtocol):
 
     def _refuse(self, reason: Refusal) -> None:
         self._guard.refused(reason, self.peer)
-        answer = ANSWERS.get(reason)
+        answer = answer_to(reason)
         if answer is not None and self._may_answer(reason):
             self.transport.write(answer)
         self._close()

@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from cuepost.adapters.system_clock import system_entropy
+from cuepost.application.retry_after import LEAST_SECONDS, SPREAD_SECONDS, retry_after
 from cuepost.bootstrap.inbound_guard import Refusal
 
-TRY_AGAIN_SECONDS = 1
 
-
-def _answer(status: HTTPStatus, code: str, detail: str) -> bytes:
+def _answer(status: HTTPStatus, code: str, detail: str, seconds: int | None = None) -> bytes:
     document = {
         "type": f"urn:cuepost:problem:{code}",
         "title": code.replace("_", " ").capitalize(),
@@ -23,11 +23,7 @@ def _answer(status: HTTPStatus, code: str, detail: str) -> bytes:
         "content-type: application/problem+json",
         f"content-length: {len(body)}",
         "cache-control: no-store",
-        *(
-            [f"retry-after: {TRY_AGAIN_SECONDS}"]
-            if status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            else []
-        ),
+        *([] if seconds is None else [f"retry-after: {seconds}"]),
         "connection: close",
     ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
@@ -41,13 +37,18 @@ _TOO_LARGE = _answer(
 _TOO_SLOW = _answer(
     HTTPStatus.REQUEST_TIMEOUT, "request_timeout", "The request did not arrive in time."
 )
-_TOO_MANY = _answer(
-    HTTPStatus.SERVICE_UNAVAILABLE,
-    "too_many_connections",
-    "Too many connections are open; close some, or try again later.",
-)
+# By the seconds after which to come back.
+_TOO_MANY = {
+    seconds: _answer(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "too_many_connections",
+        "Too many connections are open; close some, or try again later.",
+        seconds,
+    )
+    for seconds in range(LEAST_SECONDS, LEAST_SECONDS + SPREAD_SECONDS + 1)
+}
 
-ANSWERS: Mapping[Refusal, bytes] = {
+_ANSWERS: Mapping[Refusal, bytes] = {
     Refusal.REQUEST_LINE: _answer(
         HTTPStatus.REQUEST_URI_TOO_LONG,
         "request_line_too_long",
@@ -60,6 +61,10 @@ ANSWERS: Mapping[Refusal, bytes] = {
     ),
     Refusal.HEAD_TIMEOUT: _TOO_SLOW,
     Refusal.BODY_TIMEOUT: _TOO_SLOW,
-    Refusal.CLIENT_CONNECTIONS: _TOO_MANY,
-    Refusal.ALL_CONNECTIONS: _TOO_MANY,
 }
+
+
+def answer_to(reason: Refusal) -> bytes | None:
+    if reason in (Refusal.CLIENT_CONNECTIONS, Refusal.ALL_CONNECTIONS):
+        return _TOO_MANY[retry_after(system_entropy)]
+    return _ANSWERS.get(reason)

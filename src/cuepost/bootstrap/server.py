@@ -201,11 +201,10 @@ def _api(
 def _further_routes(
     container: Container, tools: McpApp, stopping: asyncio.Event
 ) -> Sequence[BaseRoute]:
-    downloads = container.service.downloads
     pages = create_pages(
         container.service, base_url=container.settings.base_url, is_stopping=stopping.is_set
     )
-    return [*(media_routes(downloads) if downloads else ()), *tools.routes(), *pages]
+    return [*media_routes(container.service), *tools.routes(), *pages]
 
 
 def _mcp_app(container: Container) -> McpApp:

@@ -68,6 +68,16 @@ class InboundSettings:
             "How long a client may read nothing of an answer that waits for it.",
         ),
     ]
+    request_timeout: Annotated[
+        float,
+        Setting(
+            decimal(0.1, 600, "seconds"),
+            "10",
+            "How long the work for a request may take, the time in which its body arrives apart. "
+            "Then it is answered with 503 and `Retry-After`, which say whether something may have "
+            "been changed. Long polls and live lists are exempt.",
+        ),
+    ]
     connections_per_client: Annotated[
         int,
         Setting(

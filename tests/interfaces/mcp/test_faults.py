@@ -12,6 +12,7 @@ from cuepost.interfaces.mcp.table import BY_NAME
 from cuepost.ports.store import Contention, StoreUnavailable
 from tests.application.harness import Harness
 from tests.interfaces.mcp.agent import McpService, opened
+from tests.support.coming_back import says_when_to_come_back
 
 
 class Broken:
@@ -33,6 +34,8 @@ async def test_a_store_that_is_away_is_said_without_details(
     sqlite_mcp_service: McpService, fault: Exception
 ) -> None:
     result = await told_by_broken(sqlite_mcp_service, fault)
+    wait = result.data["error"].pop("retry_after_seconds")
+    assert says_when_to_come_back({"retry-after": wait})
     assert result == ToolResult(
         "store_unavailable: The service cannot reach its store now; nothing was changed. "
         "Try again in a moment.",

@@ -56,7 +56,7 @@ async def served(
 ) -> AsyncIterator[int]:
     """The interface behind a real server; its port."""
     assert harness.service.downloads is not None
-    app = Starlette(routes=media_routes(harness.service.downloads, streamer))
+    app = Starlette(routes=media_routes(harness.service, streamer))
     config = uvicorn.Config(app, http=protocol, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:

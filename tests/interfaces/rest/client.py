@@ -73,12 +73,11 @@ class Api:
 
 async def opened(harness: Harness, rules: Rules = RULES) -> Api:
     harness = harness.reassembled(rules)
-    downloads = harness.service.downloads
     app = create_app(
         harness.service,
         base_url=BASE_URL,
         health=HealthChecks(harness.store.check, lambda: "ok"),
-        further_routes=media_routes(downloads) if downloads else (),
+        further_routes=media_routes(harness.service),
     )
     client = httpx2.AsyncClient(
         transport=httpx2.ASGITransport(app, client=("192.0.2.7", 4711)), base_url=BASE_URL

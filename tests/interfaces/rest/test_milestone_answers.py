@@ -15,6 +15,7 @@ import pytest
 from tests.application.harness import Harness
 from tests.interfaces.rest.client import RULES, Api, opened
 from tests.interfaces.rest.milestone_requests import JSON, REPETITIONS, REQUESTS, Asked
+from tests.support.coming_back import says_when_to_come_back
 
 RECORDED: dict[str, Any] = json.loads(
     Path(__file__).parents[2].joinpath("fixtures/milestone_answers.json").read_text()
@@ -57,6 +58,8 @@ async def test_a_spent_rate_limit_is_answered_as_before(sqlite_harness: Harness)
     api = await opened(sqlite_harness, replace(RULES, service_requests_per_minute=2))
     for _ in range(3):
         answer = await ask(api, Asked(headers=JSON))
+    assert says_when_to_come_back(answer.headers, 30)
+    answer.headers["retry-after"] = "30"
     assert reported(answer) == RECORDED["rate limit spent"]
 
 

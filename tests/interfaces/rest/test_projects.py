@@ -8,6 +8,7 @@ from cuepost.domain.project import ProjectStatus, Stage
 from cuepost.ports.media import NO_MEDIA
 from tests.application.harness import BASE_URL, Harness
 from tests.interfaces.rest.client import NOW, Api, faults, opened, problem
+from tests.support.coming_back import says_when_to_come_back
 
 LATER = "2026-01-02T03:04:06.678Z"
 
@@ -132,7 +133,7 @@ async def test_a_result_without_a_media_store_is_to_be_asked_for_again(
     await api.harness.report(api.harness.milestone(project, artifacts=(artifact,)))
     answer = await api.call("GET", f"/v1/projects/{project.id}/result")
     assert problem(answer) == (503, "media_unavailable")
-    assert answer.headers["retry-after"] == "1"
+    assert says_when_to_come_back(answer.headers)
     assert problem(await api.call("GET", "/media/x")) == (404, "not_found")
     await api.client.aclose()
 

@@ -104,7 +104,7 @@ async def test_what_is_logged_meanwhile_names_the_request(
     await anyio.lowlevel.checkpoint()
     assert (answer.status_code, refused.status_code) == (200, 503)
     text = "\n".join(lines)
-    assert "event=store_unavailable error=" in text
+    assert "event=store_unavailable operation=listProjects sqlstate=- error=away" in text
     assert "request=call-1" in text
     assert '"requestId": "call-1"' in text
     assert REQUEST_ID.get() == ""

@@ -1,6 +1,7 @@
 """The authentication before the protocol: host, origin, key and rate, before a body is read."""
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from cuepost.application.deadline import request_deadline
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Interface
 from cuepost.domain.errors import (
@@ -19,6 +21,9 @@ from cuepost.domain.errors import (
 )
 from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.wire_models.request_notes import CALLER, OPERATION
+from cuepost.interfaces.wire_models.unavailable import why_unavailable
+from cuepost.log_lines import log_store_error
+from cuepost.ports.store import Contention, StoreUnavailable
 
 PATH = "/mcp"
 KEY_HOLDER = "cuepost.mcp.caller"
@@ -30,7 +35,10 @@ NOT_INSTALLED = (
 _BEARER = re.compile(rb"bearer +([\x21-\x7e]+)", re.IGNORECASE)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_STATUS: Mapping[type[Refused], int] = {Unauthenticated: 401, Forbidden: 403, RateLimited: 429}
+_STATUS: Mapping[type[Refused], int] = {Unauthenticated: 401, Forbidden: 403}
+_CHALLENGE = {"www-authenticate": "Bearer"}
+
+logger = logging.getLogger("cuepost.mcp")
 
 
 class TurnedAway(Exception):
@@ -60,14 +68,23 @@ class Authentication:
         try:
             headers = dict(scope["headers"])
             self._require_own_host(headers)
-            scope[KEY_HOLDER] = await self._admit(scope, headers)
+            async with request_deadline(self._service.request_timeout):
+                scope[KEY_HOLDER] = await self._admit(scope, headers)
             _require_post(scope["method"])
             if self._inside is None:
                 raise TurnedAway(501, "mcp_not_installed", NOT_INSTALLED)
+        except RateLimited as limited:
+            wait = self._service.retry_after(limited.retry_after_seconds)
+            await _refuse(send, 429, limited.code, str(limited), {"retry-after": str(wait)})
         except Refused as refusal:
-            await _refuse(send, _status_of(refusal), refusal.code, refusal)
+            more = _CHALLENGE if isinstance(refusal, Unauthenticated) else {}
+            await _refuse(send, _status_of(refusal), refusal.code, str(refusal), more)
+        except (StoreUnavailable, Contention) as error:
+            log_store_error(logger, "store_unavailable", error, "mcp")
+            more = {"retry-after": str(self._service.retry_after())}
+            await _refuse(send, 503, "store_unavailable", why_unavailable(error), more)
         except TurnedAway as turned:
-            await _refuse(send, turned.status, turned.code, turned, turned.headers)
+            await _refuse(send, turned.status, turned.code, str(turned), turned.headers)
         else:
             await self._inside(scope, receive, send)
 
@@ -141,18 +158,14 @@ def _status_of(refusal: Refused) -> int:
 
 
 async def _refuse(
-    send: Send,
-    status: int,
-    code: str,
-    reason: Exception,
-    headers: Mapping[str, str] | None = None,
+    send: Send, status: int, code: str, detail: str, headers: Mapping[str, str]
 ) -> None:
     """A problem document (RFC 9457), as from the rest of the service."""
     document = {
         "type": f"urn:cuepost:problem:{code}",
         "title": code.replace("_", " ").capitalize(),
         "status": status,
-        "detail": str(reason),
+        "detail": detail,
         "code": code,
     }
     body = json.dumps(document).encode()
@@ -160,16 +173,7 @@ async def _refuse(
         (b"content-type", b"application/problem+json"),
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"no-store"),
-        *_more_headers(reason),
-        *((name.encode(), value.encode()) for name, value in (headers or {}).items()),
+        *((name.encode(), value.encode()) for name, value in headers.items()),
     ]
     await send({"type": "http.response.start", "status": status, "headers": sent})
     await send({"type": "http.response.body", "body": body})
-
-
-def _more_headers(reason: Exception) -> Sequence[tuple[bytes, bytes]]:
-    if isinstance(reason, Unauthenticated):
-        return ((b"www-authenticate", b"Bearer"),)
-    if isinstance(reason, RateLimited):
-        return ((b"retry-after", str(reason.retry_after_seconds).encode()),)
-    return ()

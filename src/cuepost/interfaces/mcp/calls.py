@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from cuepost.application.deadline import request_deadline
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller
 from cuepost.domain.errors import FieldError, Invalid, Refused
@@ -15,6 +16,7 @@ from cuepost.interfaces.mcp.tool import Arguments, Tool, Work
 from cuepost.interfaces.wire_models.faults import field_error
 from cuepost.interfaces.wire_models.shapes import Answer
 from cuepost.interfaces.wire_models.unavailable import why_unavailable
+from cuepost.log_lines import log_store_error
 from cuepost.ports.store import Contention, StoreUnavailable, Transaction
 
 logger = logging.getLogger("cuepost.mcp")
@@ -39,12 +41,14 @@ class Calls:
         """Whatever happens becomes an answer."""
         try:
             caller.require(tool.scope)
-            answer = await self._carry_out(caller, tool, _arguments(tool, given))
+            async with request_deadline(self.service.request_timeout):
+                answer = await self._carry_out(caller, tool, _arguments(tool, given))
         except Refused as refusal:
             return refused(refusal)
         except (StoreUnavailable, Contention) as error:
-            logger.warning("event=store_unavailable error=%s", error)
-            return _failed("store_unavailable", why_unavailable(error))
+            log_store_error(logger, "store_unavailable", error, f"mcp:{tool.name}")
+            wait = self.service.retry_after()
+            return _failed("store_unavailable", why_unavailable(error), retry_after_seconds=wait)
         except Exception:
             logger.exception("event=internal_error tool=%s", tool.name)
             return _failed(
@@ -85,10 +89,9 @@ def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z])[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
-def _failed(code: str, sentence: str) -> ToolResult:
-    return ToolResult(
-        f"{code}: {sentence}", {"error": {"code": code, "message": sentence}}, is_error=True
-    )
+def _failed(code: str, sentence: str, **details: Any) -> ToolResult:
+    error = {"code": code, "message": sentence, **details}
+    return ToolResult(f"{code}: {sentence}", {"error": error}, is_error=True)
 
 
 def _arguments(tool: Tool, given: Mapping[str, Any]) -> Arguments:

@@ -39,7 +39,8 @@ Run = Callable[[Work, A], Awaitable[Answer]]
 class Tool:
     """`reads`: it changes nothing. `reaches_out`: it makes requests to receivers follow.
 
-    A destructive one takes `confirm_host`, and does nothing without the right one.
+    A destructive one takes `confirm_host`, and does nothing without the right one. Each is cut off
+    after `CUEPOST_REQUEST_TIMEOUT`: none waits for a receiver.
     """
 
     name: str

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from cuepost.application.deadline import request_deadline
 from cuepost.application.download import Download, FollowLink
+from cuepost.application.service import Service
 from cuepost.domain.errors import Refused
 from cuepost.interfaces.media.conditions import (
     NOT_MODIFIED,
@@ -20,6 +22,7 @@ from cuepost.interfaces.media.conditions import (
 from cuepost.interfaces.media.refusals import STANDING, TurnedAway, broken, busy, tell, turned_away
 from cuepost.interfaces.media.socket_handle import line_of
 from cuepost.interfaces.media.streaming import Streamer
+from cuepost.log_lines import log_store_error
 from cuepost.ports.store import Contention, StoreUnavailable
 
 PATH = "/media/{token}"
@@ -31,12 +34,16 @@ Headers = list[tuple[bytes, bytes]]
 logger = logging.getLogger("cuepost.media")
 
 
-def media_routes(downloads: FollowLink, streamer: Streamer | None = None) -> Sequence[Route]:
-    return [Route(PATH, MediaApp(downloads, streamer or Streamer()))]
+def media_routes(service: Service, streamer: Streamer | None = None) -> Sequence[Route]:
+    """None where somebody else answers to the links."""
+    if service.downloads is None:
+        return []
+    return [Route(PATH, MediaApp(service, service.downloads, streamer or Streamer()))]
 
 
 class MediaApp:
-    def __init__(self, downloads: FollowLink, streamer: Streamer) -> None:
+    def __init__(self, service: Service, downloads: FollowLink, streamer: Streamer) -> None:
+        self._service = service
         self._downloads = downloads
         self._streamer = streamer
 
@@ -56,12 +63,13 @@ class MediaApp:
 
     async def _open(self, token: str) -> Download:
         try:
-            return await self._downloads.open(token)
+            async with request_deadline(self._service.request_timeout):
+                return await self._downloads.open(token)
         except Refused as refused:
             raise turned_away(refused) from None
         except (StoreUnavailable, Contention) as error:
-            logger.warning("event=store_unavailable error=%s", error)
-            raise busy() from None
+            log_store_error(logger, "store_unavailable", error, OPERATION[1])
+            raise busy(self._service.retry_after()) from None
         except Exception:
             logger.exception("event=internal_error operation=%s", OPERATION[1])
             raise broken() from None

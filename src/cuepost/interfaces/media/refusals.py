@@ -31,12 +31,12 @@ def turned_away(refused: Refused) -> TurnedAway:
     return TurnedAway(status, refused.code, str(refused))
 
 
-def busy() -> TurnedAway:
+def busy(retry_after: int) -> TurnedAway:
     return TurnedAway(
         503,
         "store_unavailable",
         "The service cannot reach its store now. Try again in a moment.",
-        ((b"retry-after", b"1"),),
+        ((b"retry-after", b"%d" % retry_after),),
     )
 
 

@@ -105,6 +105,7 @@ OPERATIONS = (
         webhooks=True,
         query=StreamQuery,
         answer=StreamedEvents,
+        has_deadline=False,
         run=follow,
     ),
     Operation(

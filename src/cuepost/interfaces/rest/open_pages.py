@@ -17,11 +17,13 @@ from starlette.routing import Route
 from cuepost.application.rekey import KeysInUse
 from cuepost.interfaces.rest.answers import STANDING_HEADERS
 from cuepost.interfaces.rest.docs_page import render_page
+from cuepost.log_lines import log_store_error
 from cuepost.ports.store import StoreUnavailable
 
 logger = logging.getLogger("cuepost.rest")
 
-CHECK_SECONDS = 5.0
+# A database that hangs is noticed within two seconds, half of one after the last proof.
+CHECK_SECONDS = 1.4
 _PAGE_POLICY = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 
@@ -83,8 +85,12 @@ class VitalSigns:
         try:
             async with asyncio.timeout(CHECK_SECONDS):
                 await self._health.check_store()
-        except (StoreUnavailable, TimeoutError) as error:
-            logger.warning("event=not_ready error=%s", error)
+        except TimeoutError:
+            late = StoreUnavailable(f"the store did not answer within {CHECK_SECONDS} s")
+            log_store_error(logger, "not_ready", late, "readyz")
+            return False
+        except StoreUnavailable as error:
+            log_store_error(logger, "not_ready", error, "readyz")
             return False
         except Exception:
             logger.exception("event=not_ready")

@@ -51,6 +51,7 @@ class Operation:
     """`webhooks`: the account must have access to them. `refusals`: those of this call alone.
 
     `versioned`: it is about one webhook or project, of which `ETag` and conditions speak.
+    `has_deadline`: it is cut off after `CUEPOST_REQUEST_TIMEOUT`.
     """
 
     method: str
@@ -68,6 +69,7 @@ class Operation:
     answer: type[Answer] | None
     refusals: tuple[type[Refused], ...] = ()
     versioned: bool = False
+    has_deadline: bool = True
     run: Run
 
     @property

@@ -4,20 +4,23 @@ import hashlib
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from starlette.types import Receive, Scope, Send
 
+from cuepost.application.deadline import Deadline, request_deadline
 from cuepost.application.perform import IdempotentCall
 from cuepost.application.rate_limit import Allowance
+from cuepost.application.retry_after import LEAST_SECONDS
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Interface
 from cuepost.domain.errors import (
     FieldError,
     Invalid,
+    MediaUnavailable,
     NotFound,
     RateLimited,
     Refused,
@@ -32,6 +35,7 @@ from cuepost.interfaces.rest.problems import InternalError, Rejected, StoreBusy,
 from cuepost.interfaces.wire_models.entity_tags import tags_in
 from cuepost.interfaces.wire_models.request_notes import CALLER, OPERATION
 from cuepost.interfaces.wire_models.shapes import Request
+from cuepost.log_lines import log_store_error
 from cuepost.ports.store import Contention, StoreUnavailable
 
 logger = logging.getLogger("cuepost.rest")
@@ -99,31 +103,42 @@ class GuardedCall:
         self._takes_idempotency_key = operation.takes_idempotency_key
         self._takes_if_match = operation.takes_if_match
         self._takes_if_none_match = operation.takes_if_none_match
+        self._seconds = service.request_timeout if operation.has_deadline else None
         self._render = partial(render, status=operation.status, base_url=base_url)
 
     async def answer(self, incoming: IncomingRequest) -> Rendered:
         """Whatever happens becomes an answer, unless nobody waits for one."""
         try:
-            return await self._carry_out(incoming)
+            async with request_deadline(self._seconds) as deadline:
+                return await self._carry_out(incoming, deadline)
+        except RateLimited as limited:
+            return self._come_back(problem_of(limited), limited.retry_after_seconds)
+        except MediaUnavailable as refusal:
+            return self._come_back(problem_of(refusal))
         except (Refused, Rejected) as refusal:
             return problem_of(refusal)
         except (StoreUnavailable, Contention) as error:
-            logger.warning("event=store_unavailable error=%s", error)
-            return problem_of(StoreBusy(error))
+            log_store_error(logger, "store_unavailable", error, self.operation.name)
+            return self._come_back(problem_of(StoreBusy(error)))
         except ClientGone:
             raise
         except Exception:
             logger.exception("event=internal_error operation=%s", self.operation.name)
             return problem_of(InternalError())
 
-    async def _carry_out(self, incoming: IncomingRequest) -> Rendered:
+    def _come_back(self, rendered: Rendered, least: int = LEAST_SECONDS) -> Rendered:
+        seconds = str(self._service.retry_after(least)).encode()
+        return replace(rendered, headers=(*rendered.headers, (b"retry-after", seconds)))
+
+    async def _carry_out(self, incoming: IncomingRequest, deadline: Deadline) -> Rendered:
         caller = await self._authenticate(incoming)
         self._spend(incoming, caller)
         self._require_permission(caller)
         ids = _ids(incoming.scope.get("path_params") or NO_IDS)
         key = self._idempotency_key(incoming.headers)
         query = self._read_query(incoming.scope["query_string"])
-        body, canonical = await self._read_body(incoming)
+        with deadline.paused():
+            body, canonical = await self._read_body(incoming)
         idempotent = None
         if key is not None:
             idempotent = IdempotentCall(key, _fingerprint(incoming.scope, canonical))

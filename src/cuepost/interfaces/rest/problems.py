@@ -23,7 +23,6 @@ from cuepost.interfaces.wire_models.unavailable import why_unavailable
 from cuepost.ports.store import StoreError
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_SECONDS = 1
 
 STATUS_OF_KIND: Mapping[type[Refused], int] = {
     Unauthenticated: 401,
@@ -61,8 +60,7 @@ class StoreBusy(Rejected):
     """The store cannot be reached now, or is too busy."""
 
     def __init__(self, error: StoreError) -> None:
-        wait = ((b"retry-after", str(RETRY_SECONDS).encode()),)
-        super().__init__(503, "store_unavailable", why_unavailable(error), wait)
+        super().__init__(503, "store_unavailable", why_unavailable(error))
 
 
 class InternalError(Rejected):
@@ -126,8 +124,4 @@ def _document(
 def _headers_of(refusal: Refused) -> Headers:
     if isinstance(refusal, Unauthenticated):
         return ((b"www-authenticate", b"Bearer"),)
-    if isinstance(refusal, RateLimited):
-        return ((b"retry-after", str(refusal.retry_after_seconds).encode()),)
-    if isinstance(refusal, MediaUnavailable):
-        return ((b"retry-after", str(RETRY_SECONDS).encode()),)
     return ()

@@ -27,7 +27,11 @@ class LiveRows:
 
     async def stream(self, context: PageContext) -> Response:
         if self._open >= MOST_AT_ONCE:
-            return Response("Too many are watching; load the page again instead.", 503)
+            return Response(
+                "Too many are watching; load the page again instead.",
+                503,
+                {"retry-after": str(context.service.retry_after())},
+            )
         return StreamingResponse(self._events(context), media_type="text/event-stream")
 
     async def _events(self, context: PageContext) -> AsyncIterator[str]:
@@ -82,4 +86,4 @@ def _message(delivery_id: UUID, html: str) -> str:
     return json.dumps({"id": str(delivery_id), "html": html})
 
 
-ROUTES = (PageRoute(f"{ALL}/live", get=LiveRows().stream),)
+ROUTES = (PageRoute(f"{ALL}/live", get=LiveRows().stream, has_deadline=False),)

@@ -117,9 +117,13 @@ Handler = Callable[[PageContext], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """`is_open`: also for whoever is not signed in."""
+    """`is_open`: also for whoever is not signed in.
+
+    `has_deadline`: it is cut off after `CUEPOST_REQUEST_TIMEOUT`.
+    """
 
     path: str
     get: Handler | None = None
     post: Handler | None = None
     is_open: bool = False
+    has_deadline: bool = True

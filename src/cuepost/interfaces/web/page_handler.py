@@ -7,6 +7,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from cuepost.application.deadline import Deadline, request_deadline
 from cuepost.application.sign_in import SignedIn
 from cuepost.domain.errors import (
     Conflict,
@@ -23,8 +24,9 @@ from cuepost.interfaces.web.forms import BadForm, read_form
 from cuepost.interfaces.web.page_context import PageContext, PageRoute, SiteContext
 from cuepost.interfaces.web.protection import HEADERS, TOKEN_FIELD, carries_token, comes_from_here
 from cuepost.interfaces.wire_models.request_notes import OPERATION, REQUEST_ID
+from cuepost.log_lines import log_store_error
 from cuepost.ports.passwords import PasswordsBusy
-from cuepost.ports.store import Contention, StoreUnavailable
+from cuepost.ports.store import CommitUnknown, Contention, StoreError, StoreUnavailable
 
 logger = logging.getLogger("cuepost.pages")
 
@@ -52,6 +54,11 @@ TITLES: Mapping[int, str] = {
 
 
 SERVER_ERRORS = 500
+_UNCHANGED = "The store does not answer just now, and nothing was changed; try again soon."
+_MAYBE_CHANGED = (
+    "The store did not answer while it saved, so the change may have been made; look before you "
+    "try again."
+)
 
 
 class PageHandler:
@@ -63,22 +70,30 @@ class PageHandler:
 
     async def __call__(self, request: Request) -> Response:
         request.scope[OPERATION] = self._route.path
+        seconds = self._runtime.service.request_timeout if self._route.has_deadline else None
+        try:
+            async with request_deadline(seconds) as deadline:
+                response = await self._let_in(request, deadline)
+        except (StoreUnavailable, Contention) as error:
+            response = self._unavailable(request, error)
+        for name, value in HEADERS.items():
+            response.headers[name] = value
+        return response
+
+    async def _let_in(self, request: Request, deadline: Deadline) -> Response:
         cookies, fresh = self._runtime.cookies, False
         cookie = request.cookies.get(cookies.session)
-        try:
-            signed_in = await self._signed_in(request, cookie)
-        except (StoreUnavailable, Contention) as error:
-            return self._dressed(self._unavailable(request, error))
+        signed_in = await self._signed_in(request, cookie)
         if signed_in is None:
             cookie = request.cookies.get(cookies.context)
             fresh = not cookie
         if not cookie:
             cookie = compose_pass(self._runtime.service.access.entropy(PASS_BYTES))
         context = PageContext(request, self._runtime, cookie, signed_in)
-        response = await self._answered(context, None if fresh else cookie)
+        response = await self._answered(context, None if fresh else cookie, deadline)
         if fresh:
             cookies.put(response, cookies.context, cookie, None)
-        return self._dressed(response)
+        return response
 
     async def _signed_in(self, request: Request, cookie: str | None) -> SignedIn | None:
         if not cookie:
@@ -92,30 +107,35 @@ class PageHandler:
         except NotFound:
             return None
 
-    async def _answered(self, context: PageContext, known_cookie: str | None) -> Response:
+    async def _answered(
+        self, context: PageContext, known_cookie: str | None, deadline: Deadline
+    ) -> Response:
         """Whatever happens becomes a page."""
         try:
-            return await self._carried_out(context, known_cookie)
+            return await self._carried_out(context, known_cookie, deadline)
         except Refused as refused:
             kind = next(each for each in type(refused).__mro__ if each in STATUS_OF_KIND)
             return failure(context, STATUS_OF_KIND[kind], str(refused))
         except BadForm as error:
             return failure(context, 400, str(error))
-        except (StoreUnavailable, Contention) as error:
-            return self._unavailable(context.request, error)
-        except PasswordsBusy as busy:
+        except (StoreUnavailable, Contention):
+            raise
+        except PasswordsBusy:
             response = failure(context, 503, str(PasswordsBusy.__doc__))
-            response.headers["retry-after"] = str(busy.RETRY_AFTER_SECONDS)
+            response.headers["retry-after"] = str(context.service.retry_after())
             return response
         except Exception:
             logger.exception("event=page_broke path=%s", self._route.path)
             return failure(context, 500, "It was written into the log; please try again.")
 
-    async def _carried_out(self, context: PageContext, known_cookie: str | None) -> Response:
+    async def _carried_out(
+        self, context: PageContext, known_cookie: str | None, deadline: Deadline
+    ) -> Response:
         method = context.request.method
         handler = self._route.get if method in ("GET", "HEAD") else self._route.post
         if method == "POST" and handler is not None:
-            context.form = await read_form(context.request)
+            with deadline.paused():
+                context.form = await read_form(context.request)
             believed = comes_from_here(context.request, self._runtime.base_url) and carries_token(
                 context.form.text(TOKEN_FIELD), known_cookie
             )
@@ -128,16 +148,12 @@ class PageHandler:
             return _to_sign_in(context)
         return await handler(context)
 
-    def _unavailable(self, request: Request, error: Exception) -> Response:
-        logger.warning("event=store_unavailable error=%s", error)
+    def _unavailable(self, request: Request, error: StoreError) -> Response:
+        log_store_error(logger, "store_unavailable", error, self._route.path)
         context = PageContext(request, self._runtime, "")
-        response = failure(context, 503, "The store does not answer just now; try again soon.")
-        response.headers["retry-after"] = "1"
-        return response
-
-    def _dressed(self, response: Response) -> Response:
-        for name, value in HEADERS.items():
-            response.headers[name] = value
+        is_known = not isinstance(error, CommitUnknown)
+        response = failure(context, 503, _UNCHANGED if is_known else _MAYBE_CHANGED)
+        response.headers["retry-after"] = str(context.service.retry_after())
         return response
 
 

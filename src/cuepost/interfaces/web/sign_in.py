@@ -41,7 +41,8 @@ async def sign_in(context: PageContext) -> Response:
         wanted = context.form.text("next")
         page = context.page("sign_in.html", status, next=wanted, email=email, sentence=str(refused))
         if isinstance(refused, TooManySignIns):
-            page.headers["retry-after"] = str(round(WINDOW.total_seconds()))
+            least = round(WINDOW.total_seconds())
+            page.headers["retry-after"] = str(context.service.retry_after(least))
         return page
     return _let_in(context, session, _own_path(context.form.text("next")))
 
