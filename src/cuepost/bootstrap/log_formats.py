@@ -14,7 +14,7 @@ from typing import Any
 from cuepost.log_lines import REQUEST_ID
 
 _PAIR = re.compile(r'(\w+)=("[^"]*"|\S*)(?:\s+|$)')
-_NUMBERS = frozenset({"budget", "count", "ms", "number", "status", "waiting"})
+_NUMBERS = frozenset({"budget", "count", "ms", "number", "repeated", "status", "waiting"})
 _JSON_NAMES = {
     "account": "accountId",
     "delivery": "deliveryId",

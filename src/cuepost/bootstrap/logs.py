@@ -1,6 +1,7 @@
 """The log of a process: lines on standard error, of which those at `info` are written in groups."""
 
 import logging
+import math
 import sys
 import threading
 import time
@@ -8,10 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from cuepost.adapters.system_clock import SystemClock
+from cuepost.bootstrap.log_folding import Folding
 from cuepost.bootstrap.log_formats import JsonLines, TerminalLines
 from cuepost.log_lines import REQUEST_ID
 
 LONGEST_WAIT_SECONDS = 0.1
+REPEATED_LOOK_SECONDS = 1.0
 LARGEST_GROUP = 64 * 1024
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -36,9 +40,9 @@ def logged(level: str, form: str = "text") -> Iterator[None]:
 class GroupedLines(logging.Handler):
     """Keeps lines for a moment, to write many at once.
 
-    A line from `warning` on is written at once, after those before it. The others wait for 64 KiB
-    or 100 ms. A thread of its own writes them then, so that they appear also while the event loop
-    is held up.
+    A line from `warning` on is written at once, after those before it, unless it repeats one. The
+    others wait for 64 KiB or 100 ms. A thread of its own writes them then, so that they appear also
+    while the event loop is held up.
     """
 
     def __init__(self, stream: TextIO, form: str = "text") -> None:
@@ -47,11 +51,14 @@ class GroupedLines(logging.Handler):
         self._stream = stream
         self._lines: list[str] = []
         self._size = 0
+        self._folding = Folding()
         self._begun, self._ended = threading.Event(), threading.Event()
         threading.Thread(target=self._write_groups, name="log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
+            if self._folding.holds_back(record):
+                return
             line = self.format(record)
         except Exception:  # noqa: BLE001  # as every handler: a bad record is told of, not raised
             self.handleError(record)
@@ -60,7 +67,7 @@ class GroupedLines(logging.Handler):
         self._size += len(line)
         if record.levelno >= logging.WARNING or self._size >= LARGEST_GROUP:
             self.flush()
-        elif len(self._lines) == 1:
+        if not self._begun.is_set():
             self._begun.set()
 
     def flush(self) -> None:
@@ -81,15 +88,24 @@ class GroupedLines(logging.Handler):
         self._ended.set()
         self._begun.set()
         # The thread is not waited for: `logging` closes handlers at exit while it holds their lock.
-        self.flush()
+        self._tell_repeated(math.inf)
         super().close()
 
+    def _tell_repeated(self, now: float) -> None:
+        self.acquire()
+        try:
+            self._lines += map(self.format, self._folding.due(now))
+            self.flush()
+        finally:
+            self.release()
+
     def _write_groups(self) -> None:
+        clock = SystemClock()
         while not self._ended.is_set():
-            self._begun.wait()
+            self._begun.wait(None if self._folding.is_idle else REPEATED_LOOK_SECONDS)
             self._ended.wait(LONGEST_WAIT_SECONDS)
             self._begun.clear()
-            self.flush()
+            self._tell_repeated(clock.now().timestamp())
 
 
 def formatter_of(form: str, stream: TextIO) -> logging.Formatter:

@@ -1,7 +1,7 @@
 """Assembles the REST interface; nothing is opened or read before the first request."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -24,6 +24,7 @@ from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.path_handler import PathHandler
 from cuepost.interfaces.rest.problems import NoSuchAddress, Rejected, problem_of
 from cuepost.interfaces.rest.table import OPERATIONS
+from cuepost.ports.system import Entropy
 
 
 class RestApp(Starlette):
@@ -75,7 +76,7 @@ def create_app(
         handlers,
         routes=[
             *(Route(path, handler) for path, handler in handlers.items()),
-            *VitalSigns(health, registry).routes(with_metrics=with_metrics),
+            *VitalSigns(health, registry, service.access.entropy).routes(with_metrics=with_metrics),
             *ReferencePages(document).routes(),
             *FirstReading(base_url).routes(),
             *further_routes,
@@ -90,12 +91,12 @@ def create_vital_signs(
     health: HealthChecks,
     registry: CollectorRegistry,
     requests: RequestMetrics,
-    entropy: Callable[[int], bytes],
+    entropy: Entropy,
 ) -> Starlette:
     """Health and metrics alone: of a process that takes no calls, or on a port of their own."""
     app = RestApp(
         {},
-        routes=VitalSigns(health, registry).routes(),
+        routes=VitalSigns(health, registry, entropy).routes(),
         metrics=requests,
         ids=RequestIds(entropy),
     )

@@ -15,10 +15,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from cuepost.application.rekey import KeysInUse
+from cuepost.application.retry_after import retry_after
 from cuepost.interfaces.rest.answers import STANDING_HEADERS
 from cuepost.interfaces.rest.docs_page import render_page
 from cuepost.log_lines import log_store_error
 from cuepost.ports.store import StoreUnavailable
+from cuepost.ports.system import Entropy
 
 logger = logging.getLogger("cuepost.rest")
 
@@ -43,8 +45,9 @@ class HealthChecks:
 class VitalSigns:
     """What an operator's machines look at, of every process that serves or sends."""
 
-    def __init__(self, health: HealthChecks, registry: CollectorRegistry) -> None:
+    def __init__(self, health: HealthChecks, registry: CollectorRegistry, entropy: Entropy) -> None:
         self._health = health
+        self._entropy = entropy
         self._registry = registry
 
     def routes(self, *, with_metrics: bool = True) -> list[Route]:
@@ -66,7 +69,11 @@ class VitalSigns:
         status: dict[str, Any] = {"status": "ready" if well else "not_ready", "checks": checks}
         if secrets is not None and secrets.counts.keys() - {secrets.newest}:
             status["secretsUnderKey"] = secrets.counts
-        return _json(status, 200 if well else 503)
+        if well:
+            return _json(status)
+        response = _json(status, 503)
+        response.headers["retry-after"] = str(retry_after(self._entropy))
+        return response
 
     async def _secrets(self) -> KeysInUse | None:
         """They are shown while there is more than one key to count for."""
