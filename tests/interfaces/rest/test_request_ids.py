@@ -16,6 +16,7 @@ from cuepost.interfaces.rest.open_pages import HealthChecks
 from cuepost.interfaces.rest.request_ids import PROBLEM, with_id
 from cuepost.log_lines import REQUEST_ID
 from cuepost.ports.store import StoreUnavailable
+from cuepost.testing import RepeatableEntropy
 from tests.application.harness import BASE_URL
 from tests.interfaces.rest.client import Api, problem
 
@@ -114,7 +115,9 @@ async def test_a_worker_answers_with_ids_and_counts_requests_too() -> None:
     async def well() -> None: ...
 
     registry = CollectorRegistry()
-    app = create_vital_signs(HealthChecks(well), registry, RequestMetrics(registry), bytes)
+    app = create_vital_signs(
+        HealthChecks(well), registry, RequestMetrics(registry), RepeatableEntropy("ids")
+    )
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as client:
         first, second = [await client.get(path) for path in ("/readyz", "/nothing")]
