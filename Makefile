@@ -89,7 +89,8 @@ coverage: install ## the domain and the receiver kit, whole, by their own tests 
 # The long forms of proofs that `make test` has in short; hours on a small machine. Each can be said
 # alone: make proof PROOF="tests/faults/test_kills.py"
 PROOF ?= tests/faults tests/simulation tests/model tests/fuzz tests/engine/test_disk_full.py \
-	tests/engine/test_store_errors.py tests/engine/test_store_faults.py tests/history \
+	tests/engine/test_store_errors.py tests/engine/test_store_faults.py \
+	tests/engine/test_sqlstates.py tests/history \
 	tests/e2e/test_large_downloads.py packages/receiver/tests tests/interfaces/rest/test_schemathesis.py \
 	tests/adapters/test_hostile_mixes.py tests/inbound/test_hostile_clients.py \
 	tests/e2e/test_install.py tests/deploy/test_dockerfile.py tests/deploy/test_behind_nginx.py \
@@ -100,6 +101,7 @@ proof: install ## the long proofs: kills, failing databases, seeds, a million de
 	@CUEPOST_SIMULATION_SEEDS=20000 CUEPOST_TEST_MODEL_EXAMPLES=10000 \
 	CUEPOST_TEST_STORE_ERRORS=all CUEPOST_TEST_DISK_FULL=50 \
 	CUEPOST_TEST_KILLS=1000 CUEPOST_TEST_DATABASE_FAULTS=50 \
+	CUEPOST_TEST_SQLSTATES=all \
 	CUEPOST_TEST_CLOCKS=all CUEPOST_TEST_FAILOVERS=50 CUEPOST_TEST_REKEY_KILLS=100 CUEPOST_TEST_IDLE_CONNECTIONS=5000 \
 	CUEPOST_TEST_HOSTILE_CLIENT_MIXES=1000 CUEPOST_TEST_ATTACK_PERIODS=60 \
 	CUEPOST_TEST_RECEIVER_KILLS=1000 CUEPOST_TEST_HISTORY_ROWS=1000000 \

@@ -21,7 +21,9 @@ from cuepost.ports.store import (
 # The driver calls it its own mistake when it is asked for something on a connection that the
 # server is just ending.
 CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
-DRIVER_ERRORS = (asyncpg.PostgresError, *CONNECTION_ERRORS)
+# The driver takes errors of the class 02 for warnings, and raises them all the same.
+SERVER_ERRORS = (asyncpg.PostgresError, asyncpg.PostgresWarning)
+DRIVER_ERRORS = (*SERVER_ERRORS, *CONNECTION_ERRORS)
 
 # Serialisation failure, deadlock, lock not available.
 _CONTENTION = ("40001", "40P01", "55P03")
@@ -108,7 +110,7 @@ def translated() -> Iterator[None]:
     """Driver errors become the port's own; everything else passes."""
     try:
         yield
-    except asyncpg.PostgresError as error:
+    except SERVER_ERRORS as error:
         raise _port_error(error) from error
     except asyncpg.DataError:
         raise
@@ -116,7 +118,7 @@ def translated() -> Iterator[None]:
         raise StoreUnavailable(f"the database connection failed: {error}") from error
 
 
-def _port_error(error: asyncpg.PostgresError) -> StoreError:
+def _port_error(error: asyncpg.PostgresError | asyncpg.PostgresWarning) -> StoreError:
     # What follows the first line may show the rows themselves, and the first line a value that is
     # out of range or cannot be read.
     has_value = error.sqlstate.startswith(_DATA_EXCEPTION)

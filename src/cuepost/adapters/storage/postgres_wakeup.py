@@ -13,10 +13,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 from uuid import UUID
 
-import asyncpg
-
 from cuepost.adapters.storage.postgres_connecting import Driver, connect
-from cuepost.adapters.storage.postgres_session import CONNECTION_ERRORS
+from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS
 from cuepost.adapters.storage.records.queue import WORK_CHANNEL
 from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import DeliveryKey, Lane
@@ -64,7 +62,7 @@ class PostgresWakeup:
         while True:
             try:
                 await self._talk(listener)
-            except (asyncpg.PostgresError, *CONNECTION_ERRORS) as error:
+            except DRIVER_ERRORS as error:
                 log_store_error(log, "wakeup_connection_lost", error, "wake-up")
                 await self._clock.wait(RECONNECT_SECONDS)
 
