@@ -1,5 +1,9 @@
 """Ordered ends, and processes that do not fit together."""
 
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -7,8 +11,12 @@ import pytest
 from cuepost.bootstrap.runtime import ServiceRuntime
 from cuepost.interfaces.cli.runtime import CannotRun, Opened
 from cuepost.ports.store import StoreUnavailable
-from tests.faults.harness import harness, queued
+from tests.faults.harness import Harness, harness, queued
+from tests.support.recording_receiver import RecordingReceiver
 from tests.support.service_process import Ended, ServiceProcess, environment, free_port, run
+
+SLOW_SECONDS = 12.0
+LONGEST_PAUSE_SECONDS = 1.0
 
 
 def test_sigterm_under_load_ends_what_is_in_flight_and_leaves_the_rest(
@@ -32,6 +40,47 @@ def test_sigterm_under_load_ends_what_is_in_flight_and_leaves_the_rest(
         with ServiceProcess(it.settings):
             it.wait_until_settled()
         it.require_nothing_lost(load)
+
+
+@pytest.mark.timeout(300)
+def test_sigterm_of_a_worker_keeps_no_fast_endpoint_waiting(
+    postgres_settings: dict[str, str],
+) -> None:
+    """A deploy: one of two workers ends, and has a request to a slow receiver in flight."""
+    with harness(postgres_settings, endpoints=6) as it, ExitStack() as running:
+        _, leaving, staying = (
+            running.enter_context(ServiceProcess(it.settings, half))
+            for half in ("api", "worker", "worker")
+        )
+        # Of two lanes with consecutive numbers each worker has one.
+        slow, fast = it.paths[:2], it.paths[2:]
+        with it.load(pace=0.05) as load:
+            load.wait_for(50)
+            it.receiver.delays |= dict.fromkeys(slow, SLOW_SECONDS)
+            since = time.time()
+            it.receiver.wait_until(lambda now: got(now, slow, since), "nothing is slow")
+            began = time.time()
+            ended = leaving.stop()
+            until = time.time()
+            it.receiver.delays.clear()
+        assert (ended, staying.is_running) == (Ended(0, ""), True)
+        # It has waited for its slow request, and nobody else has.
+        assert until - began > SLOW_SECONDS / 2
+        pauses = {path: longest_pause(it, path, began, until) for path in fast}
+        assert max(pauses.values()) < LONGEST_PAUSE_SECONDS, pauses
+        it.wait_until_settled()
+        it.require_nothing_lost(load)
+
+
+def got(receiver: RecordingReceiver, paths: Sequence[str], since: float) -> bool:
+    return {each.path for each in receiver.requests if each.at > since} >= set(paths)
+
+
+def longest_pause(it: Harness, path: str, began: float, until: float) -> float:
+    """Between two requests, while there was always something to send."""
+    times = [each.at for each in it.receiver.seen() if each.path == path]
+    marks = [began, *(at for at in times if began < at < until), until]
+    return max(later - earlier for earlier, later in pairwise(marks))
 
 
 def test_a_second_sender_on_an_embedded_store_is_refused(sqlite_settings: dict[str, str]) -> None:

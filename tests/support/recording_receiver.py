@@ -30,10 +30,14 @@ class Received:
 
 
 class RecordingReceiver:
-    """Answers 200 after `delay` seconds; while held, no one gets an answer."""
+    """Answers 200 after `delay` seconds; while held, no request is answered.
+
+    `delays` are those of single paths.
+    """
 
     def __init__(self, delay: float = 0.0) -> None:
         self.delay = delay
+        self.delays: dict[str, float] = {}
         self.requests: list[Received] = []
         self.most_at_once: Counter[str] = Counter()
         self._at_once: Counter[str] = Counter()
@@ -113,9 +117,9 @@ class RecordingReceiver:
     ) -> None:
         self._note(received)
         try:
-            if self.delay:
+            if delay := self.delays.get(received.path, self.delay):
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.Event().wait(), self.delay)
+                    await asyncio.wait_for(asyncio.Event().wait(), delay)
             await self._open.wait()
             if reader.at_eof():
                 raise ConnectionError
