@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from cuepost.adapters.secret_box import AesGcmBox
 from cuepost.adapters.storage import postgres, postgres_readiness
 from cuepost.adapters.storage.postgres import PostgresStore
+from cuepost.adapters.storage.postgres_readiness import Readiness
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Account
@@ -199,6 +200,32 @@ async def test_a_commit_whose_result_is_lost_may_have_been_made(
     assert len(await accounts(postgres_store)) == 1
 
 
+async def test_a_commit_goes_on_although_nobody_waits_for_it_any_more(
+    postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute_it = asyncpg.Connection.execute
+    begun, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(connection: Any, query: str, *values: Any, **more: Any) -> str:
+        if query == "COMMIT":
+            begun.set()
+            await may_go_on.wait()
+        return await execute_it(connection, query, *values, **more)
+
+    monkeypatch.setattr(asyncpg.Connection, "execute", slow)
+    async with asyncio.timeout(LIMIT):
+        adding = asyncio.ensure_future(add(postgres_store, Records().account()))
+        await begun.wait()
+        adding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+        assert len(postgres_store._endings) == 1
+        may_go_on.set()
+        await postgres_store.close()
+    monkeypatch.undo()
+    assert (len(await accounts(postgres_store)), postgres_store._endings) == (1, set())
+
+
 async def test_a_failed_statement_that_was_passed_over_is_not_taken_for_a_commit(
     postgres_store: PostgresStore,
 ) -> None:
@@ -334,7 +361,23 @@ async def test_who_asks_often_whether_it_is_ready_makes_it_write_once(
 
     monkeypatch.setattr(asyncpg.Connection, "execute", overheard)
     monkeypatch.setattr(postgres_readiness, "PROOF_SECONDS", 3_600.0)
+    monkeypatch.setattr(postgres_store, "_readiness", Readiness(postgres_store._asked))
     await asyncio.gather(*(postgres_store.check() for _ in range(5)))
     for _ in range(5):
         await postgres_store.check()
     assert sum("pg_logical_emit_message" in query for query in asked) == 1
+
+
+async def test_a_locked_table_is_not_ready_for_anybody(
+    postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_store, "_readiness", Readiness(postgres_store._asked))
+    async with postgres_store.transaction() as transaction:
+        await execute(transaction, "LOCK TABLE queue IN ACCESS EXCLUSIVE MODE")
+        reported = await asyncio.wait_for(
+            asyncio.gather(*(postgres_store.check() for _ in range(3)), return_exceptions=True),
+            LIMIT,
+        )
+        assert {type(each) for each in reported} == {StoreUnavailable}
+        assert "a table is locked" in str(reported[0])
+    await postgres_store.check()
