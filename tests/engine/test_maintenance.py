@@ -243,7 +243,7 @@ async def test_a_failing_job_is_logged_and_tried_again_while_the_others_go_on(
         await runner.later(SECOND)
 
     assert sorted(done) == ["failing", "failing", "working", "working"]
-    assert caplog.messages == ['event=chore_failed operation="fail"'] * 2
+    assert caplog.messages == ['event=maintenance_job_failed operation="fail"'] * 2
     assert all(record.exc_info for record in caplog.records)
 
 
@@ -259,7 +259,8 @@ async def test_a_store_that_is_away_is_one_line_in_the_log(
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
-        'event=maintenance_job_failed operation="clean" sqlstate=- error=the database is not available'
+        'event=maintenance_job_failed operation="clean" '
+        'sqlstate=- error=the database is not available'
     )
     assert record.exc_info is None
 
