@@ -30,7 +30,7 @@ from cuepost.tuning import LEASE_SECONDS
 from tests.support import core_statements
 from tests.support.postgres import PostgresServer, StopMode, fresh_database
 from tests.support.records import Records
-from tests.support.store_rows import rows, run
+from tests.support.store_rows import rows, run, snapshot_rows
 
 LIMIT = 20
 THIS_BACKEND = sa.text("SELECT pg_backend_pid()")
@@ -305,15 +305,30 @@ async def test_two_that_wait_for_one_another_are_parted(postgres_store: Postgres
 async def test_a_pool_without_a_free_connection_says_so(
     migrated_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "POOL_SIZE", 1)
-    monkeypatch.setattr(postgres, "POOL_OVERFLOW", 0)
     monkeypatch.setattr(postgres, "POOL_PATIENCE_SECONDS", 0.01)
-    store = PostgresStore(migrated_database)
+    store = PostgresStore(migrated_database, connections=1)
     async with store.snapshot():
         with pytest.raises(StoreUnavailable, match="became free"):
             await accounts(store)
     assert await accounts(store) == []
     await store.close()
+
+
+async def test_connections_that_nobody_uses_are_closed(migrated_database: str) -> None:
+    store = PostgresStore(f"{migrated_database}?application_name=idle", idle_seconds=0.05)
+    async with store.snapshot(), store.snapshot(), store.snapshot():
+        assert await connections(store) == 4
+    async with asyncio.timeout(LIMIT):
+        # The one that asks is used again and again.
+        while await connections(store) > 1:
+            pass
+    await store.close()
+
+
+async def connections(store: PostgresStore) -> int:
+    counted = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'idle'"
+    [row] = await snapshot_rows(store, sa.text(counted))
+    return int(row[0])
 
 
 async def test_errors_do_not_show_the_rows_themselves(postgres_store: PostgresStore) -> None:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.pooler import Pooler
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.tables import queue
@@ -172,7 +173,8 @@ async def opened(settings: Mapping[str, str]) -> AsyncIterator[AnyStore]:
     clock = SystemClock()
     store: AnyStore
     if "DATABASE_URL" in settings:
-        store = PostgresStore(settings["DATABASE_URL"])
+        pooler = Pooler(settings.get("DATABASE_POOLER", "none"))
+        store = PostgresStore(settings["DATABASE_URL"], pooler=pooler)
     else:
         store = SqliteStore(Path(settings["DATA_DIR"]) / "cuepost.sqlite3", clock)
         await store.open()

@@ -20,6 +20,7 @@ PACKAGES = {
     "nginx": ("nginx",),
     "promtool": ("prometheus",),
     "logrotate": ("logrotate", "libpopt0"),
+    "pgbouncer": ("pgbouncer", "libc-ares2", "libevent-2.1-7"),
 }
 
 

@@ -34,6 +34,12 @@ def test_without_any_variable_every_setting_has_the_default_of_the_contract() ->
     assert loaded() == Settings(
         data_dir=Path("cuepost-data"),
         database_url=DatabaseUrl(path=Path("cuepost-data/cuepost.sqlite3")),
+        database_connections=20,
+        database_idle_timeout=300,
+        database_pooler="none",
+        database_direct_url=None,
+        database_replica_url=None,
+        database_replica_max_lag=30,
         base_url="http://127.0.0.1:8000",
         host="127.0.0.1",
         port=8000,
@@ -82,6 +88,12 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
     assert loaded(
         DATA_DIR=str(tmp_path),
         DATABASE_URL="postgres://user:word@db:5433/cuepost?sslmode=require",
+        DATABASE_CONNECTIONS="4",
+        DATABASE_IDLE_TIMEOUT="60",
+        DATABASE_POOLER="transaction",
+        DATABASE_DIRECT_URL="postgres://user:word@db:5432/cuepost",
+        DATABASE_REPLICA_URL="postgres://user:word@standby:5432/cuepost",
+        DATABASE_REPLICA_MAX_LAG="2.5",
         BASE_URL="https://hooks.example.com/cuepost",
         HOST="::1",
         PORT="65535",
@@ -125,6 +137,12 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
     ) == Settings(
         data_dir=tmp_path,
         database_url=DatabaseUrl(url="postgresql://user:word@db:5433/cuepost?sslmode=require"),
+        database_connections=4,
+        database_idle_timeout=60,
+        database_pooler="transaction",
+        database_direct_url=DatabaseUrl(url="postgresql://user:word@db:5432/cuepost"),
+        database_replica_url=DatabaseUrl(url="postgresql://user:word@standby:5432/cuepost"),
+        database_replica_max_lag=2.5,
         base_url="https://hooks.example.com/cuepost",
         host="::1",
         port=65_535,
@@ -333,6 +351,34 @@ def test_a_database_url_that_is_refused_says_which_part_is_wrong(rest: str, why:
     said = complaint(DATABASE_URL=f"postgresql://user:{CANARY}@{rest}")
     assert said.startswith(f"CUEPOST_DATABASE_URL: {why}")
     assert CANARY not in said
+
+
+@pytest.mark.parametrize("name", ["DATABASE_DIRECT_URL", "DATABASE_REPLICA_URL"])
+def test_a_second_database_url_that_is_refused_is_not_repeated(name: str) -> None:
+    expected = VARIABLES[f"CUEPOST_{name}"].kind.expected
+    assert complaint(**{name: f"sqlite:///{CANARY}"}) == f"CUEPOST_{name}: expected {expected}."
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_POOLER", "session"),
+        ("DATABASE_DIRECT_URL", "postgresql://db/cuepost"),
+        ("DATABASE_REPLICA_URL", "postgresql://db/cuepost"),
+    ],
+)
+def test_an_embedded_store_has_neither_pooler_nor_replica(name: str, value: str) -> None:
+    why = "it is for PostgreSQL, and the store is SQLite."
+    assert complaint(**{name: value}) == f"CUEPOST_{name}: {why}"
+
+
+@pytest.mark.parametrize("mode", ["transaction", "transaction-prepared"])
+def test_a_pooler_by_transaction_needs_a_way_past_it(mode: str) -> None:
+    url = "postgresql://db/cuepost"
+    assert complaint(DATABASE_URL=url, DATABASE_POOLER=mode) == (
+        f"CUEPOST_DATABASE_POOLER: '{mode}' needs CUEPOST_DATABASE_DIRECT_URL as well."
+    )
+    assert loaded(DATABASE_URL=url, DATABASE_POOLER="session").database_pooler == "session"
 
 
 def test_a_database_is_shown_by_its_hosts() -> None:

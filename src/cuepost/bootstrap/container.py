@@ -14,6 +14,7 @@ from cuepost.adapters.argon2_passwords import Argon2Passwords
 from cuepost.adapters.master_key_file import read_or_make
 from cuepost.adapters.media.local import LocalMedia
 from cuepost.adapters.secret_box import AesGcmBox
+from cuepost.adapters.storage.pooler import Pooler, WrongPooler
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
 from cuepost.adapters.system_resolver import SystemResolver
@@ -98,7 +99,7 @@ async def _open(store: "PostgresStore", clock: SystemClock, *, patient: bool) ->
         try:
             return await store.open(clock.now())
         except StoreUnavailable as error:
-            if not patient:
+            if not patient or isinstance(error, WrongPooler):
                 raise
             log_store_error(log, "waiting_for_database", error, "start")
         await clock.wait(DATABASE_AGAIN_SECONDS)
@@ -109,7 +110,15 @@ def _postgres_store(settings: Settings) -> "PostgresStore":
     require("postgres", "CUEPOST_DATABASE_URL names PostgreSQL")
     from cuepost.adapters.storage.postgres import PostgresStore  # noqa: PLC0415  # see above
 
-    return PostgresStore(settings.database_url.url, keeps_time=True)
+    direct = settings.database_direct_url
+    return PostgresStore(
+        settings.database_url.url,
+        direct_url=direct.url if direct else None,
+        pooler=Pooler(settings.database_pooler),
+        connections=settings.database_connections,
+        idle_seconds=settings.database_idle_timeout,
+        keeps_time=True,
+    )
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import uvloop
 
 from cuepost.adapters.master_key_file import BadKeyFile
 from cuepost.adapters.secret_box import CannotOpen
+from cuepost.adapters.storage.pooler import WrongPooler
 from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.storage.sqlite_backup import CannotBackUp, back_up
 from cuepost.adapters.system_clock import SystemClock, system_entropy
@@ -134,7 +135,7 @@ def _in_one_line() -> Iterator[None]:
     """What an operator can fix is said in a line; anything else is a bug, with its traceback."""
     try:
         yield
-    except BadSettings as error:
+    except (BadSettings, WrongPooler) as error:
         raise Unusable(str(error)) from error
     except OPERATORS_MATTERS as error:
         raise CannotRun(" ".join(str(error).split())) from error

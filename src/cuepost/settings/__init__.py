@@ -1,7 +1,7 @@
 """Every knob of the service: environment variables that start with CUEPOST_, read once, strictly.
 
-The reference page is made from this package; a new setting is one more field of `Settings`, or of
-`InboundSettings` if it is about clients.
+The reference page is made from this package; a new setting is one more field of `Settings`, of
+`DatabaseSettings` if it is about the database, or of `InboundSettings` if it is about clients.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 from cuepost.domain.egress_policy import Network, PortRange
 from cuepost.settings import kinds
+from cuepost.settings.database import DatabaseSettings, contradiction
 from cuepost.settings.database_url import DatabaseUrl
 from cuepost.settings.inbound import InboundSettings
 from cuepost.settings.kinds import decimal, optional, whole
@@ -27,22 +28,13 @@ class BadSettings(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(InboundSettings):
+class Settings(DatabaseSettings):
     data_dir: Annotated[
         Path,
         Setting(
             kinds.FOLDER,
             "./cuepost-data",
             "Holds the embedded store, the master key file and local media.",
-        ),
-    ]
-    database_url: Annotated[
-        DatabaseUrl,
-        Setting(
-            kinds.DATABASE_URL,
-            None,
-            "Where the store is. PostgreSQL is for many processes and machines.",
-            "SQLite in `DATA_DIR`",
         ),
     ]
     base_url: Annotated[
@@ -227,7 +219,8 @@ class Settings(InboundSettings):
 _HINTS = get_type_hints(Settings, include_extras=True)
 VARIABLES: dict[str, Setting] = {
     PREFIX + name.upper(): _HINTS[name].__metadata__[0]
-    for name in (*Settings.__annotations__, *InboundSettings.__annotations__)
+    for part in (Settings, DatabaseSettings, InboundSettings)
+    for name in part.__annotations__
 }
 
 # What the developer's tools read; a service leaves them alone.
@@ -265,6 +258,9 @@ def load(environ: Mapping[str, str]) -> Settings:
         raise BadSettings(
             f"{PREFIX}RETRY_DELAYS: the last attempt would come after {PREFIX}RETENTION_DAYS."
         )
+    if found := contradiction(settings):
+        name, why = found
+        raise BadSettings(f"{PREFIX}{name.upper()}: {why}")
     return settings
 
 

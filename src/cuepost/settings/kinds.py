@@ -41,7 +41,9 @@ def decimal(lowest: float, highest: float, unit: str) -> SettingType:
 
 def optional(kind: SettingType) -> SettingType:
     return SettingType(
-        f"{kind.expected}, or nothing", lambda text: kind.read(text) if text else None
+        f"{kind.expected}, or nothing",
+        lambda text: kind.read(text) if text else None,
+        kind.secret,
     )
 
 
@@ -162,6 +164,12 @@ MASTER_KEY = SettingType(
 )
 MEDIA_URL = SettingType("`file:///absolute/path` or `s3://bucket/prefix`", _media_url)
 NETWORKS = SettingType("CIDRs with commas between, such as `10.0.0.0/8,fd00::/8`", parse_networks)
+POOLER = choice({name: name for name in ("none", "session", "transaction", "transaction-prepared")})
+POSTGRES_URL = SettingType(
+    "`postgresql://user:password@host:port/name` with parameters as in libpq",
+    postgres_url,
+    secret=True,
+)
 REGION = SettingType("the name of a region, such as `eu-central-1`", _region)
 SIGNING_SECRETS = SettingType("`whsec_…`, or several with commas between", str, secret=True)
 PORTS = SettingType("ports and ranges with commas between, such as `443,8000-8999`", parse_ports)

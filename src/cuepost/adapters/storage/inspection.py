@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cuepost.adapters.storage import schema
+from cuepost.adapters.storage.pooler import WrongPooler
 
 
 class CannotInspect(Exception):
@@ -41,12 +42,19 @@ async def inspect_postgres(url: str, now: datetime) -> Inspected:
     from cuepost.adapters.storage.postgres_connecting import connect  # noqa: PLC0415  # see above
 
     try:
-        connection = await connect(url)
+        # Without names for statements, which not every pooler keeps.
+        connection = await connect(url, statement_cache_size=0)
         try:
             found = await schema.found_on_postgres(connection)
             theirs = await connection.fetchval("SELECT clock_timestamp()")
         finally:
             await connection.close()
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (
+        OSError,
+        TimeoutError,
+        WrongPooler,
+        asyncpg.PostgresError,
+        asyncpg.InterfaceError,
+    ) as error:
         raise CannotInspect(str(error) or "no answer within 5 seconds") from error
     return Inspected(found, schema.revisions()[-1], theirs - now)

@@ -4,12 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from cuepost.adapters.storage import partitions, schema
 from cuepost.adapters.storage.outbox import NoHandover, Outbox
+from cuepost.adapters.storage.pooler import Pooler
 from cuepost.adapters.storage.postgres_connecting import Driver
-from cuepost.adapters.storage.postgres_pool import CLOSE_PATIENCE_SECONDS, PostgresPool
+from cuepost.adapters.storage.postgres_pool import (
+    CLOSE_PATIENCE_SECONDS,
+    SERVER_SETTINGS,
+    PostgresPool,
+)
+from cuepost.adapters.storage.postgres_probes import require_fitting
 from cuepost.adapters.storage.postgres_readiness import Readiness
 from cuepost.adapters.storage.postgres_session import (
     DRIVER_ERRORS,
@@ -30,41 +36,68 @@ from cuepost.ports.store import (
 
 T = TypeVar("T")
 
-POOL_SIZE = 10
-POOL_OVERFLOW = 10
+CONNECTIONS = 20
+IDLE_SECONDS = 300
 POOL_PATIENCE_SECONDS = 10
 ROLLBACK_PATIENCE_SECONDS = 5
-_HOT_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+
+class _Begin(NamedTuple):
+    """How a transaction begins; `changed` are settings for it alone."""
+
+    level: str
+    changed: str = ""
+
+
 _ANY_PLAN = "".join(
     f"; SET LOCAL {name} = on" for name in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
 )
-_WRITE = f"{_HOT_WRITE}{_ANY_PLAN}; SET LOCAL plan_cache_mode = auto"
+_HOT_WRITE = _Begin("READ COMMITTED")
+_WRITE = _Begin("READ COMMITTED", f"{_ANY_PLAN}; SET LOCAL plan_cache_mode = auto")
 # People's questions are planned for the values they name: one plan for a status that nearly all
 # deliveries have and for one that hardly any has would be wrong for one of the two.
-_READ = (
-    f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY{_ANY_PLAN}"
-    "; SET LOCAL plan_cache_mode = force_custom_plan"
+_READ = _Begin(
+    "REPEATABLE READ READ ONLY", f"{_ANY_PLAN}; SET LOCAL plan_cache_mode = force_custom_plan"
 )
+# Where a connection keeps nothing, each transaction brings its settings along.
+_EVERY_TIME = "".join(f"; SET LOCAL {name} = '{value}'" for name, value in SERVER_SETTINGS.items())
 
 
 class PostgresStore:
-    def __init__(self, url: str, *, keeps_time: bool = False) -> None:
-        """With `keeps_time` workers go by the server's clock; tests have a clock of their own."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        direct_url: str | None = None,
+        pooler: Pooler = Pooler.NONE,
+        connections: int = CONNECTIONS,
+        idle_seconds: float = IDLE_SECONDS,
+        keeps_time: bool = False,
+    ) -> None:
+        """With `keeps_time` workers go by the server's clock; tests have a clock of their own.
+
+        `direct_url` leads past the pooler.
+        """
         self.handover: Handover = NoHandover()
+        self.direct_url = direct_url or url
         self.url = url
+        self._pooler = pooler
         self._keeps_time = keeps_time
         self._readiness = Readiness(self._asked)
-        # Commits and roll-backs that go on although nobody waits for them any more.
+        # Commits and roll-backs that go on after their caller was cancelled.
         self._endings: set[asyncio.Future[None]] = set()
+        self._connections = connections
         self._pool = PostgresPool(
             url,
-            kept=POOL_SIZE,
-            most=POOL_SIZE + POOL_OVERFLOW,
+            most=connections,
+            idle_seconds=idle_seconds,
             patience_seconds=POOL_PATIENCE_SECONDS,
+            pooler=pooler,
         )
 
     async def open(self, now: datetime) -> None:
-        """Refuse a schema that this version cannot run on, and say what to do about it."""
+        """Refuse a pooler or a schema that does not fit, and say what to do about it."""
+        await require_fitting(self.url, self._pooler)
         await self._require_usable()
         await self.prepare_days(now)
 
@@ -78,7 +111,7 @@ class PostgresStore:
             upgrade_postgres,
         )
 
-        changed = await upgrade_postgres(self.url, with_downtime=with_downtime)
+        changed = await upgrade_postgres(self.direct_url, with_downtime=with_downtime)
         await self.prepare_days(now)
         return changed
 
@@ -96,7 +129,7 @@ class PostgresStore:
             return await action(transaction)
 
     @asynccontextmanager
-    async def _transaction(self, begin: str) -> AsyncIterator[Transaction]:
+    async def _transaction(self, begin: _Begin) -> AsyncIterator[Transaction]:
         outbox = Outbox(self.handover)
         async with self._begin(begin, outbox) as session:
             yield RecordsTransaction(session, outbox)
@@ -109,6 +142,10 @@ class PostgresStore:
     @asynccontextmanager
     async def single_read(self) -> AsyncIterator[Transaction]:
         """Without telling the server where it begins and ends: that takes longer than asking."""
+        if self._pooler.is_by_transaction:
+            async with self.snapshot() as transaction:
+                yield transaction
+            return
         driver = await self._pool.take()
         session = PostgresSession(driver, keeps_time=self._keeps_time)
         try:
@@ -145,7 +182,7 @@ class PostgresStore:
 
     @asynccontextmanager
     async def _begin(
-        self, how: str, outbox: Outbox | None = None
+        self, how: _Begin, outbox: Outbox | None = None
     ) -> AsyncIterator[PostgresSession]:
         session = PostgresSession(await self._begun(how), keeps_time=self._keeps_time)
         try:
@@ -200,13 +237,14 @@ class PostgresStore:
             # Whoever waited for it has got it.
             ending.exception()
 
-    async def _begun(self, how: str) -> Driver:
+    async def _begun(self, how: _Begin) -> Driver:
         """The pool may hold connections that died while nobody used them; those are passed over."""
-        for _ in range(POOL_SIZE + POOL_OVERFLOW):
+        kept = _EVERY_TIME if self._pooler.is_by_transaction else ""
+        for _ in range(self._connections):
             driver = await self._pool.take()
             try:
                 with translated():
-                    await driver.execute(how)
+                    await driver.execute(f"BEGIN ISOLATION LEVEL {how.level}{kept}{how.changed}")
             except BaseException as error:
                 # Whether it has begun there nobody knows.
                 driver.terminate()

@@ -6,6 +6,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
+from cuepost.adapters.storage.pooler import WrongPooler
+
 Driver: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 APPLICATION_NAME = "cuepost"
@@ -29,13 +31,27 @@ async def connect(
     if given.get("sslrootcert") == "system":
         del given["sslrootcert"]
         options["ssl"] = _system_authorities(given.pop("sslmode", "verify-full"))
-    made: Driver = await asyncpg.connect(
-        urlunsplit(parts._replace(query=urlencode(given))),
-        timeout=CONNECT_PATIENCE_SECONDS,
-        server_settings=server_settings,
-        **options,
-    )
+    try:
+        made: Driver = await asyncpg.connect(
+            urlunsplit(parts._replace(query=urlencode(given))),
+            timeout=CONNECT_PATIENCE_SECONDS,
+            server_settings=server_settings,
+            **options,
+        )
+    except asyncpg.ProtocolViolationError as error:
+        if "unsupported startup parameter" not in str(error):
+            raise
+        raise WrongPooler(_refused_by_pooler(str(error), ours=bool(server_settings))) from error
     return made
+
+
+def _refused_by_pooler(said: str, *, ours: bool) -> str:
+    fix = (
+        "set CUEPOST_DATABASE_POOLER to its pool_mode, session or transaction."
+        if ours
+        else "leave it out of the URL, or list it in the pooler's ignore_startup_parameters."
+    )
+    return f"There is a pooler in front of the database ({said}): {fix}"
 
 
 def _system_authorities(mode: str) -> ssl.SSLContext:

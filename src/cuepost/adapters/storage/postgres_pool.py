@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from cuepost.adapters.completion import to_the_end
 from cuepost.adapters.storage.columns import KINDS
+from cuepost.adapters.storage.pooler import Pooler
 from cuepost.adapters.storage.postgres_connecting import Driver, connect
 from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, translated
 from cuepost.ports.store import StoreUnavailable
@@ -19,8 +20,9 @@ CLOSE_PATIENCE_SECONDS = 5
 STATEMENTS_KEPT = 512
 # None waits for ever for a lock. A process that hangs must not keep its own for much longer than a
 # worker's lease lasts, or nobody could take over from it.
-_SERVER_SETTINGS = {
-    "lock_timeout": "20s",
+LOCK_TIMEOUT = "20s"
+SERVER_SETTINGS = {
+    "lock_timeout": LOCK_TIMEOUT,
     "statement_timeout": f"{COMMAND_PATIENCE_SECONDS}s",
     "idle_in_transaction_session_timeout": "15s",
     # What runs all the time has one plan for all values, which looks up its few rows in indexes.
@@ -29,6 +31,7 @@ _SERVER_SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"), "off"),
 }
+_SET = "; ".join(f"SET {name} = '{value}'" for name, value in SERVER_SETTINGS.items())
 # The driver asks the server about each kind of array when it meets it first, which takes
 # milliseconds. So it meets all of them before anybody waits for an answer on the connection.
 _EVERY_KIND_OF_ARRAY = "SELECT " + ", ".join(
@@ -38,21 +41,34 @@ _EVERY_KIND_OF_ARRAY = "SELECT " + ", ".join(
 
 
 class PostgresPool:
-    """At most `most` connections at a time, of which `kept` stay open while nobody uses them."""
+    """At most `most` connections at a time. One that nobody has used for `idle_seconds` is closed
+    when another one is given back; the last one stays."""
 
-    def __init__(self, url: str, *, kept: int, most: int, patience_seconds: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        most: int,
+        idle_seconds: float,
+        patience_seconds: float,
+        pooler: Pooler = Pooler.NONE,
+        command_seconds: float = COMMAND_PATIENCE_SECONDS,
+    ) -> None:
         self._url = url
-        self._kept = kept
+        self._idle_seconds = idle_seconds
         self._patience_seconds = patience_seconds
+        self._pooler = pooler
+        self._command_seconds = command_seconds
         self._places = asyncio.Semaphore(most)
-        self._resting: list[Driver] = []
+        # Since when nobody uses it, the longest unused first.
+        self._resting: list[tuple[float, Driver]] = []
 
     async def take(self) -> Driver:
         """To be given back. It may be dead nevertheless, if nobody has told us so."""
         await self._take_place()
         try:
             while self._resting:
-                driver = self._resting.pop()
+                _, driver = self._resting.pop()
                 if _is_usable(driver):
                     return driver
                 await to_the_end(_closed(driver))
@@ -63,16 +79,20 @@ class PostgresPool:
 
     async def give_back(self, driver: Driver) -> None:
         try:
-            if _is_usable(driver) and len(self._resting) < self._kept:
-                self._resting.append(driver)
-            else:
-                await to_the_end(_closed(driver))
+            if _is_usable(driver):
+                now = asyncio.get_running_loop().time()
+                self._resting.append((now, driver))
+                if self._resting[0][0] > now - self._idle_seconds:
+                    return
+                _, driver = self._resting.pop(0)
+            await to_the_end(_closed(driver))
         finally:
             self._places.release()
 
     async def close(self) -> None:
         while self._resting:
-            await _closed(self._resting.pop())
+            _, driver = self._resting.pop()
+            await _closed(driver)
 
     async def _take_place(self) -> None:
         if not self._places.locked():
@@ -85,16 +105,21 @@ class PostgresPool:
             raise StoreUnavailable("no database connection became free in time") from error
 
     async def _opened(self) -> Driver:
+        at_start = SERVER_SETTINGS if self._pooler is Pooler.NONE else None
         with translated():
             driver = await connect(
                 self._url,
-                command_timeout=COMMAND_PATIENCE_SECONDS,
-                statement_cache_size=STATEMENTS_KEPT,
+                command_timeout=self._command_seconds,
+                statement_cache_size=STATEMENTS_KEPT if self._pooler.keeps_statements else 0,
                 max_cached_statement_lifetime=0,
-                server_settings=_SERVER_SETTINGS,
+                server_settings=at_start,
             )
             try:
-                await driver.prepare(_EVERY_KIND_OF_ARRAY)
+                if self._pooler is Pooler.SESSION:
+                    await driver.execute(_SET)
+                # In one transaction, since the driver changes a setting meanwhile.
+                async with driver.transaction():
+                    await driver.prepare(_EVERY_KIND_OF_ARRAY)
             except BaseException:
                 driver.terminate()
                 raise
