@@ -302,11 +302,8 @@ async def test_two_that_wait_for_one_another_are_parted(postgres_store: Postgres
     assert sorted(ended) == ["contention", "done"]
 
 
-async def test_a_pool_without_a_free_connection_says_so(
-    migrated_database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(postgres, "POOL_PATIENCE_SECONDS", 0.01)
-    store = PostgresStore(migrated_database, connections=1)
+async def test_a_pool_without_a_free_connection_says_so(migrated_database: str) -> None:
+    store = PostgresStore(migrated_database, connections=1, patience_seconds=0.01)
     async with store.snapshot():
         with pytest.raises(StoreUnavailable, match="became free"):
             await accounts(store)

@@ -2,13 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from datetime import timedelta
+from typing import Generic, TypeVar
 from uuid import UUID
 
 from cuepost.domain.access import Caller
-from cuepost.domain.errors import IdempotencyKeyReused, PreconditionFailed, Refused
+from cuepost.domain.errors import IdempotencyKeyReused, NotFound, PreconditionFailed, Refused
 from cuepost.ports.records import RememberedAnswer
-from cuepost.ports.store import Action, ConnectionDied, Contention, Store, Transaction
+from cuepost.ports.store import (
+    Action,
+    ConnectionDied,
+    Contention,
+    Replica,
+    Store,
+    StoreError,
+    Transaction,
+)
 from cuepost.ports.system import Clock, SecretBox
 
 T = TypeVar("T")
@@ -38,14 +47,44 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Browsed(Generic[T]):
+    """What was read, and how old it may be."""
+
+    value: T
+    lag: timedelta = timedelta(0)
+
+    @property
+    def lag_seconds(self) -> int:
+        """Less than a second is not worth mentioning."""
+        return int(self.lag.total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
 class Perform:
     store: Store
     clock: Clock
     box: SecretBox
+    replica: Replica | None = None
 
     async def read(self, action: Action[T]) -> T:
         async with self.store.snapshot() as transaction:
             return await action(transaction)
+
+    async def browse(self, action: Action[T]) -> Browsed[T]:
+        """For lists of history and for figures, which may be a little old.
+
+        What the replica does not have may be too new for it, so the store is asked.
+        """
+        lag = None if self.replica is None else await self.replica.lag()
+        if self.replica is not None and lag is not None:
+            try:
+                async with self.replica.snapshot() as transaction:
+                    return Browsed(await action(transaction), lag)
+            except StoreError as error:
+                self.replica.failed(error)
+            except NotFound:
+                pass
+        return Browsed(await self.read(action))
 
     async def single_read(self, action: Action[T]) -> T:
         """For a single question."""

@@ -37,7 +37,7 @@ from cuepost.application.store_media import StoreMedia
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.ports.media import NO_MEDIA, Media
 from cuepost.ports.passwords import NoPasswords, Passwords
-from cuepost.ports.store import Store
+from cuepost.ports.store import Replica, Store
 from cuepost.ports.system import Clock, Entropy, IdSource, SecretBox
 from cuepost.ports.transport import NoResolver, Resolver
 
@@ -122,9 +122,15 @@ class Service:
     retry_after: Callable[..., int]
 
 
-def assemble(store: Store, ambient: Ambient, rules: Rules, media: Media = NO_MEDIA) -> Service:
+def assemble(
+    store: Store,
+    ambient: Ambient,
+    rules: Rules,
+    media: Media = NO_MEDIA,
+    replica: Replica | None = None,
+) -> Service:
     clock, ids, entropy = ambient.clock, ambient.ids, ambient.entropy
-    perform = Perform(store, clock, ambient.box)
+    perform = Perform(store, clock, ambient.box, replica)
     audit = AuditTrail(clock, ids)
     milestone_batches = MilestoneBatches(clock, ids, rules.result_url)
     access = ManageAccess(clock, ids, entropy, audit)

@@ -23,7 +23,7 @@ from cuepost.bootstrap.extras import require
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.log_lines import log_store_error
 from cuepost.ports.media import Media
-from cuepost.ports.store import Store, StoreUnavailable
+from cuepost.ports.store import Replica, Store, StoreUnavailable
 from cuepost.settings import Settings
 
 if TYPE_CHECKING:
@@ -58,10 +58,13 @@ async def running(
     master_keys = _master_keys(settings)
     box = AesGcmBox(master_keys, system_entropy)
     ambient = Ambient(clock, SystemIds(), system_entropy, box, Argon2Passwords(), SystemResolver())
-    async with opened_store(settings, clock, migrating=migrating, patient=patient) as store:
+    async with (
+        opened_store(settings, clock, migrating=migrating, patient=patient) as store,
+        _replica(settings) as replica,
+    ):
         rules = _rules(settings)
         with _media(settings, master_keys) as media:
-            service = assemble(store, ambient, rules, media)
+            service = assemble(store, ambient, rules, media, replica)
             yield Container(settings, store, ambient, rules, service)
 
 
@@ -119,6 +122,29 @@ def _postgres_store(settings: Settings) -> "PostgresStore":
         idle_seconds=settings.database_idle_timeout,
         keeps_time=True,
     )
+
+
+@asynccontextmanager
+async def _replica(settings: Settings) -> AsyncIterator[Replica | None]:
+    """It is not connected to before somebody reads."""
+    if settings.database_replica_url is None:
+        yield None
+        return
+    from cuepost.adapters.storage.postgres_replica import (  # noqa: PLC0415  # see above
+        PostgresReplica,
+    )
+
+    replica = PostgresReplica(
+        settings.database_replica_url.url,
+        max_lag=timedelta(seconds=settings.database_replica_max_lag),
+        pooler=Pooler(settings.database_pooler),
+        connections=settings.database_connections,
+        idle_seconds=settings.database_idle_timeout,
+    )
+    try:
+        yield replica
+    finally:
+        await replica.close()
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Protocol, TypeVar
 
@@ -165,4 +165,18 @@ class Store(Protocol):
 
     async def prepare_days(self, now: datetime) -> None:
         """Make room for the history of the coming days, where the engine needs that."""
+        ...
+
+
+class Replica(Protocol):
+    """A copy of the store that may be a little behind."""
+
+    async def lag(self) -> timedelta | None:
+        """None while it cannot be read."""
+        ...
+
+    def snapshot(self) -> AbstractAsyncContextManager[Transaction]: ...
+
+    def failed(self, error: StoreError) -> None:
+        """Told when a read of it failed."""
         ...

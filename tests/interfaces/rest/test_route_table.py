@@ -27,6 +27,11 @@ def named(operation: Operation) -> str:
     return operation.name
 
 
+def test_only_lists_of_history_may_come_from_a_replica() -> None:
+    lagging = {operation.name for operation in OPERATIONS if operation.may_lag}
+    assert lagging == {"listWebhookDeliveries", "listDeliveries", "listEvents", "listAudit"}
+
+
 each_call = pytest.mark.parametrize("operation", OPERATIONS, ids=named)
 
 

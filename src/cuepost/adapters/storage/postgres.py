@@ -12,6 +12,7 @@ from cuepost.adapters.storage.pooler import Pooler
 from cuepost.adapters.storage.postgres_connecting import Driver
 from cuepost.adapters.storage.postgres_pool import (
     CLOSE_PATIENCE_SECONDS,
+    COMMAND_PATIENCE_SECONDS,
     SERVER_SETTINGS,
     PostgresPool,
 )
@@ -73,10 +74,13 @@ class PostgresStore:
         connections: int = CONNECTIONS,
         idle_seconds: float = IDLE_SECONDS,
         keeps_time: bool = False,
+        wanted_server: str = "read-write",
+        patience_seconds: float = POOL_PATIENCE_SECONDS,
+        command_seconds: float = COMMAND_PATIENCE_SECONDS,
     ) -> None:
         """With `keeps_time` workers go by the server's clock; tests have a clock of their own.
 
-        `direct_url` leads past the pooler.
+        `direct_url` leads past the pooler. `wanted_server` is the one among several hosts.
         """
         self.handover: Handover = NoHandover()
         self.direct_url = direct_url or url
@@ -91,8 +95,10 @@ class PostgresStore:
             url,
             most=connections,
             idle_seconds=idle_seconds,
-            patience_seconds=POOL_PATIENCE_SECONDS,
+            patience_seconds=patience_seconds,
             pooler=pooler,
+            wanted_server=wanted_server,
+            command_seconds=command_seconds,
         )
 
     async def open(self, now: datetime) -> None:
@@ -136,8 +142,11 @@ class PostgresStore:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
-        async with self._begin(_READ) as session:
+        async with self._reading() as session:
             yield RecordsTransaction(session, Outbox(self.handover))
+
+    def _reading(self) -> AbstractAsyncContextManager[PostgresSession]:
+        return self._begin(_READ)
 
     @asynccontextmanager
     async def single_read(self) -> AsyncIterator[Transaction]:
@@ -175,7 +184,7 @@ class PostgresStore:
                     await session.driver.execute(statement)
 
     async def _require_usable(self) -> None:
-        async with self._begin(_READ) as session:
+        async with self._reading() as session:
             with translated():
                 found = await schema.found_on_postgres(session.driver)
         found.require_usable()

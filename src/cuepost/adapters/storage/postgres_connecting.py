@@ -18,15 +18,16 @@ async def connect(
     url: str,
     *,
     application_name: str = APPLICATION_NAME,
+    wanted_server: str = "read-write",
     server_settings: dict[str, str] | None = None,
     **options: Any,
 ) -> Driver:
-    """The URL's own name of the application comes first."""
+    """The URL's own name of the application comes first, and its own choice of a server."""
     parts = urlsplit(url)
     given = dict(parse_qsl(parts.query))
     if "," in parts.netloc or "," in given.get("host", ""):
         # Only one of several servers takes changes, and it is not always the same one.
-        given.setdefault("target_session_attrs", "read-write")
+        given.setdefault("target_session_attrs", wanted_server)
     given.setdefault("application_name", application_name)
     if given.get("sslrootcert") == "system":
         del given["sslrootcert"]

@@ -52,12 +52,14 @@ class PostgresPool:
         idle_seconds: float,
         patience_seconds: float,
         pooler: Pooler = Pooler.NONE,
+        wanted_server: str = "read-write",
         command_seconds: float = COMMAND_PATIENCE_SECONDS,
     ) -> None:
         self._url = url
         self._idle_seconds = idle_seconds
         self._patience_seconds = patience_seconds
         self._pooler = pooler
+        self._wanted_server = wanted_server
         self._command_seconds = command_seconds
         self._places = asyncio.Semaphore(most)
         # Since when nobody uses it, the longest unused first.
@@ -109,6 +111,7 @@ class PostgresPool:
         with translated():
             driver = await connect(
                 self._url,
+                wanted_server=self._wanted_server,
                 command_timeout=self._command_seconds,
                 statement_cache_size=STATEMENTS_KEPT if self._pooler.keeps_statements else 0,
                 max_cached_statement_lifetime=0,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from cuepost.application.deadline import request_deadline
+from cuepost.application.perform import Browsed
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller
 from cuepost.domain.errors import FieldError, Invalid, Refused
@@ -26,11 +27,12 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What an agent is result: the same as text and as data."""
+    """What an agent is result: the same as text and as data, and a remark about both."""
 
     text: str
     data: dict[str, Any]
     is_error: bool = False
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Calls:
         try:
             caller.require(tool.scope)
             async with request_deadline(self.service.request_timeout):
-                answer = await self._carry_out(caller, tool, _arguments(tool, given))
+                done = await self._carry_out(caller, tool, _arguments(tool, given))
         except Refused as refusal:
             return refused(refusal)
         except (StoreUnavailable, Contention) as error:
@@ -54,18 +56,26 @@ class Calls:
             return _failed(
                 "internal_error", "The service made a mistake; its operator can find it in the log."
             )
-        encoded = _encode(answer)
-        return ToolResult(encoded.decode(), msgspec.json.decode(encoded))
+        encoded = _encode(done.value)
+        return ToolResult(encoded.decode(), msgspec.json.decode(encoded), remark=_remark(done))
 
-    async def _carry_out(self, caller: Caller, tool: Tool, arguments: Arguments) -> Answer:
+    async def _carry_out(self, caller: Caller, tool: Tool, arguments: Arguments) -> Browsed[Answer]:
         async def act(transaction: Transaction) -> Answer:
             return await tool.run(Work(self.service, transaction, caller), arguments)
 
         perform = self.service.perform
         try:
-            return await (perform.read(act) if tool.reads else perform.change(act))
+            if tool.may_lag:
+                return await perform.browse(act)
+            return Browsed(await (perform.read(act) if tool.reads else perform.change(act)))
         except Invalid as invalid:
             raise _in_arguments(invalid) from None
+
+
+def _remark(done: Browsed[Answer]) -> str:
+    if not done.lag_seconds:
+        return ""
+    return f"This may be {done.lag_seconds} s old: the database that it comes from is behind."
 
 
 def refused(refusal: Refused) -> ToolResult:

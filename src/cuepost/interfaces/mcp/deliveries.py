@@ -138,6 +138,7 @@ TOOLS = (
         arguments=ListDeliveries,
         answer=DeliveryList,
         reads=True,
+        may_lag=True,
         run=page,
     ),
     Tool(

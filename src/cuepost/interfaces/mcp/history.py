@@ -67,6 +67,7 @@ TOOLS = (
         arguments=ListEvents,
         answer=EventList,
         reads=True,
+        may_lag=True,
         run=events,
     ),
     Tool(
@@ -97,6 +98,7 @@ TOOLS = (
         arguments=Paged,
         answer=AuditList,
         reads=True,
+        may_lag=True,
         run=audit,
     ),
 )

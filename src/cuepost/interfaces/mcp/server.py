@@ -73,7 +73,7 @@ def build_server(calls: Calls, caller_of: CallerOf) -> Server[Any]:
             context.request.scope[OPERATION] = f"mcp:{tool.name}"
         result = await calls.call(caller_of(context), tool, params.arguments or {})
         return CallToolResult(
-            content=[TextContent(text=result.text)],
+            content=[TextContent(text=each) for each in (result.text, result.remark) if each],
             structured_content=result.data,
             is_error=result.is_error,
         )

@@ -39,6 +39,8 @@ Run = Callable[[Work, A], Awaitable[Answer]]
 class Tool:
     """`reads`: it changes nothing. `reaches_out`: it makes requests to receivers follow.
 
+    `may_lag`: a replica may answer, and the answer says if that is behind.
+
     A destructive one takes `confirm_host`, and does nothing without the right one. Each is cut off
     after `CUEPOST_REQUEST_TIMEOUT`: none waits for a receiver.
     """
@@ -50,6 +52,7 @@ class Tool:
     arguments: type[Arguments] = Nothing
     answer: type[Answer]
     reads: bool = False
+    may_lag: bool = False
     destructive: bool = False
     idempotent: bool = False
     reaches_out: bool = False

@@ -8,7 +8,7 @@ from cuepost.domain.access import Scope
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.rest.answers import Rendered, Reply
 from cuepost.interfaces.rest.operation import Call, Context, Nothing, Operation
-from cuepost.interfaces.rest.running import reading
+from cuepost.interfaces.rest.running import browsing, reading
 from cuepost.interfaces.rest.webhooks import WEBHOOK
 from cuepost.interfaces.wire_models.audit import AuditEntry, AuditList
 from cuepost.interfaces.wire_models.deliveries import (
@@ -85,7 +85,8 @@ OPERATIONS = (
         webhooks=True,
         query=DeliveryQuery,
         answer=DeliveryList,
-        run=reading(deliveries),
+        may_lag=True,
+        run=browsing(deliveries),
     ),
     Operation(
         method="GET",
@@ -108,7 +109,8 @@ OPERATIONS = (
         webhooks=True,
         query=DeliveryQuery,
         answer=DeliveryList,
-        run=reading(deliveries),
+        may_lag=True,
+        run=browsing(deliveries),
     ),
     Operation(
         method="GET",
@@ -121,7 +123,8 @@ OPERATIONS = (
         webhooks=True,
         query=EventQuery,
         answer=EventList,
-        run=reading(events),
+        may_lag=True,
+        run=browsing(events),
     ),
     Operation(
         method="GET",
@@ -155,6 +158,7 @@ OPERATIONS = (
         scope=Scope.WEBHOOKS_MANAGE,
         query=PageQuery,
         answer=AuditList,
-        run=reading(audit),
+        may_lag=True,
+        run=browsing(audit),
     ),
 )

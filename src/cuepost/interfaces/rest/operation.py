@@ -50,6 +50,7 @@ Run = Callable[[Context, Call[Any, Any]], Awaitable[Rendered]]
 class Operation:
     """`webhooks`: the account must have access to them. `refusals`: those of this call alone.
 
+    `may_lag`: a replica may answer, and say how old the answer is.
     `versioned`: it is about one webhook or project, of which `ETag` and conditions speak.
     `has_deadline`: it is cut off after `CUEPOST_REQUEST_TIMEOUT`.
     """
@@ -68,6 +69,7 @@ class Operation:
     status: int = 200
     answer: type[Answer] | None
     refusals: tuple[type[Refused], ...] = ()
+    may_lag: bool = False
     versioned: bool = False
     has_deadline: bool = True
     run: Run

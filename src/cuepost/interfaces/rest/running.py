@@ -1,6 +1,7 @@
 """Ways to carry out a call: in a snapshot, in a transaction, or once per Idempotency-Key."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from cuepost.application.service import Service
@@ -18,6 +19,22 @@ def reading(handler: Handler[Body, Query]) -> Run:
             return await handler(context.service, transaction, call)
 
         return context.render(await context.service.perform.read(look))
+
+    return run
+
+
+def browsing(handler: Handler[Body, Query]) -> Run:
+    """For lists of history, which may come from a replica; the answer says if that is behind."""
+
+    async def run(context: Context, call: Call[Any, Any]) -> Rendered:
+        async def look(transaction: Transaction) -> Reply:
+            return await handler(context.service, transaction, call)
+
+        found = await context.service.perform.browse(look)
+        rendered = context.render(found.value)
+        if found.lag_seconds:
+            rendered = replace(rendered, headers=((b"replica-lag", b"%d" % found.lag_seconds),))
+        return rendered
 
     return run
 

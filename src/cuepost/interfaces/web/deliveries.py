@@ -35,13 +35,12 @@ async def _list(context: PageContext, *, of_endpoint: bool) -> Response:
     if context.query("q"):
         return await _search(context)
     picked = chosen(context, context.id("webhook_id") if of_endpoint else None)
-
-    async def look(transaction: Transaction) -> tuple[Searched, Sequence[EndpointView]]:
-        return await rows(context, transaction, picked), await context.service.webhooks.page(
+    found = await context.browse(lambda transaction: rows(context, transaction, picked))
+    endpoints = await context.see(
+        lambda transaction: context.service.webhooks.page(
             transaction, context.caller, Page(MOST_SHOWN)
         )
-
-    found, endpoints = await context.see(look)
+    )
     return _list_page(context, picked, found, endpoints, of_endpoint=of_endpoint)
 
 

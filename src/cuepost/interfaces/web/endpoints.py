@@ -5,7 +5,8 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
-from cuepost.application.browse_history import EndFilter
+from cuepost.application.browse_history import EndFilter, Searched
+from cuepost.application.delivery_figures import Figures
 from cuepost.application.manage_webhooks import EndpointChange, EndpointView
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event_catalog import CATALOG
@@ -23,24 +24,23 @@ CHOICES = tuple(entry for entry in CATALOG if entry.subscribable)
 
 
 async def show_all(context: PageContext) -> Response:
-    async def look(transaction: Transaction) -> Response:
-        service, caller = context.service, context.caller
-        views = await service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
-        ids = [view.endpoint.id for view in views]
-        figures = await service.figures.of_endpoints(transaction, caller, ids)
-        drawn = {each: charts.bars(found, 120, 28) for each, found in figures.items()}
-        now = context.site.now()
-        said = {view.endpoint.id: sentences.of_health(view.health, now) for view in views}
-        return context.page(
-            "webhooks/list.html",
-            section="webhooks",
-            views=views,
-            figures=figures,
-            charts=drawn,
-            said=said,
-        )
-
-    return await context.see(look)
+    service, caller = context.service, context.caller
+    views = await context.see(
+        lambda transaction: service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
+    )
+    ids = [view.endpoint.id for view in views]
+    figures = await context.browse(
+        lambda transaction: service.figures.of_endpoints(transaction, caller, ids)
+    )
+    now = context.site.now()
+    return context.page(
+        "webhooks/list.html",
+        section="webhooks",
+        views=views,
+        figures=figures,
+        charts={each: charts.bars(found, 120, 28) for each, found in figures.items()},
+        said={view.endpoint.id: sentences.of_health(view.health, now) for view in views},
+    )
 
 
 async def show(context: PageContext) -> Response:
@@ -50,27 +50,28 @@ async def show(context: PageContext) -> Response:
 async def _shown(context: PageContext) -> Response:
     webhook_id = context.id("webhook_id")
 
-    async def look(transaction: Transaction) -> Response:
+    async def look(transaction: Transaction) -> tuple[Figures, Searched]:
         service, caller = context.service, context.caller
-        view = await service.webhooks.get(transaction, caller, webhook_id)
         figures = await service.figures.of_endpoint(transaction, caller, webhook_id)
-        recent = await service.history.search(
-            transaction, caller, DeliveryFilter(webhook_id=webhook_id), EndFilter(), Page(RECENT)
-        )
-        return context.page(
-            "webhooks/show.html",
-            section="webhooks",
-            view=view,
-            said=sentences.of_health(view.health, context.site.now()),
-            figures=figures,
-            chart=charts.bars(figures, 720, 120),
-            outcomes=charts.proportions(figures.outcomes),
-            classes=charts.proportions(figures.classes),
-            recent=recent.deliveries,
-            host=host_of(view),
+        wanted = DeliveryFilter(webhook_id=webhook_id)
+        return figures, await service.history.search(
+            transaction, caller, wanted, EndFilter(), Page(RECENT)
         )
 
-    return await context.see(look)
+    view = await _view(context)
+    figures, recent = await context.browse(look)
+    return context.page(
+        "webhooks/show.html",
+        section="webhooks",
+        view=view,
+        said=sentences.of_health(view.health, context.site.now()),
+        figures=figures,
+        chart=charts.bars(figures, 720, 120),
+        outcomes=charts.proportions(figures.outcomes),
+        classes=charts.proportions(figures.classes),
+        recent=recent.deliveries,
+        host=host_of(view),
+    )
 
 
 async def show_edit(context: PageContext) -> Response:

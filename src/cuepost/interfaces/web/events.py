@@ -28,7 +28,7 @@ async def show_all(context: PageContext) -> Response:
         since=picked.deliveries.since,
         until=picked.deliveries.until,
     )
-    found = await context.see(
+    found = await context.browse(
         lambda transaction: context.service.history.events(
             transaction, context.caller, wanted, Page(ROWS + 1, picked.before)
         )

@@ -1,12 +1,13 @@
 """Rows of a list of deliveries as they change, as server-sent events."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 from starlette.responses import Response, StreamingResponse
 
 from cuepost.application.browse_history import DeliveryView
+from cuepost.application.manage_webhooks import EndpointView
 from cuepost.domain.errors import Refused
 from cuepost.interfaces.web.deliveries import ALL, rows
 from cuepost.interfaces.web.delivery_filters import chosen
@@ -50,7 +51,7 @@ class LiveRows:
             if context.site.is_stopping():
                 return
             try:
-                found = await context.see(lambda transaction: self._look(context, transaction))
+                found = await self._look(context)
             except Refused:
                 return
             except (StoreUnavailable, Contention):
@@ -64,14 +65,18 @@ class LiveRows:
             yield ": still here\n\n"
             await clock.wait(EVERY_SECONDS)
 
-    async def _look(self, context: PageContext, transaction: Transaction) -> list[tuple[UUID, str]]:
+    async def _look(self, context: PageContext) -> list[tuple[UUID, str]]:
         """Refused once the session has ended; the newest first."""
-        await context.service.sign_in.signed_in(transaction, context.cookie, context.address)
+
+        async def current(transaction: Transaction) -> Sequence[EndpointView]:
+            await context.service.sign_in.signed_in(transaction, context.cookie, context.address)
+            return await context.service.webhooks.page(
+                transaction, context.caller, Page(MOST_SHOWN)
+            )
+
+        endpoints = await context.see(current)
         picked = chosen(context, None)
-        found = await rows(context, transaction, picked)
-        endpoints = await context.service.webhooks.page(
-            transaction, context.caller, Page(MOST_SHOWN)
-        )
+        found = await context.browse(lambda transaction: rows(context, transaction, picked))
         urls = {view.endpoint.id: view.endpoint.url for view in endpoints}
         return [(each.delivery.id, _row(context, each, urls)) for each in found.deliveries]
 

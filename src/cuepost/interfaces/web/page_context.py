@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -45,6 +45,7 @@ class PageContext:
     cookie: str
     signed_in: SignedIn | None = None
     form: Form = field(default_factory=Form)
+    lag_seconds: int = 0
 
     @property
     def service(self) -> Service:
@@ -86,6 +87,14 @@ class PageContext:
     async def see(self, look: Callable[[Transaction], Awaitable[T]]) -> T:
         return await self.service.perform.read(look)
 
+    async def browse(self, look: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Lists of history and figures may be a little old, but not where a change is confirmed."""
+        if self.query("note"):
+            return await self.see(look)
+        found = await self.service.perform.browse(look)
+        self.lag_seconds = max(self.lag_seconds, found.lag_seconds)
+        return found.value
+
     async def do(self, act: Callable[[Transaction], Awaitable[T]]) -> T:
         return await self.service.perform.change(act)
 
@@ -97,6 +106,7 @@ class PageContext:
             "signed_in": self.signed_in,
             "token": form_token(self.cookie),
             "note": NOTES.get(self.query("note")),
+            "lag": timedelta(seconds=self.lag_seconds),
             "now": self.site.now(),
             "section": "",
         }

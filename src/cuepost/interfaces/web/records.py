@@ -14,7 +14,7 @@ ROWS = 50
 
 async def show_audit(context: PageContext) -> Response:
     before = uuid_in(context.query("before"))
-    found = await context.see(
+    found = await context.browse(
         lambda transaction: context.service.history.audit(
             transaction, context.caller, Page(ROWS + 1, before)
         )

@@ -59,6 +59,9 @@ def headers() -> dict[str, Schema]:
         "Retry-After": _header("integer", "Seconds to wait."),
         "WWW-Authenticate": _header("string", "Always `Bearer`."),
         "ETag": _header("string", "The version of the webhook or project, for `If-Match`."),
+        "Replica-Lag": _header(
+            "integer", "Seconds that the answer may be old; only if it comes from a late replica."
+        ),
         "Location": _header("string", "The address of what was made.", format="uri"),
         "Idempotency-Replayed": _header(
             "string", "`true` when this is an earlier answer, given again.", const="true"
@@ -110,6 +113,8 @@ def _success(operation: Operation, operations: Sequence[Operation]) -> Schema:
     names = [_REQUEST_ID, *_ALLOWANCE]
     if operation.answers_with_etag:
         names.append("ETag")
+    if operation.may_lag:
+        names.append("Replica-Lag")
     if operation.status in (201, 202):
         names.append("Location")
     if operation.takes_idempotency_key:
