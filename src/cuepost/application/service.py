@@ -130,8 +130,7 @@ def assemble(
     replica: Replica | None = None,
 ) -> Service:
     clock, ids, entropy = ambient.clock, ambient.ids, ambient.entropy
-    perform = Perform(store, clock, ambient.box, replica)
-    audit = AuditTrail(clock, ids)
+    perform, audit = Perform(store, clock, ambient.box, replica), AuditTrail(clock, ids)
     milestone_batches = MilestoneBatches(clock, ids, rules.result_url)
     access = ManageAccess(clock, ids, entropy, audit)
     return Service(
