@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.secret_box import AesGcmBox
-from cuepost.adapters.storage import postgres, postgres_readiness
+from cuepost.adapters.storage import postgres_readiness
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_readiness import Readiness
 from cuepost.adapters.storage.transaction import RecordsTransaction

@@ -260,7 +260,7 @@ async def test_a_store_that_is_away_is_one_line_in_the_log(
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
         'event=maintenance_job_failed operation="clean" '
-        'sqlstate=- error=the database is not available'
+        "sqlstate=- error=the database is not available"
     )
     assert record.exc_info is None
 
