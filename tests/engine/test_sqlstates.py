@@ -79,7 +79,7 @@ LOOPS = (
     Loop("heartbeat", "workers", "UPDATE", "heartbeat_failed"),
     Loop("recorder", "deliveries", "INSERT", "outcomes_not_recorded"),
     Loop("hand-over", "events", None, "handed_over_not_read"),
-    Loop("maintenance", "idempotency_keys", "DELETE", "chore_failed"),
+    Loop("maintenance", "idempotency_keys", "DELETE", "maintenance_job_failed"),
     Loop("watchdog", "alembic_version", None, ""),
 )
 
