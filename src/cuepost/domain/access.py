@@ -9,11 +9,19 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from cuepost.domain.errors import MissingScope, NotFound, WebhooksNotEnabled
+from cuepost.domain.errors import (
+    AccountMoved,
+    AccountMoving,
+    MissingScope,
+    NotFound,
+    WebhooksNotEnabled,
+)
 
 TOKEN_PREFIX = "cpk_"
 TOKEN_SECRET_BYTES = 32
-_TOKEN = re.compile(r"cpk_([0-9a-f]{32})([A-Za-z0-9_-]{43})\Z")
+# Shorter than a key's id: what stands between the prefix and an underscore can only be a cell.
+CELL = re.compile(r"[a-z0-9]{1,16}")
+_TOKEN = re.compile(rf"cpk_(?:{CELL.pattern}_)?([0-9a-f]{{32}})([A-Za-z0-9_-]{{43}})\Z")
 
 
 class Scope(StrEnum):
@@ -29,12 +37,33 @@ ACCOUNT_SCOPES = frozenset(Scope) - SERVICE_SCOPES
 _IMPLIED = {Scope.WEBHOOKS_READ: Scope.WEBHOOKS_MANAGE}
 
 
+class AccountState(StrEnum):
+    """Where an account is while it moves to another database; only a live one can be changed."""
+
+    LIVE = "live"
+    LEAVING = "leaving"
+    ARRIVING = "arriving"
+    MOVED = "moved"
+
+    def require_live(self) -> None:
+        if self is AccountState.MOVED:
+            raise AccountMoved
+        if self is not AccountState.LIVE:
+            raise AccountMoving
+
+    def require_readable(self) -> None:
+        """Nothing changes in an account that leaves, so it can still be read."""
+        if self is not AccountState.LEAVING:
+            self.require_live()
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     id: UUID
     name: str
     webhooks_enabled: bool
     created_at: datetime
+    state: AccountState = AccountState.LIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +86,10 @@ class ApiKey:
         return fits and not expired and self.revoked_at is None
 
 
-def compose_token(key_id: UUID, secret: bytes) -> str:
-    return TOKEN_PREFIX + key_id.hex + urlsafe_b64encode(secret).decode().rstrip("=")
+def compose_token(key_id: UUID, secret: bytes, cell: str = "") -> str:
+    """The name of a cell comes first and in clear, so that a proxy can route by it."""
+    place = f"{cell}_" if cell else ""
+    return TOKEN_PREFIX + place + key_id.hex + urlsafe_b64encode(secret).decode().rstrip("=")
 
 
 def key_id_in(token: str) -> UUID | None:

@@ -13,6 +13,7 @@ Refused
 ├── Gone
 │   ├── LinkExpired          link_expired
 │   ├── FileReplaced         file_replaced
+│   ├── AccountMoved         account_moved
 │   ├── ProjectDeleted       project_deleted
 │   └── ProjectAccessExpired project_access_expired
 ├── Conflict
@@ -26,11 +27,13 @@ Refused
 │   ├── ProjectNotEligible   project_not_eligible
 │   ├── ProjectNotRehearsable project_not_rehearsable
 │   ├── EmailTaken           email_taken
+│   ├── MoveRefused          move_refused
 │   └── ResultNotReady       result_not_ready
 ├── PreconditionFailed       precondition_failed
 ├── Invalid                  invalid_request, with a list of field errors
 │   └── IdempotencyKeyReused idempotency_key_reused
 ├── MediaUnavailable         media_unavailable
+├── AccountMoving            account_moving
 └── RateLimited              rate_limited
 """
 
@@ -116,6 +119,12 @@ class FileReplaced(Gone):
     code = "file_replaced"
 
 
+class AccountMoved(Gone):
+    """The account has moved to another database; this service has it no longer."""
+
+    code = "account_moved"
+
+
 class ProjectDeleted(Gone):
     """The project was deleted."""
 
@@ -192,6 +201,12 @@ class EmailTaken(Conflict):
     code = "email_taken"
 
 
+class MoveRefused(Conflict):
+    """The account cannot be moved like that."""
+
+    code = "move_refused"
+
+
 class ResultNotReady(Conflict):
     """No export of the project has completed yet."""
 
@@ -231,6 +246,13 @@ class MediaUnavailable(Refused):
     """The media store cannot be reached now; try again in a moment."""
 
     code = "media_unavailable"
+
+
+class AccountMoving(Refused):
+    """The account is being moved to another database; nothing was changed. Try again soon."""
+
+    code = "account_moving"
+    retry_after_seconds: ClassVar[int] = 5
 
 
 class RateLimited(Refused):

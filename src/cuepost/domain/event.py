@@ -32,6 +32,7 @@ class SilenceReason(StrEnum):
     REPORT_ID_REUSED = "report_id_reused"
     ENDPOINT_DISABLED = "endpoint_disabled"
     ACCESS_CLOSED = "access_closed"
+    ACCOUNT_MOVED = "account_moved"
 
 
 @immutable

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from cuepost.domain.access import Account, ApiKey
+from cuepost.domain.access import Account, AccountState, ApiKey
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.endpoint import Endpoint, StoredSecret
@@ -71,6 +71,13 @@ class Accounts(Protocol):
 
     async def lock(self, account_id: UUID) -> Account | None: ...
     async def all(self) -> list[Account]: ...
+    async def not_live(self, account_ids: Collection[UUID]) -> Mapping[UUID, AccountState]:
+        """Those of them that are moving or have moved.
+
+        The others stay live until the transaction ends.
+        """
+        ...
+
     async def set_access(self, account_id: UUID, enabled: bool) -> None: ...
     async def erase_some(self, account_id: UUID, rows: int) -> bool:
         """Remove up to that many rows of each kind; True once nothing of the account is left."""

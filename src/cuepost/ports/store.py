@@ -10,6 +10,7 @@ from cuepost.ports.dispatch import DeliveryQueue, Outcomes
 from cuepost.ports.history import Attempts, BulkRetries, Deliveries, Events
 from cuepost.ports.inboxes import Inboxes
 from cuepost.ports.listeners import Listeners
+from cuepost.ports.moves import AccountMoves
 from cuepost.ports.people import SecretReveals, Sessions, SignInAttempts, SignInLinks, Users
 from cuepost.ports.records import (
     Accounts,
@@ -128,6 +129,8 @@ class Transaction(Protocol):
     def backlog(self) -> Backlog: ...
     @property
     def sealed(self) -> SealedValues: ...
+    @property
+    def moves(self) -> AccountMoves: ...
 
 
 T = TypeVar("T")

@@ -63,7 +63,7 @@ JSON = ColumnType("json", _json, json.loads, _json, json.loads)
 _NAMES: Mapping[ColumnType, str] = {
     ID: (
         "id account_id project_id event_id delivery_id webhook_id user_id key_id listener_id "
-        "worker worker_id held_by settled bulk_position"
+        "worker worker_id run_id held_by settled bulk_position"
     ),
     INSTANT: (
         "created_at updated_at deleted_at expires_at revoked_at last_used_at access_expires_at "

@@ -19,6 +19,8 @@ class Numbers:
     endpoints: dict[UUID, int] = field(default_factory=dict)
     # By endpoint, the worker to which what is booked for it may be leased at once.
     accepting: dict[int, UUID] = field(default_factory=dict)
+    # Of accounts whose state nobody can change before this transaction ends.
+    states: dict[UUID, str] = field(default_factory=dict)
 
 
 class StoreSession(Protocol):

@@ -18,6 +18,7 @@ from cuepost.adapters.storage.records.guards import (
 )
 from cuepost.adapters.storage.records.inboxes import InboxRecords
 from cuepost.adapters.storage.records.listeners import ListenerRecords
+from cuepost.adapters.storage.records.moves import AccountMoveRecords
 from cuepost.adapters.storage.records.outcomes import OutcomeRecords, SqliteOutcomeRecords
 from cuepost.adapters.storage.records.people import (
     SecretRevealRecords,
@@ -132,3 +133,7 @@ class RecordsTransaction:
     @cached_property
     def sealed(self) -> SealedRecords:
         return SealedRecords(self._session)
+
+    @cached_property
+    def moves(self) -> AccountMoveRecords:
+        return AccountMoveRecords(self._session)

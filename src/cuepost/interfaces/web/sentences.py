@@ -42,6 +42,7 @@ SILENCES: Mapping[SilenceReason, str] = {
     SilenceReason.PROJECT_NOT_FOUND: "there was no such project.",
     SilenceReason.INVALID: "the report was not valid.",
     SilenceReason.REPORT_ID_REUSED: "its report id was used before with other content.",
+    SilenceReason.ACCOUNT_MOVED: "its account had moved to another database.",
     SilenceReason.ENDPOINT_DISABLED: "every endpoint that wanted it was disabled.",
     SilenceReason.ACCESS_CLOSED: "the account's access to webhooks was closed. What was held back "
     "can be retried now that it is open.",

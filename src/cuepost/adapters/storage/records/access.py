@@ -1,6 +1,6 @@
 """Accounts and API keys."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,15 +9,17 @@ from cuepost.adapters.storage.records.keys import OWNED, owner_in, quoted
 from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.access import Account, ApiKey, Scope
+from cuepost.domain.access import Account, AccountState, ApiKey, Scope
 
-_FROM_ACCOUNTS = "SELECT id, name, webhooks_enabled, created_at FROM accounts"
+_FROM_ACCOUNTS = "SELECT id, name, webhooks_enabled, created_at, state FROM accounts"
 _ONE = f"{_FROM_ACCOUNTS} WHERE id = :account_id"
 _ACCOUNT = Sql(_ONE)
 _HELD_ACCOUNT = Sql(f"{_ONE} FOR SHARE")
 _LOCKED_ACCOUNT = Sql(f"{_ONE} FOR UPDATE")
 _ALL_ACCOUNTS = Sql(f"{_FROM_ACCOUNTS} ORDER BY id")
 _SET_ACCESS = Sql("UPDATE accounts SET webhooks_enabled = :enabled WHERE id = :account_id")
+# Whoever makes an account leave locks its row for update, and waits for this lock.
+_STATES = Sql("SELECT id, state FROM accounts WHERE id IN :account_ids FOR KEY SHARE")
 _DELETE_ACCOUNT = Sql("DELETE FROM accounts WHERE id = :account_id")
 
 
@@ -28,7 +30,22 @@ def _deletion(table: str) -> Sql:
     return Sql(f"DELETE FROM {table} WHERE {owner} = :{owner} AND ({key}) IN ({chosen})")
 
 
-_DELETIONS = tuple(map(_deletion, OWNED))
+_DELETIONS: Mapping[str, Sql] = {table: _deletion(table) for table in OWNED}
+
+
+async def erase_rows(
+    session: StoreSession, account_id: UUID, most: int, kept: Collection[str] = ()
+) -> int:
+    """Up to so many rows of an account from each table but those that are kept."""
+    number = await account_number(session, account_id)
+    removed = 0
+    for table, deletion in _DELETIONS.items():
+        if table not in kept:
+            removed += await session.unhurried.execute(
+                deletion, account_id=account_id, account=number, most=most
+            )
+    return removed
+
 
 _FROM_KEYS = """
     SELECT id, account_id, name, digest, scopes, created_at, expires_at, revoked_at, last_used_at
@@ -72,23 +89,27 @@ class AccountRecords:
 
     async def _fetched(self, statement: Sql, account_id: UUID) -> Account | None:
         rows = await self._session.fetch(statement, account_id=account_id)
-        return Account(*rows[0]) if rows else None
+        return account_of(rows[0]) if rows else None
 
     async def all(self) -> list[Account]:
         rows = await self._session.unhurried.fetch(_ALL_ACCOUNTS)
-        return [Account(*row) for row in rows]
+        return [account_of(row) for row in rows]
+
+    async def not_live(self, account_ids: Collection[UUID]) -> Mapping[UUID, AccountState]:
+        states = self._session.numbers.states
+        unknown = [each for each in account_ids if each not in states]
+        if unknown:
+            states |= dict(await self._session.fetch(_STATES, account_ids=unknown))
+        found = {each: states[each] for each in account_ids if each in states}
+        return {
+            each: AccountState(state) for each, state in found.items() if state != AccountState.LIVE
+        }
 
     async def set_access(self, account_id: UUID, enabled: bool) -> None:
         await self._session.execute(_SET_ACCESS, account_id=account_id, enabled=enabled)
 
     async def erase_some(self, account_id: UUID, rows: int) -> bool:
-        removed = 0
-        number = await account_number(self._session, account_id)
-        for deletion in _DELETIONS:
-            removed += await self._session.unhurried.execute(
-                deletion, account_id=account_id, account=number, most=rows
-            )
-        if removed:
+        if await erase_rows(self._session, account_id, rows):
             return False
         await self._session.execute(_DELETE_ACCOUNT, account_id=account_id)
         return True
@@ -129,6 +150,11 @@ class KeyRecords:
 
     async def touch(self, key_id: UUID, now: datetime) -> None:
         await self._session.execute(_TOUCH_KEY, key_id=key_id, now=now)
+
+
+def account_of(row: Sequence[Any]) -> Account:
+    account_id, name, webhooks_enabled, created_at, state = row
+    return Account(account_id, name, webhooks_enabled, created_at, AccountState(state))
 
 
 def _key(row: Sequence[Any]) -> ApiKey:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from cuepost.adapters.storage.codes import EVENT_TYPE, STATUS, TRIGGER
 from cuepost.adapters.storage.encoding import Encoding
+from cuepost.adapters.storage.records.parking import unparked
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of
 
@@ -78,7 +79,7 @@ class Live(NamedTuple):
             created_at=instant_of(self.id),
             attempt_count=self.attempt_count,
             budget=self.budget,
-            next_attempt_at=self.due_at if waits else None,
+            next_attempt_at=unparked(self.due_at) if waits else None,
             delivered_at=self.delivered_at,
         )
 

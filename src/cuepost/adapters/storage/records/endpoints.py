@@ -45,7 +45,8 @@ _PUT_SECRET = Sql(
 _SUBSCRIBERS = Sql(
     """
     SELECT endpoints.account_id, endpoints.id, endpoints.events, endpoints.enabled,
-        accounts.webhooks_enabled, endpoints.number, accounts.number AS account, lanes.worker_id
+        accounts.webhooks_enabled, endpoints.number, accounts.number AS account, accounts.state,
+        lanes.worker_id
     FROM endpoints
     JOIN accounts ON accounts.id = endpoints.account_id
     LEFT JOIN lanes ON lanes.endpoint = endpoints.number AND lanes.accepts
@@ -146,8 +147,10 @@ class EndpointRecords:
         found: dict[UUID, list[Subscriber]] = {}
         rows = await self._session.fetch(_SUBSCRIBERS, account_ids=list(account_ids))
         numbers = self._session.numbers
-        for account_id, webhook_id, events, enabled, is_open, endpoint, account, worker in rows:
+        for account_id, webhook_id, events, *facts in rows:
+            enabled, is_open, endpoint, account, state, worker = facts
             numbers.accounts[account_id] = account
+            numbers.states[account_id] = state
             numbers.endpoints[webhook_id] = endpoint
             if worker is not None:
                 numbers.accepting[endpoint] = worker

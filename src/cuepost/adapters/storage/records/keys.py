@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 OWNED: Mapping[str, tuple[str, ...]] = {
+    "account_moves": ("account_id",),
     "api_keys": ("id",),
     "artifacts": ("account_id", "project_id", "position"),
     "attempts": ("account", "delivery_id", "budget", "number"),

@@ -23,6 +23,12 @@ class _Place:
             FROM {table} WHERE {sealed} IS NOT NULL GROUP BY {key_id}
             """
         )
+        self.keys_of_account = Sql(
+            f"""
+            SELECT DISTINCT {key_id} AS sealed_with
+            FROM {table} WHERE account_id = :account AND {sealed} IS NOT NULL
+            """
+        )
         chosen = f"SELECT {owner}, {sealed}, {quoted(self.key)} FROM {table}"
         # A list of texts is one parameter on both engines, a list of bytes is not.
         self.under = Sql(

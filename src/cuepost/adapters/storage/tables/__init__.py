@@ -1,4 +1,5 @@
-"""The schema: the account leads every key, and history is partitioned by the day in its ids.
+"""The schema: every unique key has the account in it, but for those of a few small directories,
+and history is partitioned by the day in its ids.
 
 A delivery has one row: in `queue`, a small table, while it is live, and in `deliveries` once it has
 ended.
@@ -18,6 +19,7 @@ from cuepost.adapters.storage.tables.history import (
 from cuepost.adapters.storage.tables.listening import listener_events, listeners
 from cuepost.adapters.storage.tables.metadata import metadata
 from cuepost.adapters.storage.tables.owned import (
+    account_moves,
     accounts,
     api_keys,
     artifacts,
@@ -37,6 +39,7 @@ from cuepost.adapters.storage.tables.people import (
 
 __all__ = [
     "PARTITIONED",
+    "account_moves",
     "accounts",
     "api_keys",
     "artifacts",

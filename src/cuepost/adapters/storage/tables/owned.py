@@ -3,8 +3,9 @@
 import sqlalchemy as sa
 
 from cuepost.adapters.storage import codes
-from cuepost.adapters.storage.tables.metadata import metadata, partial_index
+from cuepost.adapters.storage.tables.metadata import metadata, one_of, partial_index
 from cuepost.adapters.storage.types import Code, Id, Instant
+from cuepost.domain.access import AccountState
 
 STATUS = Code(codes.PROJECT_STATUS)
 STAGE = Code(codes.STAGE)
@@ -18,7 +19,22 @@ accounts = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("webhooks_enabled", sa.Boolean, nullable=False),
     sa.Column("created_at", Instant, nullable=False),
+    sa.Column("state", sa.Text, nullable=False, server_default=AccountState.LIVE),
+    one_of("state", AccountState),
     sqlite_autoincrement=True,
+)
+
+account_moves = sa.Table(
+    "account_moves",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    # Of the code that releases the copy; the code itself is where the account comes from.
+    sa.Column("digest", sa.LargeBinary, nullable=False),
+    sa.Column("token", sa.Text),
+    # The import that loads it.
+    sa.Column("run_id", Id),
+    sa.Column("created_at", Instant, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 api_keys = sa.Table(
@@ -54,7 +70,7 @@ projects = sa.Table(
     # When the export was completed whose files there are.
     sa.Column("exported_at", Instant),
     # A milestone names the project alone, so its account must be found by the project's id.
-    sa.Index(None, "id", unique=True),
+    sa.Index(None, "id"),
     sqlite_with_rowid=False,
 )
 partial_index(

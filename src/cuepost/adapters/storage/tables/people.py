@@ -29,7 +29,7 @@ sessions = sa.Table(
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("expires_at", Instant, nullable=False, index=True),
     sa.Column("by_link", sa.Boolean, nullable=False, server_default=sa.false()),
-    sa.Index(None, "digest", unique=True),
+    sa.Index(None, "digest"),
     sqlite_with_rowid=False,
 )
 
@@ -41,7 +41,7 @@ sign_in_links = sa.Table(
     sa.Column("user_id", Id, nullable=False),
     sa.Column("digest", sa.LargeBinary, nullable=False),
     sa.Column("expires_at", Instant, nullable=False, index=True),
-    sa.Index(None, "digest", unique=True),
+    sa.Index(None, "digest"),
     sqlite_with_rowid=False,
 )
 
@@ -76,7 +76,7 @@ inboxes = sa.Table(
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("created_at", Instant, nullable=False),
     one_of("answer", InboxAnswer),
-    sa.Index(None, "token", unique=True),
+    sa.Index(None, "token"),
     sqlite_with_rowid=False,
 )
 

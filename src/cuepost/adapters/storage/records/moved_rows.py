@@ -1,0 +1,210 @@
+"""The rows of an account as they are written into a file, and back into another database.
+
+A row has no account, and names endpoints by their ids: both have other numbers elsewhere. Ids are
+texts, instants milliseconds since the epoch, bytes base64, and values of closed lists their words.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from cuepost.adapters.storage import partitions
+from cuepost.adapters.storage.columns import (
+    BYTES,
+    EXCEPTIONS,
+    ID,
+    INSTANT,
+    PARTITION_KEYS,
+    ColumnType,
+    Convert,
+    kind_of,
+)
+from cuepost.adapters.storage.records.keys import OWNED, owner_in, quoted
+from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
+from cuepost.adapters.storage.records.parking import SHIFT, unparked
+from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.sql import Sql
+from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import from_millis, to_millis
+from cuepost.ports.moves import CannotBeRead, Chunk
+
+AT_ONCE = 200
+_DELIVERY = (
+    "id endpoint event_id event_type project_id trigger status attempt_count budget delivered_at"
+)
+_ATTEMPT = (
+    "number started_at duration_ms dns_ms connect_ms tls_ms first_byte_ms signed_with "
+    "request_headers response_status response_headers response_body response_truncated outcome "
+    "tls_fault url"
+)
+# In this order: what needs an endpoint comes after it, and the queue keeps old days from being
+# forgotten.
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    table: tuple(columns.split())
+    for table, columns in {
+        "endpoints": "id url events description enabled created_at updated_at last_delivered_at "
+        "failing_since deleted_at",
+        "queue": f"{_DELIVERY} due_at attempts_made worker stop_reason",
+        "signing_secrets": "webhook_id version sealed hint created_at expires_at",
+        "api_keys": "id name digest scopes created_at expires_at revoked_at last_used_at",
+        "users": "id email password_hash created_at",
+        "sessions": "id user_id digest created_at expires_at by_link",
+        "sign_in_links": "id user_id digest expires_at",
+        "secret_reveals": "id webhook_id digest sealed expires_at",
+        "inboxes": "token answer created_at",
+        "inbox_messages": "id headers body verified_with answer",
+        "projects": "id name kind origin status stage access_expires_at created_at updated_at "
+        "deleted_at access_ended_at exported_at",
+        "artifacts": "project_id position kind name key content_type size_bytes",
+        "listeners": "id name events created_at served_at settled mark_at mark_number "
+        "acknowledged last_position",
+        "listener_events": "listener_id event_id position",
+        "bulk_retries": "id webhook_id since until statuses state total retried skipped position "
+        "created_at finished_at include_delivered",
+        "idempotency_keys": "key_id key fingerprint sealed_answer created_at",
+        "audit_entries": "id action actor interface address subject details",
+        "reports": "report_id event_id reason created_at digest",
+        "events": "id type project_id occurred_at body reason",
+        "deliveries": f"{_DELIVERY} reason finished_at {_ATTEMPT}",
+        "attempts": f"delivery_id budget {_ATTEMPT} trigger held_by",
+    }.items()
+}
+_OWNERS = ("account", "account_id")
+
+
+def _order(table: str) -> tuple[str, ...]:
+    """By what the rows of an account are told apart."""
+    if table == "endpoints":
+        return ("id",)
+    return tuple(column for column in OWNED[table] if column not in _OWNERS)
+
+
+@cache
+def _page(table: str, is_first: bool) -> Sql:
+    order, owner = _order(table), owner_in(table)
+    # The name of a column says what it holds, in the few exceptions by another name.
+    columns = ", ".join(
+        f'"{column}" AS {EXCEPTIONS.get((table, column), f"{chr(34)}{column}{chr(34)}")}'
+        for column in COLUMNS[table]
+    )
+    behind = ", ".join(f":last_{column}" for column in order)
+    condition = f"AND ({quoted(order)}) > ({behind})" if not is_first else ""
+    in_order = f"ORDER BY {quoted(order)} LIMIT {AT_ONCE}" if order else ""
+    return Sql(f"SELECT {columns} FROM {table} WHERE {owner} = :owner {condition} {in_order}")
+
+
+async def chunks(session: StoreSession, account_id: UUID) -> AsyncIterator[Chunk]:
+    numbers = await numbers_of(session, account_id)
+    for table, columns in COLUMNS.items():
+        writers = [_writer(table, column, numbers) for column in columns]
+        async for rows in _pages(session, table, account_id, numbers.account):
+            yield Chunk(table, columns, [_converted(writers, row) for row in rows])
+
+
+async def _pages(
+    session: StoreSession, table: str, account_id: UUID, number: int
+) -> AsyncIterator[Sequence[Sequence[Any]]]:
+    order = _order(table)
+    owner = number if owner_in(table) == "account" else account_id
+    places = [COLUMNS[table].index(column) for column in order]
+    rows = await session.fetch(_page(table, True), owner=owner)
+    while rows:
+        yield rows
+        if not order or len(rows) < AT_ONCE:
+            return
+        last = {
+            f"last_{column}": rows[-1][place] for column, place in zip(order, places, strict=True)
+        }
+        rows = await session.fetch(_page(table, False), owner=owner, **last)
+
+
+async def load(session: StoreSession, account_id: UUID, chunk: Chunk) -> None:
+    table, columns = chunk.table, chunk.columns
+    if COLUMNS.get(table) != columns:
+        raise CannotBeRead(f"These are not the columns of {table}.")
+    numbers = await numbers_of(session, account_id)
+    owner = owner_in(table)
+    owned = {owner: numbers.account if owner == "account" else account_id}
+    readers = [_reader(table, column, numbers) for column in columns]
+    try:
+        converted = [_converted(readers, row) for row in chunk.rows]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CannotBeRead(f"A row of {table} cannot be read.") from error
+    rows = [owned | dict(zip(columns, row, strict=True)) for row in converted]
+    if table in PARTITION_KEYS:
+        await _prepare(session, table, rows)
+    await session.insert(table, rows)
+
+
+def _converted(converters: Sequence[Convert], row: Sequence[Any]) -> list[Any]:
+    return [
+        None if value is None else convert(value)
+        for convert, value in zip(converters, row, strict=True)
+    ]
+
+
+def _writer(table: str, column: str, numbers: AccountNumbers) -> Convert:
+    if column == "endpoint":
+        return lambda number: str(numbers.webhook_of[number])
+    if (table, column) == ("queue", "due_at"):
+        return lambda due_at: to_millis(unparked(due_at))
+    return _WRITERS.get(kind_of(table, column), _same)
+
+
+def _reader(table: str, column: str, numbers: AccountNumbers) -> Convert:
+    if column == "endpoint":
+        return lambda webhook_id: numbers.endpoint_of[UUID(webhook_id)]
+    if (table, column) == ("queue", "due_at"):
+        return lambda millis: from_millis(millis) + SHIFT
+    kind = kind_of(table, column)
+    if kind.postgres_type == "smallint":
+        return lambda word: _known(kind.to_postgres, word)
+    return _READERS.get(kind, _same)
+
+
+def _known(code: Convert | None, word: str) -> str:
+    """Raises KeyError for a word that this version does not have."""
+    assert code is not None
+    code(word)
+    return word
+
+
+async def _prepare(session: StoreSession, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """On PostgreSQL days of history need a partition each, also those long past."""
+    if session.dialect != "postgresql":
+        return
+    days = {_day(instant_of(row[PARTITION_KEYS[table]])) for row in rows}
+    if not await _missing(session, table, days):
+        return
+    await session.fetch(_TAKE_TURN, lock=partitions.LOCK)
+    for day in await _missing(session, table, days):
+        for statement in partitions.of_day(table, day):
+            await session.fetch(Sql(postgresql=statement))
+
+
+_TAKE_TURN = Sql(postgresql="SELECT pg_advisory_xact_lock(:lock::bigint)")
+
+
+async def _missing(session: StoreSession, table: str, days: set[str]) -> list[str]:
+    standing = await session.fetch(partitions.STANDING, names=[table])
+    there = {name for (name,) in standing}
+    return sorted(day for day in days if f"{table}_{day}" not in there)
+
+
+def _day(instant: datetime) -> str:
+    return f"{instant:%Y%m%d}"
+
+
+def _base64(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_WRITERS: Mapping[ColumnType, Convert] = {ID: str, INSTANT: to_millis, BYTES: _base64}
+_READERS: Mapping[ColumnType, Convert] = {ID: UUID, INSTANT: from_millis, BYTES: b64decode}
