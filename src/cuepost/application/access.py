@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
-from cuepost.application.perform import OPERATOR, Perform
+from cuepost.application.perform import OPERATOR, Perform, require_live
 from cuepost.domain.access import (
     ACCOUNT_SCOPES,
     SERVICE_SCOPES,
@@ -79,6 +79,8 @@ class Authenticate:
         key, account = await self.perform.read(look)
         if key is None or not key.accepts(token, now) or (key.account_id and account is None):
             raise Unauthenticated
+        if account is not None:
+            account.state.require_readable()
         if key.last_used_at is None or now - key.last_used_at >= TOUCH_EVERY:
             # It is no change that the caller asked for.
             with saving_noted(None):
@@ -107,6 +109,7 @@ class ManageAccess:
     ids: IdSource
     entropy: Entropy
     audit: AuditTrail
+    cell: str = ""
 
     async def create_account(
         self, transaction: Transaction, caller: Caller, name: str, webhooks_enabled: bool
@@ -123,8 +126,10 @@ class ManageAccess:
         self, transaction: Transaction, caller: Caller, account_id: UUID, enabled: bool
     ) -> Account:
         """Closing access stops what is pending."""
-        if await transaction.accounts.lock(account_id) is None:
+        account = await transaction.accounts.lock(account_id)
+        if account is None:
             raise NotFound
+        account.state.require_live()
         await transaction.accounts.set_access(account_id, enabled)
         action = Action.ACCESS_OPENED if enabled else Action.ACCESS_CLOSED
         if not enabled:
@@ -147,13 +152,14 @@ class ManageAccess:
         """Without an account it is a service key."""
         now = self.clock.now()
         key_id = self.ids(now)
-        token = compose_token(key_id, self.entropy(TOKEN_SECRET_BYTES))
+        token = compose_token(key_id, self.entropy(TOKEN_SECRET_BYTES), self.cell)
         chosen = _allowed(
             frozenset(scopes), SERVICE_SCOPES if account_id is None else ACCOUNT_SCOPES
         )
         key = ApiKey(key_id, account_id, name, digest(token), chosen, now, expires_at)
         if account_id is not None:
             await self._account(transaction, account_id)
+            await require_live(transaction, account_id)
         await self.audit.note(
             transaction, caller, Action.KEY_CREATED, account_id or OPERATOR, key_id, name=name
         )
@@ -164,6 +170,8 @@ class ManageAccess:
         key = await transaction.keys.get(key_id)
         if key is None:
             raise NotFound
+        if key.account_id is not None:
+            await require_live(transaction, key.account_id)
         await transaction.keys.revoke(key_id, self.clock.now())
         await self.audit.note(
             transaction,
@@ -187,6 +195,8 @@ class ManageAccess:
 async def require_open(transaction: Transaction, account_id: UUID) -> None:
     """A caller is trusted for a second; who queues something must know it now, and keep it so."""
     account = await transaction.accounts.hold(account_id)
+    if account is not None:
+        account.state.require_live()
     if account is None or not account.webhooks_enabled:
         raise WebhooksNotEnabled
 

@@ -104,8 +104,8 @@ class FollowEvents:
         self._stopping.set()
 
     async def _taken(self, caller: Caller, listener_id: UUID, limit: int) -> list[Streamed]:
-        return await self.perform.change(
-            lambda transaction: self._take(transaction, caller, listener_id, limit)
+        return await self.perform.change_by(
+            caller, lambda transaction: self._take(transaction, caller, listener_id, limit)
         )
 
     async def _take(

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from cuepost.domain.access import AccountState
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import Delivery
 from cuepost.domain.eligibility import ineligibility
-from cuepost.domain.errors import IllegalTransition
+from cuepost.domain.errors import AccountMoving, IllegalTransition
 from cuepost.domain.event import Event, SilenceReason, freeze
 from cuepost.domain.event_catalog import BY_STATUS, EventType, MilestoneFacts
 from cuepost.domain.fanout import Subscriber, deliveries_of
@@ -36,6 +37,7 @@ class Milestone:
 class MilestoneBatch:
     projects: dict[UUID, Project]
     subscribers: Mapping[UUID, Sequence[Subscriber]]
+    not_live: Mapping[UUID, AccountState]
     now: datetime
     ids: IdSource
     result_url: Callable[[UUID], str]
@@ -44,11 +46,25 @@ class MilestoneBatch:
     deliveries: list[Delivery] = field(default_factory=list)
     artifacts: dict[ProjectKey, tuple[Artifact, ...]] = field(default_factory=dict)
 
+    @property
+    def moving(self) -> frozenset[UUID]:
+        """Accounts of which which nothing can be written now."""
+        return frozenset(
+            account_id
+            for account_id, state in self.not_live.items()
+            if state is not AccountState.MOVED
+        )
+
     def add(self, milestone: Milestone) -> ReportAnswer:
         """Decide one milestone; nothing is stored before `write`."""
         project = self.projects.get(milestone.project_id)
         if project is None:
             return _refused(milestone, SilenceReason.PROJECT_NOT_FOUND)
+        state = self.not_live.get(project.account_id)
+        if state is AccountState.MOVED:
+            return _refused(milestone, SilenceReason.ACCOUNT_MOVED)
+        if state is not None:
+            raise AccountMoving
         if project.deleted_at is not None:
             return _silent(milestone, SilenceReason.PROJECT_DELETED)
         try:
@@ -116,7 +132,10 @@ class MilestoneBatches:
     async def open(self, transaction: Transaction, projects: dict[UUID, Project]) -> MilestoneBatch:
         accounts = {project.account_id for project in projects.values()}
         subscribers = await transaction.endpoints.subscribers(accounts)
-        return MilestoneBatch(projects, subscribers, self.clock.now(), self.ids, self.result_url)
+        not_live = await transaction.accounts.not_live(accounts)
+        return MilestoneBatch(
+            projects, subscribers, not_live, self.clock.now(), self.ids, self.result_url
+        )
 
 
 def _refused(milestone: Milestone, reason: SilenceReason) -> ReportAnswer:

@@ -7,7 +7,14 @@ from typing import Generic, TypeVar
 from uuid import UUID
 
 from cuepost.domain.access import Caller
-from cuepost.domain.errors import IdempotencyKeyReused, NotFound, PreconditionFailed, Refused
+from cuepost.domain.errors import (
+    AccountMoved,
+    AccountMoving,
+    IdempotencyKeyReused,
+    NotFound,
+    PreconditionFailed,
+    Refused,
+)
 from cuepost.ports.records import RememberedAnswer
 from cuepost.ports.store import (
     Action,
@@ -103,6 +110,10 @@ class Perform:
                 continue
         return await self._change_once(action)
 
+    async def change_by(self, caller: Caller | None, action: Action[T]) -> T:
+        """In the caller's account, where there is one; not while it moves to another database."""
+        return await self.change(_in_live_account(caller, action))
+
     async def _change_once(self, action: Action[T]) -> T:
         async with self.store.transaction() as transaction:
             return await action(transaction)
@@ -117,15 +128,16 @@ class Perform:
         """The change and the memory of its answer commit together, so a retry never does it twice.
 
         A refusal is an answer too, and remembered as such; but not that the caller has to read
-        again what it wants to change, because then it sends the same request once more.
+        again what it wants to change, or that the account moves, because then it sends the same
+        request once more.
         """
         if call is None:
-            return Answer(await self.change(action))
+            return Answer(await self.change_by(caller, action))
         try:
-            return await self.change(
-                lambda transaction: self._first(caller, call, action, transaction)
+            return await self.change_by(
+                caller, lambda transaction: self._first(caller, call, action, transaction)
             )
-        except (IdempotencyKeyReused, PreconditionFailed):
+        except (IdempotencyKeyReused, PreconditionFailed, AccountMoving, AccountMoved):
             raise
         except Refused as refused:
             content = refusal(refused)
@@ -147,7 +159,7 @@ class Perform:
             if earlier is None or earlier == RememberedAnswer(call.fingerprint, None):
                 await self._keep(caller, call, content, transaction)
 
-        await self.change(keep)
+        await self.change_by(caller, keep)
 
     async def _first(
         self, caller: Caller, call: IdempotentCall, action: Action[bytes], transaction: Transaction
@@ -186,3 +198,24 @@ class Perform:
         if earlier.sealed_answer is None:
             return None
         return Answer(self.box.open(earlier.sealed_answer, SEAL_CONTEXT), replayed=True)
+
+
+async def require_live(transaction: Transaction, account_id: UUID) -> None:
+    """From here on the account cannot begin to move before the transaction ends."""
+    state = (await transaction.accounts.not_live([account_id])).get(account_id)
+    if state is not None:
+        state.require_live()
+
+
+def _in_live_account(caller: Caller | None, action: Action[T]) -> Action[T]:
+    account_id = None if caller is None else caller.account_id
+    if account_id is None:
+        return action
+
+    async def act(transaction: Transaction) -> T:
+        done = await action(transaction)
+        # At the end: whoever locks the account itself has to do so before anything holds it.
+        await require_live(transaction, account_id)
+        return done
+
+    return act

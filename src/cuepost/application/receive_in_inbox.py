@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hmac import compare_digest
 from uuid import UUID
 
+from cuepost.application.perform import require_live
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.endpoint import StoredSecret
 from cuepost.domain.errors import NotFound
@@ -78,6 +79,7 @@ class ReceiveInInbox:
         inbox = await transaction.inboxes.by_token(token)
         if inbox is None:
             return None
+        await require_live(transaction, inbox.account_id)
         now = self.clock.now()
         signers = await self._signers(transaction, inbox, dict(headers), body)
         message = InboxMessage(

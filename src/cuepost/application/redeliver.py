@@ -8,7 +8,7 @@ from uuid import UUID
 from cuepost.application.access import require_open
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.browse_history import DeliveryView, with_last_attempts
-from cuepost.domain.access import Caller, Scope
+from cuepost.domain.access import AccountState, Caller, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import FINAL, Delivery, DeliveryStatus
@@ -127,7 +127,9 @@ class Redeliver:
             return False
         candidates = await transaction.bulk_retries.next_candidates(job, limit)
         chosen = await self._eligible(transaction, candidates)
-        account = await transaction.accounts.lock(account_id)
+        account = await transaction.accounts.hold(account_id)
+        if account is not None and account.state is not AccountState.LIVE:
+            return False
         endpoint = await transaction.endpoints.lock(account_id, job.webhook_id)
         is_open = account is not None and account.webhooks_enabled
         if not is_open or endpoint is None or not endpoint.enabled or not candidates:

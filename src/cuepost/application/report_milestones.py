@@ -35,7 +35,8 @@ class ReportMilestones:
     async def _write(
         self, transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
     ) -> Answers:
-        """With `skip_locked` there is no answer for projects that other transactions have locked.
+        """With `skip_locked` there is no answer for projects that other transactions have locked,
+        nor for those of accounts that move: who reports one of these is told to come again.
 
         Projects are locked first: a concurrent report of the same milestone waits for the lock and
         then finds the stored report.
@@ -49,10 +50,13 @@ class ReportMilestones:
         keys = [_report_key(each.milestone, projects) for each in free]
         known = await transaction.reports.find([key for key in keys if key[0] != NO_ACCOUNT])
         batch = await self._milestone_batches.open(transaction, projects)
+        moving = batch.moving if skip_locked else ()
         answers: Answers = {}
         said: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
         fresh: dict[ReportKey, KeptReport] = {}
         for each, key in zip(free, keys, strict=True):
+            if key[0] in moving:
+                continue
             if (key, each.digest) in said:
                 answers[each] = said[key, each.digest]
                 continue

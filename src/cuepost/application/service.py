@@ -21,6 +21,7 @@ from cuepost.application.manage_keys import ManageKeys
 from cuepost.application.manage_projects import ManageProjects, StopExpiredProjects
 from cuepost.application.manage_webhooks import ManageWebhooks
 from cuepost.application.milestone_batch import MilestoneBatches
+from cuepost.application.move_account import MoveAccount
 from cuepost.application.perform import Perform
 from cuepost.application.project_result import FetchResult
 from cuepost.application.rate_limit import RateLimit
@@ -54,6 +55,7 @@ class Rules:
     service_requests_per_minute: int = 600_000
     link_ttl: timedelta = timedelta(minutes=15)
     request_timeout: float = 10.0
+    cell: str = ""
 
     def result_url(self, project_id: UUID) -> str:
         return f"{self.base_url}/v1/projects/{project_id}/result"
@@ -97,6 +99,7 @@ class Service:
     rate_limit: RateLimit
     access: ManageAccess
     erasing: EraseAccount
+    moving: MoveAccount
     projects: ManageProjects
     results: FetchResult
     downloads: FollowLink | None
@@ -132,13 +135,14 @@ def assemble(
     clock, ids, entropy = ambient.clock, ambient.ids, ambient.entropy
     perform, audit = Perform(store, clock, ambient.box, replica), AuditTrail(clock, ids)
     milestone_batches = MilestoneBatches(clock, ids, rules.result_url)
-    access = ManageAccess(clock, ids, entropy, audit)
+    access = ManageAccess(clock, ids, entropy, audit, rules.cell)
     return Service(
         perform=perform,
         authenticate=Authenticate(perform, clock),
         rate_limit=RateLimit(clock, rules.requests_per_minute, rules.service_requests_per_minute),
         access=access,
         erasing=EraseAccount(perform, media.shelf),
+        moving=MoveAccount(perform, clock, ids, entropy, ambient.box, audit),
         projects=ManageProjects(clock, ids, milestone_batches, audit),
         results=FetchResult(clock, media.links, rules.link_ttl),
         downloads=FollowLink(perform, clock, media.folder) if media.folder else None,

@@ -6,9 +6,9 @@ from datetime import datetime
 from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
-from cuepost.application.perform import Perform
+from cuepost.application.perform import Perform, require_live
 from cuepost.application.sign_in_limits import SignInLimits
-from cuepost.domain.access import ACCOUNT_SCOPES, Account, Caller, Interface
+from cuepost.domain.access import ACCOUNT_SCOPES, Account, AccountState, Caller, Interface
 from cuepost.domain.audit import Action
 from cuepost.domain.errors import EmailTaken, NotFound, WrongCredentials
 from cuepost.domain.person import (
@@ -75,8 +75,10 @@ class SignIn:
     ) -> NewLink:
         """For the account's first user, who is made where there is none."""
         now, token = self.clock.now(), compose_pass(self.entropy(PASS_BYTES))
-        if await transaction.accounts.lock(account_id) is None:
+        account = await transaction.accounts.lock(account_id)
+        if account is None:
             raise NotFound
+        account.state.require_live()
         known = await transaction.users.all(account_id)
         user = known[0] if known else User(account_id, self.ids(now), now)
         if not known:
@@ -89,6 +91,9 @@ class SignIn:
 
     async def needs_link(self, transaction: Transaction, account_id: UUID) -> bool:
         """Whether nobody of the account could sign in without one."""
+        account = await transaction.accounts.get(account_id)
+        if account is None or account.state is not AccountState.LIVE:
+            return False
         known = await transaction.users.all(account_id)
         return not any(user.can_sign_in_alone for user in known)
 
@@ -135,7 +140,7 @@ class SignIn:
             raise NotFound
         user = await transaction.users.get(session.account_id, session.user_id)
         account = await transaction.accounts.get(session.account_id)
-        if user is None or account is None:
+        if user is None or account is None or account.state is AccountState.ARRIVING:
             raise NotFound
         caller = _caller(user, address, webhooks_enabled=account.webhooks_enabled)
         return SignedIn(caller, user, account, session)
@@ -171,7 +176,7 @@ class SignIn:
             )
             return await self._new_session(transaction, changed)
 
-        return await self.perform.change(change)
+        return await self.perform.change_by(signed_in.caller, change)
 
     def asks_for_password(self, signed_in: SignedIn) -> bool:
         """Whether the current password is needed to choose another one."""
@@ -193,6 +198,7 @@ class SignIn:
     async def _opened(
         self, transaction: Transaction, user: User, address: str | None, *, by: str
     ) -> NewSession:
+        await require_live(transaction, user.account_id)
         made = await self._new_session(transaction, user, by_link=by == "link")
         caller = _caller(user, address, webhooks_enabled=False)
         await self.audit.note(

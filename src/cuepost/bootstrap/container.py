@@ -185,6 +185,7 @@ def _rules(settings: Settings) -> Rules:
         service_requests_per_minute=settings.service_rate_limit,
         link_ttl=timedelta(seconds=settings.result_link_ttl),
         request_timeout=settings.request_timeout,
+        cell=settings.cell,
     )
 
 

@@ -7,6 +7,7 @@ from time import perf_counter
 from cuepost.application.perform import Perform
 from cuepost.application.receive_in_inbox import ReceiveInInbox
 from cuepost.domain.attempt import Outcome, Timings
+from cuepost.domain.errors import AccountMoved, AccountMoving
 from cuepost.domain.inbox import InboxAnswer
 from cuepost.ports.store import Contention, StoreUnavailable
 from cuepost.ports.system import Clock
@@ -55,5 +56,5 @@ class InboxTransport:
                     transaction, token, request.headers, request.body
                 )
             )
-        except (Contention, StoreUnavailable):
+        except (AccountMoving, AccountMoved, Contention, StoreUnavailable):
             return None

@@ -11,6 +11,15 @@ from cuepost.settings.setting import Setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboundSettings:
+    cell: Annotated[
+        str,
+        Setting(
+            kinds.CELL,
+            "",
+            "The name of this database among several that share out the accounts. Keys that are "
+            "made here carry it, so that a proxy can route by key.",
+        ),
+    ]
     trusted_proxies: Annotated[
         tuple[Network, ...],
         Setting(

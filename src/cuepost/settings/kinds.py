@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from cuepost.domain.access import CELL as CELL_NAME
 from cuepost.domain.artifact import is_media_key
 from cuepost.domain.egress_policy import parse_networks, parse_ports
 from cuepost.settings.database_url import DatabaseUrl, postgres_url
@@ -122,6 +123,12 @@ def _media_url(text: str) -> str:
     return text
 
 
+def _cell(text: str) -> str:
+    if text and not CELL_NAME.fullmatch(text):
+        raise ValueError
+    return text
+
+
 def _region(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9-]{1,50}", text):
         raise ValueError
@@ -145,6 +152,7 @@ BASE_URL = SettingType(
 )
 BOOLEAN = choice({"true": True, "false": False})
 CA_FILE = SettingType("a file with certificates in PEM form", _ca_file)
+CELL = SettingType("up to 16 lower-case letters and digits", _cell)
 DATABASE_URL = SettingType(
     "`sqlite:///path` or `postgresql://user:password@host:port/name` with parameters as in libpq",
     _database_url,

@@ -8,6 +8,7 @@ from cuepost.application.sign_in import NewLink
 from cuepost.domain.access import Account
 from cuepost.domain.instants import to_text
 from cuepost.interfaces.cli.groups import InOrder
+from cuepost.interfaces.cli.moving import COMMANDS as MOVING
 from cuepost.interfaces.cli.output import (
     access_word,
     account_json,
@@ -26,7 +27,7 @@ def no_account(account_id: UUID) -> str:
 
 @click.group(cls=InOrder)
 def accounts() -> None:
-    """Create accounts, list them, open webhooks to them.
+    """Create accounts, list them, open webhooks to them, move them to another database.
 
     \b
     Examples:
@@ -73,10 +74,16 @@ def list_all(as_json: bool) -> None:
 
     found = use(work)
     rows = [
-        (str(account.id), access_word(account), moment(account.created_at), account.name)
+        (
+            str(account.id),
+            access_word(account),
+            account.state,
+            moment(account.created_at),
+            account.name,
+        )
         for account in found
     ]
-    words = table(("ID", "WEBHOOKS", "CREATED", "NAME"), rows)
+    words = table(("ID", "WEBHOOKS", "STATE", "CREATED", "NAME"), rows)
     tell(
         as_json,
         {"data": [account_json(account) for account in found]},
@@ -132,3 +139,7 @@ def _set_access(account_id: UUID, enabled: bool, as_json: bool) -> None:
     account = use(work, missing=no_account(account_id))
     words = f"Webhooks are {access_word(account)} to account {account.id}."
     tell(as_json, account_json(account), words)
+
+
+for _command in MOVING:
+    accounts.add_command(_command)

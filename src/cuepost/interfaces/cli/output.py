@@ -52,6 +52,7 @@ def account_json(account: Account) -> dict[str, Any]:
         "id": str(account.id),
         "name": account.name,
         "webhooksAccess": access_word(account),
+        "state": account.state.value,
         "createdAt": to_text(account.created_at),
     }
 

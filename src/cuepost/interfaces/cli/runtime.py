@@ -13,7 +13,7 @@ import click
 
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Interface
-from cuepost.domain.errors import Invalid, NotFound
+from cuepost.domain.errors import AccountMoved, AccountMoving, Invalid, MoveRefused, NotFound
 from cuepost.settings import Settings
 
 T = TypeVar("T")
@@ -138,6 +138,8 @@ def use(work: Work[T], *, missing: str = "", migrating: bool = False) -> T:
         raise CannotRun(missing or str(error)) from error
     except Invalid as error:
         raise Unusable(str(error)) from error
+    except (AccountMoving, AccountMoved, MoveRefused) as error:
+        raise CannotRun(str(error)) from error
 
 
 def operator() -> Caller:

@@ -13,6 +13,8 @@ from cuepost.application.deadline import request_deadline
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Interface
 from cuepost.domain.errors import (
+    AccountMoved,
+    AccountMoving,
     Forbidden,
     MissingScope,
     RateLimited,
@@ -35,7 +37,13 @@ NOT_INSTALLED = (
 _BEARER = re.compile(rb"bearer +([\x21-\x7e]+)", re.IGNORECASE)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_STATUS: Mapping[type[Refused], int] = {Unauthenticated: 401, Forbidden: 403}
+_STATUS: Mapping[type[Refused], int] = {
+    Unauthenticated: 401,
+    Forbidden: 403,
+    AccountMoved: 410,
+    RateLimited: 429,
+    AccountMoving: 503,
+}
 _CHALLENGE = {"www-authenticate": "Bearer"}
 
 logger = logging.getLogger("cuepost.mcp")
@@ -73,9 +81,9 @@ class Authentication:
             _require_post(scope["method"])
             if self._inside is None:
                 raise TurnedAway(501, "mcp_not_installed", NOT_INSTALLED)
-        except RateLimited as limited:
-            wait = self._service.retry_after(limited.retry_after_seconds)
-            await _refuse(send, 429, limited.code, str(limited), {"retry-after": str(wait)})
+        except (RateLimited, AccountMoving) as refusal:
+            more = {"retry-after": str(self._service.retry_after(refusal.retry_after_seconds))}
+            await _refuse(send, _status_of(refusal), refusal.code, str(refusal), more)
         except Refused as refusal:
             more = _CHALLENGE if isinstance(refusal, Unauthenticated) else {}
             await _refuse(send, _status_of(refusal), refusal.code, str(refusal), more)

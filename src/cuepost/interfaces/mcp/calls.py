@@ -67,7 +67,9 @@ class Calls:
         try:
             if tool.may_lag:
                 return await perform.browse(act)
-            return Browsed(await (perform.read(act) if tool.reads else perform.change(act)))
+            if tool.reads:
+                return Browsed(await perform.read(act))
+            return Browsed(await perform.change_by(caller, act))
         except Invalid as invalid:
             raise _in_arguments(invalid) from None
 

@@ -18,6 +18,7 @@ from cuepost.application.retry_after import LEAST_SECONDS
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Interface
 from cuepost.domain.errors import (
+    AccountMoving,
     FieldError,
     Invalid,
     MediaUnavailable,
@@ -111,8 +112,8 @@ class GuardedCall:
         try:
             async with request_deadline(self._seconds) as deadline:
                 return await self._carry_out(incoming, deadline)
-        except RateLimited as limited:
-            return self._come_back(problem_of(limited), limited.retry_after_seconds)
+        except (RateLimited, AccountMoving) as refusal:
+            return self._come_back(problem_of(refusal), refusal.retry_after_seconds)
         except MediaUnavailable as refusal:
             return self._come_back(problem_of(refusal))
         except (Refused, Rejected) as refusal:

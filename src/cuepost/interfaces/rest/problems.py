@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from cuepost.domain.errors import (
+    AccountMoving,
     Conflict,
     FieldError,
     Forbidden,
@@ -34,6 +35,7 @@ STATUS_OF_KIND: Mapping[type[Refused], int] = {
     Invalid: 422,
     RateLimited: 429,
     MediaUnavailable: 503,
+    AccountMoving: 503,
 }
 
 _encode = msgspec.json.Encoder().encode

@@ -49,7 +49,7 @@ def changing(handler: Handler[Body, Query]) -> Run:
 
         perform = context.service.perform
         if context.idempotent is None:
-            return await perform.change(act)
+            return await perform.change_by(call.caller, act)
         answer = await perform.once(
             call.caller,
             context.idempotent,

@@ -96,7 +96,8 @@ class PageContext:
         return found.value
 
     async def do(self, act: Callable[[Transaction], Awaitable[T]]) -> T:
-        return await self.service.perform.change(act)
+        caller = None if self.signed_in is None else self.signed_in.caller
+        return await self.service.perform.change_by(caller, act)
 
     def html(self, template: str, **context: Any) -> str:
         standing = {

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from cuepost.application.deadline import Deadline, request_deadline
 from cuepost.application.sign_in import SignedIn
 from cuepost.domain.errors import (
+    AccountMoving,
     Conflict,
     Forbidden,
     Gone,
@@ -38,6 +39,7 @@ STATUS_OF_KIND: Mapping[type[Refused], int] = {
     Conflict: 409,
     Gone: 410,
     Invalid: 422,
+    AccountMoving: 503,
 }
 TITLES: Mapping[int, str] = {
     400: "This form could not be read",

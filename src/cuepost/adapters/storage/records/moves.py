@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Collection
 from uuid import UUID
 
 from cuepost.adapters.storage import schema
-from cuepost.adapters.storage.columns import IN_FLIGHT
 from cuepost.adapters.storage.records import moved_rows
 from cuepost.adapters.storage.records.access import account_of, erase_rows
 from cuepost.adapters.storage.records.numbers import account_number
@@ -39,7 +38,10 @@ _PUT = Sql(
 )
 _END = Sql("DELETE FROM account_moves WHERE account_id = :account_id")
 _RUN = Sql("SELECT run_id FROM account_moves WHERE account_id = :account_id FOR SHARE")
-_IN_FLIGHT = Sql(f"SELECT count(*) AS count FROM queue WHERE {IN_FLIGHT} AND account = :account")
+# Those that are with a worker too: they are due as they were when they were claimed.
+_UNPARKED = Sql(
+    "SELECT count(*) AS count FROM queue WHERE account = :account AND due_at < :parked_from"
+)
 _DELETED = Sql(
     """
     SELECT id FROM endpoints WHERE account_id = :account_id AND deleted_at IS NOT NULL LIMIT 1
@@ -94,9 +96,9 @@ class AccountMoveRecords:
     async def unpark(self, account_id: UUID) -> None:
         await self._shift(UNPARK, account_id)
 
-    async def in_flight(self, account_id: UUID) -> int:
+    async def unparked(self, account_id: UUID) -> int:
         number = await account_number(self._session, account_id)
-        [(count,)] = await self._session.fetch(_IN_FLIGHT, account=number)
+        [(count,)] = await self._session.fetch(_UNPARKED, account=number, parked_from=PARKED_FROM)
         return int(count)
 
     async def has_deleted_endpoints(self, account_id: UUID) -> bool:
