@@ -164,6 +164,10 @@ ELSEWHERE = (
     Action.CREDENTIALS_CHANGED,
     Action.SECRET_REVEALED,
     Action.PROJECT_REHEARSED,
+    Action.MOVE_STARTED,
+    Action.MOVE_ABORTED,
+    Action.MOVED,
+    Action.ARRIVED,
 )
 
 

@@ -69,6 +69,7 @@ CODES = {
         "report_id_reused": 9,
         "endpoint_disabled": 10,
         "access_closed": 11,
+        "account_moved": 12,
     },
     "project kind": {"video": 1, "transcript": 2},
     "project origin": {"app": 1, "api": 2, "mcp": 3},

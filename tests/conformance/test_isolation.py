@@ -10,15 +10,18 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import accounts
+from cuepost.domain.access import AccountState
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.inbox import InboxAnswer
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports import history as history_ports
 from cuepost.ports import inboxes as inbox_ports
 from cuepost.ports import listeners as listener_ports
+from cuepost.ports import moves as move_ports
 from cuepost.ports import people as people_ports
 from cuepost.ports import records as record_ports
 from cuepost.ports.history import DeliveryFilter, EventFilter
+from cuepost.ports.moves import Chunk
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 from cuepost.testing import START
@@ -42,6 +45,16 @@ READS: dict[str, tuple[Call, object]] = {
     "Accounts.get": (lambda t, s, p: t.accounts.get(s.id), None),
     "Accounts.hold": (lambda t, s, p: t.accounts.hold(s.id), None),
     "Accounts.lock": (lambda t, s, p: t.accounts.lock(s.id), None),
+    "Accounts.not_live": (lambda t, s, p: t.accounts.not_live([s.id]), {}),
+    "AccountMoves.lock": (lambda t, s, p: t.moves.lock(s.id), None),
+    "AccountMoves.get": (lambda t, s, p: t.moves.get(s.id), None),
+    "AccountMoves.unparked": (lambda t, s, p: t.moves.unparked(s.id), 0),
+    "AccountMoves.has_deleted_endpoints": (
+        lambda t, s, p: t.moves.has_deleted_endpoints(s.id),
+        False,
+    ),
+    "AccountMoves.sealed_under": (lambda t, s, p: t.moves.sealed_under(s.id), set()),
+    "AccountMoves.is_loaded_by": (lambda t, s, p: t.moves.is_loaded_by(s.id, p.key.id), False),
     "Keys.all": (lambda t, s, p: t.keys.all(s.id), []),
     "Projects.get": (lambda t, s, p: t.projects.get(s.id, p.project.id), None),
     "Projects.page": (lambda t, s, p: t.projects.page(s.id, ALL), []),
@@ -109,6 +122,14 @@ DELETED = CancelReason.PROJECT_DELETED
 CHANGES: dict[str, tuple[Call, object]] = {
     "Accounts.set_access": (lambda t, s, p: t.accounts.set_access(s.id, False), None),
     "Accounts.erase_some": (lambda t, s, p: t.accounts.erase_some(s.id, 100), True),
+    "AccountMoves.end": (lambda t, s, p: t.moves.end(s.id), None),
+    "AccountMoves.set_state": (lambda t, s, p: t.moves.set_state(s.id, AccountState.MOVED), None),
+    "AccountMoves.park": (lambda t, s, p: t.moves.park(s.id), None),
+    "AccountMoves.unpark": (lambda t, s, p: t.moves.unpark(s.id), None),
+    "AccountMoves.erase_some": (
+        lambda t, s, p: t.moves.erase_some(s.id, 100, refusing=False),
+        True,
+    ),
     "Projects.save": (
         lambda t, s, p: t.projects.save(
             [replace(p.project, account_id=s.id, status=ProjectStatus.FAILED)]
@@ -190,6 +211,12 @@ CHANGES: dict[str, tuple[Call, object]] = {
 
 # These write rows of the account that is named, beside those of any other.
 ADDITIONS: dict[str, tuple[Call, object]] = {
+    "AccountMoves.load": (
+        lambda t, s, p: t.moves.load(
+            s.id, Chunk("inboxes", ("token", "answer", "created_at"), [[p.inbox.token, "ok", 0]])
+        ),
+        None,
+    ),
     "Idempotency.claim": (
         lambda t, s, p: t.idempotency.claim(s.id, p.key.id, p.idempotency_key, b"theirs", s.now),
         None,
@@ -256,7 +283,14 @@ async def test_a_stranger_changes_nothing(store: AnyStore, records: Records) -> 
 
 
 def protocol_methods() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    for module in (record_ports, history_ports, people_ports, inbox_ports, listener_ports):
+    for module in (
+        record_ports,
+        history_ports,
+        people_ports,
+        inbox_ports,
+        listener_ports,
+        move_ports,
+    ):
         for kind in vars(module).values():
             if inspect.isclass(kind) and getattr(kind, "_is_protocol", False):
                 for name, method in vars(kind).items():

@@ -60,21 +60,6 @@ async def test_history_is_partitioned_and_the_queue_is_kept_loose(postgres: Data
     assert "autovacuum_vacuum_scale_factor=0.02" in queue
 
 
-async def test_every_table_of_an_account_has_its_account_first_in_its_key() -> None:
-    # A key or an account is found by its own id, before anybody knows whose it is; workers and
-    # the lanes that they hold belong to no one. Attempts to sign in are counted before it is known
-    # whether there is such a person.
-    leading = {table.name: table.primary_key.columns.keys()[0] for table in metadata.sorted_tables}
-    assert {name for name, column in leading.items() if "account" not in column} == {
-        "accounts",
-        "api_keys",
-        "endpoints",
-        "lanes",
-        "sign_in_attempts",
-        "workers",
-    }
-
-
 def test_the_migrations_are_one_line_without_branches() -> None:
     scripts = ScriptDirectory(str(schema.MIGRATIONS))
     revisions = [script.revision for script in scripts.walk_revisions()]

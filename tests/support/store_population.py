@@ -12,6 +12,7 @@ from cuepost.domain.listener import Listener
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Project
 from cuepost.domain.secret_reveal import SecretReveal
+from cuepost.ports.moves import Move
 from cuepost.ports.records import KeptReport
 from cuepost.ports.store import Transaction
 from tests.support.records import Records
@@ -78,6 +79,7 @@ async def populate(store: AnyStore, records: Records) -> Populated:
             {(made.account.id, made.project.id): [records.artifact(), records.artifact()]}
         )
         await transaction.endpoints.add(made.endpoint, records.secret())
+        await transaction.moves.put(Move(made.account.id, b"digest", made.account.created_at))
         await add_people(transaction, records, made)
         await add_history(transaction, records, made)
     return made

@@ -27,7 +27,7 @@ def test_a_new_account_has_the_access_that_the_settings_say(
 
     assert INSTANT.fullmatch(account.pop("createdAt"))
     assert UUID(account.pop("id")).version == 7
-    assert account == {"name": "Harbour Films", "webhooksAccess": access}
+    assert account == {"name": "Harbour Films", "webhooksAccess": access, "state": "live"}
 
 
 def test_accounts_are_listed_in_the_order_of_their_creation(terminal: Terminal) -> None:

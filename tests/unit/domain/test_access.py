@@ -14,6 +14,7 @@ from cuepost.domain.access import (
     ACCOUNT_SCOPES,
     SERVICE_SCOPES,
     TOKEN_SECRET_BYTES,
+    AccountState,
     ApiKey,
     Caller,
     Interface,
@@ -22,7 +23,14 @@ from cuepost.domain.access import (
     digest,
     key_id_in,
 )
-from cuepost.domain.errors import MissingScope, NotFound, WebhooksNotEnabled
+from cuepost.domain.errors import (
+    AccountMoved,
+    AccountMoving,
+    MissingScope,
+    NotFound,
+    Refused,
+    WebhooksNotEnabled,
+)
 from cuepost.testing import START, SequentialIds
 
 KEY_ID = UUID("0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90")
@@ -145,3 +153,35 @@ def test_a_missing_scope_is_told_before_a_closed_account() -> None:
 def test_a_service_key_acts_in_no_account_and_finds_nothing() -> None:
     with pytest.raises(NotFound):
         _ = caller(Scope.WEBHOOKS_READ, account_id=None).account
+
+
+def test_a_token_may_carry_the_name_of_a_cell_in_clear() -> None:
+    token = compose_token(KEY.id, bytes(range(32)), "eu1")
+    assert token == f"cpk_eu1_{KEY.id.hex}AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+    assert key_id_in(token) == KEY.id
+
+
+@pytest.mark.parametrize("cell", ["EU1", "e-1", "a" * 17, "eu1_b", ""])
+def test_a_token_with_something_else_in_that_place_is_none(cell: str) -> None:
+    plain = compose_token(KEY.id, bytes(32)).removeprefix("cpk_")
+    assert key_id_in(f"cpk_{cell}_{plain}") is None
+
+
+@pytest.mark.parametrize(
+    ("state", "to_change", "to_read"),
+    [
+        (AccountState.LIVE, None, None),
+        (AccountState.LEAVING, AccountMoving, None),
+        (AccountState.ARRIVING, AccountMoving, AccountMoving),
+        (AccountState.MOVED, AccountMoved, AccountMoved),
+    ],
+)
+def test_only_a_live_account_is_changed(
+    state: AccountState, to_change: type[Refused] | None, to_read: type[Refused] | None
+) -> None:
+    for require, refusal in ((state.require_live, to_change), (state.require_readable, to_read)):
+        if refusal is None:
+            require()
+        else:
+            with pytest.raises(refusal):
+                require()
