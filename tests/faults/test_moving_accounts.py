@@ -44,8 +44,10 @@ class Cell:
         self.service = ServiceProcess(self.settings)
 
     def kill(self) -> None:
-        assert self.service is not None
-        self.service.kill()
+        if self.service is not None:
+            with self.service:
+                self.service.kill()
+            self.service = None
 
     def accounts(self, *arguments: str) -> str:
         done = run(self.settings, "accounts", *arguments)
@@ -84,9 +86,10 @@ class Moving:
     load: RoutedLoad
     account_id: str
     folder: Path
+    moves: int = 0
 
-    def move(self, source: Cell, target: Cell, number: int) -> None:
-        file = str(self.folder / f"{number}.gz")
+    def move(self, source: Cell, target: Cell) -> None:
+        file = str(self.folder / f"{self.moves}.gz")
         export = ("export", self.account_id, "--to", file)
         self.killed_in(source, "leaving", source, *export)
         if not Path(file).exists():
@@ -99,6 +102,7 @@ class Moving:
         target.accounts("release", self.account_id, json.loads(reported)["code"])
         assert [each.state for each in self.states(source, target)] == ["moved", "live"]
         self.it.settings = target.settings
+        self.moves += 1
 
     def killed_in(self, cell: Cell, state: str, beside: Cell | None, *arguments: str) -> None:
         """A command, as soon as the account has that state; and with it the service `beside`."""
@@ -106,6 +110,9 @@ class Moving:
             deadline = time.monotonic() + PATIENCE_SECONDS
             while not any(each.state == state for each in self.states(cell)):
                 assert time.monotonic() < deadline, process.poll()
+                self.load.pause()
+            # Somewhat later from round to round.
+            for _ in range(self.moves % 10):
                 self.load.pause()
             process.kill()
             process.communicate()
@@ -150,8 +157,7 @@ def cells(it: Harness, url: str, folder: Path) -> Iterator[tuple[Cell, Cell]]:
         yield source, target
     finally:
         for each in (source, target):
-            if each.service is not None:
-                each.service.__exit__(None)
+            each.kill()
 
 
 def moved_again_and_again(
@@ -166,9 +172,9 @@ def moved_again_and_again(
         load = RoutedLoad(plain.base_urls, plain.key, plain.projects, plain.pace, cell=here)
         with load:
             moving = Moving(it, load, account["id"], folder)
-            for number in range(moves):
+            for _ in range(moves):
                 load.wait_for(EVENTS_PER_ROUND)
-                moving.move(here, there, number)
+                moving.move(here, there)
                 here, there = there, here
             load.wait_for(EVENTS_PER_ROUND)
             load.stop()

@@ -51,13 +51,15 @@ class Proxy:
         )
 
 
-def configured(folder: Path, api_ports: tuple[int, int], name: str = "localhost") -> Proxy:
+def configured(
+    folder: Path, api_ports: tuple[int, int], name: str = "localhost", kit: str = "cuepost.conf"
+) -> Proxy:
     """The files of the kit, with the ports, names and folders of this test in them."""
     port, plain, authority = free_port(), free_port(), Authority()
     chain = folder / "chain.pem"
     chain.write_bytes(authority.server_chain(name))
     authority.write_to(folder / "authority.pem")
-    text = (KIT / "cuepost.conf").read_text()
+    text = (KIT / kit).read_text()
     for there, here in {
         "listen 443": f"listen 127.0.0.1:{port}",
         "listen 80": f"listen 127.0.0.1:{plain}",

@@ -21,7 +21,7 @@ class Terminal:
         more = {f"CUEPOST_{name}": value for name, value in settings.items()}
         return Terminal({**self.environ, **more})
 
-    def run(self, *arguments: str, typed: str | None = None) -> Result:
+    def run(self, *arguments: str, typed: str | bytes | None = None) -> Result:
         """Anything that is not an orderly end is raised."""
         runtime = ServiceRuntime(self.environ)
         result = CliRunner().invoke(cli, arguments, obj=runtime, input=typed, prog_name="cuepost")

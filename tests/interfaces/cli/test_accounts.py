@@ -49,8 +49,8 @@ def test_people_get_sentences_and_a_table(terminal: Terminal) -> None:
         f"Its first key: cuepost keys create --account {account['id']}\n"
     )
     assert terminal.words("accounts", "list").splitlines() == [
-        "ID                                    WEBHOOKS  CREATED                   NAME",
-        f"{account['id']}  closed    {account['createdAt']}  Harbour Films",
+        "ID                                    WEBHOOKS  STATE  CREATED                   NAME",
+        f"{account['id']}  closed    live   {account['createdAt']}  Harbour Films",
     ]
 
 
