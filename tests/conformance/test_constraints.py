@@ -1,5 +1,6 @@
 """What the tables themselves refuse, whoever writes."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,11 +48,12 @@ async def test_legal_states_are_taken(
     assert await run(store, sa.update(table).values(**values)) == 1
 
 
-async def test_ids_of_projects_are_unique_in_an_account(store: AnyStore, records: Records) -> None:
-    """Over all accounts they are by chance: the database could not see to it if it were shared."""
+async def test_ids_of_projects_are_unique_across_accounts(
+    store: AnyStore, records: Records
+) -> None:
     project = records.project(records.id())
     async with store.transaction() as transaction:
         await transaction.projects.add(project)
     with pytest.raises(Contention):
         async with store.transaction() as transaction:
-            await transaction.projects.add(project)
+            await transaction.projects.add(replace(project, account_id=records.id()))

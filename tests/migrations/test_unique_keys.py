@@ -17,6 +17,11 @@ DIRECTORIES = {
     "endpoints": "lanes, queue and history know an endpoint by its number alone",
     "users": "who signs in names an e-mail, which belongs to one person of the whole service",
 }
+# What costs each delivery something to put right, and so is not.
+EXCEPTIONS = {
+    "projects": "a milestone names a project alone, and a plan that is made beside empty tables "
+    "looks it up by the index only if that is unique",
+}
 # About the processes at work and those who are not signed in yet: no account owns a row of them.
 UNOWNED = {"lanes", "sign_in_attempts", "workers", "alembic_version"}
 
@@ -45,7 +50,7 @@ async def test_every_unique_key_of_owned_data_has_the_account_in_it(database: Da
         for table, keys in found.items()
         if table not in UNOWNED and any(not key & OWNERS for key in keys)
     }
-    assert without == set(DIRECTORIES)
+    assert without == set(DIRECTORIES | EXCEPTIONS)
 
 
 async def test_every_table_is_owned_by_accounts_or_by_nobody(database: Database) -> None:

@@ -1,5 +1,5 @@
-"""The schema: every unique key has the account in it, but for those of a few small directories,
-and history is partitioned by the day in its ids.
+"""The schema: every unique key of what accounts own has the account in it, with the exceptions of
+decision 0048, and history is partitioned by the day in its ids.
 
 A delivery has one row: in `queue`, a small table, while it is live, and in `deliveries` once it has
 ended.

@@ -69,8 +69,9 @@ projects = sa.Table(
     sa.Column("access_ended_at", Instant),
     # When the export was completed whose files there are.
     sa.Column("exported_at", Instant),
-    # A milestone names the project alone, so its account must be found by the project's id.
-    sa.Index(None, "id"),
+    # A milestone names the project alone, so its account must be found by the project's id. The
+    # planner has to know that it finds one: see decision 0048.
+    sa.Index(None, "id", unique=True),
     sqlite_with_rowid=False,
 )
 partial_index(

@@ -1,4 +1,4 @@
-"""Accounts that move to another database, and look-ups by chance that need not be unique.
+"""Accounts that move to another database, and look-ups of tokens that need not be unique.
 
 The version before runs on it: it finds the same indexes, and leaves the new column at its default.
 """
@@ -31,10 +31,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("account_id", name=op.f("account_moves_pkey")),
         sqlite_with_rowid=False,
     )
-    # Ids and tokens are made of chance, so no two are the same; a database that is shared out by
-    # account could not see to it.
+    # Tokens are made of chance, so no two are the same; a database that is shared out by account
+    # could not see to it.
     for table, column in (
-        ("projects", "id"),
         ("sessions", "digest"),
         ("sign_in_links", "digest"),
         ("inboxes", "token"),
