@@ -93,6 +93,21 @@ async def test_sessions_from_before_were_not_opened_by_a_link(
     assert not session.by_link
 
 
+async def test_accounts_from_before_are_live_and_those_of_the_version_before_too(
+    database: Database,
+) -> None:
+    is_postgres = database.url.startswith("postgresql")
+    at, account_id = ("now()", "'{}'::uuid") if is_postgres else ("5", "x'{}'")
+    insert = "INSERT INTO accounts (id, name, webhooks_enabled, created_at) VALUES ({}, '{}', {})"
+    facts = f"true, {at}"
+    await database.do(lambda connection: upgrade_to("0009", connection))
+    await database.execute(insert.format(account_id.format("01" * 16), "before", facts))
+    await database.upgrade()
+    await database.execute(insert.format(account_id.format("02" * 16), "beside", facts))
+    found = await database.rows("SELECT name, state FROM accounts ORDER BY name")
+    assert found == [("before", "live"), ("beside", "live")]
+
+
 async def test_a_file_of_a_newer_version_is_refused_and_left_alone(
     sqlite_database: Database, sqlite_store: SqliteStore
 ) -> None:

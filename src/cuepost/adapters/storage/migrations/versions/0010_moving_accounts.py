@@ -1,6 +1,7 @@
 """Accounts that move to another database, and look-ups of tokens that need not be unique.
 
-The version before runs on it: it finds the same indexes, and leaves the new column at its default.
+Statements of the version before work on it: the indexes have the same names and columns, and the
+new column has a default.
 """
 
 import sqlalchemy as sa
