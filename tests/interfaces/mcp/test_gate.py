@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from cuepost.application.service import Rules
+from cuepost.domain.access import AccountState
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.interfaces.mcp.authentication import own_hosts
 from tests.application.harness import BASE_URL, OPERATOR, Harness
@@ -200,3 +201,20 @@ def test_own_hosts_are_the_base_address_and_where_the_process_listens(
     base_url: str, host: str, port: int, hosts: set[str]
 ) -> None:
     assert own_hosts(base_url, host, port) == hosts
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (AccountState.ARRIVING, (503, "account_moving")),
+        (AccountState.MOVED, (410, "account_moved")),
+    ],
+)
+async def test_the_key_of_an_account_that_is_not_here_is_told_so(
+    sqlite_mcp_service: McpService, state: AccountState, expected: tuple[int, str]
+) -> None:
+    harness = sqlite_mcp_service.harness
+    await harness.do(lambda t: t.moves.set_state(harness.account.id, state))
+    answer = await posted(sqlite_mcp_service)
+    assert problem(answer) == expected
+    assert ("retry-after" in answer.headers) == (state is AccountState.ARRIVING)

@@ -4,7 +4,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from cuepost.domain.access import Scope
 from cuepost.domain.errors import (
+    AccountMoved,
+    AccountMoving,
     IdempotencyKeyReused,
     Invalid,
     MissingScope,
@@ -44,7 +47,8 @@ _MEANINGS = {
     415: "The body is not `application/json`.",
     422: "The request is not valid.",
     429: "Too many requests with this key.",
-    503: "The store is not available; `detail` says whether anything may have been changed.",
+    503: "The store is not available, or the account is being moved; `detail` says whether "
+    "anything may have been changed.",
 }
 
 
@@ -90,6 +94,9 @@ def responses_of(operation: Operation, operations: Sequence[Operation]) -> dict[
 def codes_of(operation: Operation) -> dict[int, list[str]]:
     """Every status that is a refusal, with the codes that it can have in this call."""
     kinds: list[type[Refused]] = [Unauthenticated, MissingScope, RateLimited, Invalid]
+    kinds.append(AccountMoving)
+    if operation.scope is not Scope.MILESTONES_REPORT:
+        kinds.append(AccountMoved)
     if operation.webhooks:
         kinds.append(WebhooksNotEnabled)
     if "{" in operation.path:
