@@ -41,7 +41,8 @@ _ATTEMPT = (
     "tls_fault url"
 )
 # In this order: what needs an endpoint comes after it, and the queue keeps old days from being
-# forgotten.
+# forgotten. The mark of a listener is a number of the other database's transactions, which does no
+# harm: every event from before comes along, and none from before can be written here.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     table: tuple(columns.split())
     for table, columns in {
