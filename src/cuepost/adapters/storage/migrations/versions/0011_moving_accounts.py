@@ -9,8 +9,8 @@ from alembic import op
 
 from cuepost.adapters.storage.types import Id, Instant
 
-revision = "0010"
-down_revision = "0009"
+revision = "0011"
+down_revision = "0010"
 branch_labels = None
 depends_on = None
 
