@@ -186,11 +186,11 @@ async def test_erasing_removes_everything_of_the_account_and_nothing_else(
     for _ in range(5):
         await harness.complete()
     steps = 0
-    while not await harness.service.erasing.step(harness.account.id):
+    while not await harness.service.maintenance.erasing.step(harness.account.id):
         steps += 1
         assert steps < 50
     assert steps > 2
     assert {name: list(rows) for name, rows in (await harness.dump()).items()} == kept
     assert await harness.see(lambda t: t.keys.all(None)) == [service_key.key]
     with pytest.raises(NotFound):
-        await harness.service.erasing.step(harness.account.id)
+        await harness.service.maintenance.erasing.step(harness.account.id)

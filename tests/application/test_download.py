@@ -124,7 +124,7 @@ async def test_of_an_account_that_was_erased_nothing_is_said_and_no_file_is_left
 ) -> None:
     _, link = await exported(harness)
     assert stored_files(tmp_path) != []
-    while not await harness.service.erasing.step(harness.account.id):
+    while not await harness.service.maintenance.erasing.step(harness.account.id):
         pass
     assert await refused(harness, link) is LinkNotValid
     assert stored_files(tmp_path) == []
@@ -136,7 +136,7 @@ async def test_a_file_that_another_account_has_too_stays(harness: Harness, tmp_p
     shared = await harness.see(lambda t: t.projects.artifacts(harness.account.id, project.id))
     await harness.report(harness.milestone(other, artifacts=tuple(shared)))
     before = stored_files(tmp_path)
-    while not await harness.service.erasing.step(harness.account.id):
+    while not await harness.service.maintenance.erasing.step(harness.account.id):
         pass
     assert stored_files(tmp_path) == before
 

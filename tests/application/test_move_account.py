@@ -33,7 +33,7 @@ async def state_of(harness: Harness) -> AccountState:
 
 
 async def exported(harness: Harness) -> Lines:
-    moving, lines = harness.service.moving, Lines()
+    moving, lines = harness.service.maintenance.moving, Lines()
     await moving.start(OPERATOR, harness.account.id)
     assert await moving.settle(harness.account.id) == 0
     await moving.export(harness.account.id, lines.append)
@@ -61,7 +61,7 @@ async def erased(harness: Harness) -> None:
 
 
 async def test_a_move_from_beginning_to_end(harness: Harness) -> None:
-    moving, account_id = harness.service.moving, harness.account.id
+    moving, account_id = harness.service.maintenance.moving, harness.account.id
     await harness.endpoint("project.completed")
     project = await harness.project()
     milestone = harness.milestone(project)
@@ -99,7 +99,7 @@ async def test_while_it_leaves_it_is_read_and_not_changed(harness: Harness) -> N
     )
     project = await harness.project()
     link = await harness.do(harness.service.sign_in.make_link, OPERATOR, harness.account.id)
-    await harness.service.moving.start(OPERATOR, harness.account.id)
+    await harness.service.maintenance.moving.start(OPERATOR, harness.account.id)
     caller = await harness.service.authenticate.caller(made.token, Interface.REST, None)
     assert await harness.see(harness.service.projects.get, caller, project.id) == project
     service, perform = harness.service, harness.service.perform
@@ -135,7 +135,7 @@ async def test_while_it_leaves_it_is_read_and_not_changed(harness: Harness) -> N
     with pytest.raises(AccountMoving):
         await harness.do(service.sign_in.by_link, link.url.rpartition("/")[2], None)
     # Nothing of that is remembered, once it is live again.
-    await service.moving.abort(OPERATOR, account_id)
+    await service.maintenance.moving.abort(OPERATOR, account_id)
     answer = await perform.once(
         caller, IdempotentCall("project", b"print"), _bytes_of(changes["project"]), _never
     )
@@ -160,13 +160,13 @@ async def test_milestones_of_others_are_booked_and_its_own_are_to_be_repeated(
     await harness.endpoint("project.completed")
     other = await harness.new_owner()
     mine, theirs = await harness.project(), await harness.project(caller=other)
-    await harness.service.moving.start(OPERATOR, harness.account.id)
+    await harness.service.maintenance.moving.start(OPERATOR, harness.account.id)
     both = [harness.milestone(each) for each in (theirs, mine)]
     with pytest.raises(AccountMoving):
         await harness.report(*both)
     booked = await harness.stored(theirs)
     assert booked.status is ProjectStatus.COMPLETED
-    await harness.service.moving.abort(OPERATOR, harness.account.id)
+    await harness.service.maintenance.moving.abort(OPERATOR, harness.account.id)
     first, second = await harness.report(*both)
     assert first.accepted
     assert second.notified
@@ -181,7 +181,7 @@ async def test_one_that_has_moved_says_so(harness: Harness) -> None:
         scopes=ACCOUNT_SCOPES,
     )
     project = await harness.project(name="Secret plans")
-    moving, account_id = harness.service.moving, harness.account.id
+    moving, account_id = harness.service.maintenance.moving, harness.account.id
     await exported(harness)
     code = await moving.finish(OPERATOR, account_id)
     while not await moving.forget_step(account_id):
@@ -209,7 +209,7 @@ async def test_what_is_with_a_worker_is_waited_for(harness: Harness) -> None:
     await harness.endpoint("project.completed")
     project = await harness.project()
     await harness.complete(project)
-    moving, account_id = harness.service.moving, harness.account.id
+    moving, account_id = harness.service.maintenance.moving, harness.account.id
     assert await claimed(harness) == 1
     await moving.start(OPERATOR, account_id)
     assert await moving.settle(account_id) == 1
@@ -230,7 +230,7 @@ async def test_deleted_endpoints_are_not_moved(harness: Harness) -> None:
     project = await harness.project()
     await harness.complete(project)
     await harness.do(harness.service.webhooks.delete, harness.owner, made.view.endpoint.id)
-    moving = harness.service.moving
+    moving = harness.service.maintenance.moving
     await moving.start(OPERATOR, harness.account.id)
     while await moving.settle(harness.account.id):
         pass
@@ -240,7 +240,7 @@ async def test_deleted_endpoints_are_not_moved(harness: Harness) -> None:
 
 
 async def test_a_copy_is_released_by_its_code_alone_and_once_complete(harness: Harness) -> None:
-    moving, account_id = harness.service.moving, harness.account.id
+    moving, account_id = harness.service.maintenance.moving, harness.account.id
     await harness.project()
     lines = await exported(harness)
     code = await moving.finish(OPERATOR, account_id)
@@ -262,7 +262,7 @@ async def test_a_copy_is_released_by_its_code_alone_and_once_complete(harness: H
 
 
 async def test_a_file_of_an_aborted_move_is_released_by_nobody(harness: Harness) -> None:
-    moving, account_id = harness.service.moving, harness.account.id
+    moving, account_id = harness.service.maintenance.moving, harness.account.id
     old = await exported(harness)
     assert await moving.abort(OPERATOR, account_id) is AccountState.LEAVING
     assert await state_of(harness) is AccountState.LIVE
@@ -277,7 +277,7 @@ async def test_a_file_of_an_aborted_move_is_released_by_nobody(harness: Harness)
 
 
 async def test_of_two_imports_the_first_gives_way(harness: Harness) -> None:
-    moving, account_id = harness.service.moving, harness.account.id
+    moving, account_id = harness.service.maintenance.moving, harness.account.id
     await harness.project()
     lines = await exported(harness)
     await moving.finish(OPERATOR, account_id)
@@ -327,7 +327,7 @@ async def test_a_file_that_is_not_as_it_was_written_is_refused(
     lines = await exported(harness)
     await erased(harness)
     with pytest.raises(MoveRefused, match=why):
-        await harness.service.moving.load(change(lines))
+        await harness.service.maintenance.moving.load(change(lines))
 
 
 async def test_an_email_that_is_taken_there_is_said(sqlite_harness: Harness) -> None:
@@ -342,7 +342,7 @@ async def test_an_email_that_is_taken_there_is_said(sqlite_harness: Harness) -> 
     theirs = replace(named, account_id=other.account, id=harness.ids(harness.clock.now()))
     await harness.do(lambda t: t.users.add(theirs))
     with pytest.raises(MoveRefused, match="same e-mail"):
-        await harness.service.moving.load(lines)
+        await harness.service.maintenance.moving.load(lines)
 
 
 async def test_secrets_are_sealed_in_the_file(harness: Harness) -> None:
@@ -350,14 +350,14 @@ async def test_secrets_are_sealed_in_the_file(harness: Harness) -> None:
     text = b"".join(await exported(harness)).decode()
     assert made.secret.reveal() not in text
     other = AesGcmBox([b"1" * 32], RepeatableEntropy("other"))
-    stranger = replace(harness.service.moving, box=other)
+    stranger = replace(harness.service.maintenance.moving, box=other)
     await erased(harness)
     with pytest.raises(MoveRefused, match="master key"):
         await stranger.load(text.encode().splitlines(keepends=True))
 
 
 async def test_only_what_moves_can_be_ended_or_released(harness: Harness) -> None:
-    moving, account_id = harness.service.moving, harness.account.id
+    moving, account_id = harness.service.maintenance.moving, harness.account.id
     with pytest.raises(MoveRefused):
         await moving.finish(OPERATOR, account_id)
     with pytest.raises(MoveRefused):

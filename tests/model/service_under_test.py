@@ -103,7 +103,7 @@ class ServiceUnderTest:
     async def _wait(self, duration: timedelta) -> None:
         """With the one job at its end that is not left to chance here."""
         await self.running.engine.later(duration)
-        await self.running.api.harness.service.expiry.step(100)
+        await self.running.api.harness.service.maintenance.expiry.step(100)
         await self.running.engine.later()
 
     async def _open(self) -> None:

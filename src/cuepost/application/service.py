@@ -88,8 +88,18 @@ class Ambient:
 
 
 @dataclass(frozen=True, slots=True)
+class Maintenance:
+    """What the operator and the maintenance jobs do, in steps that can be repeated."""
+
+    erasing: EraseAccount
+    moving: MoveAccount
+    expiry: StopExpiredProjects
+    master_keys: Rekey
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
-    """`downloads` is None where somebody else answers to the links.
+    """`downloads` is None where another server answers the links.
 
     `request_timeout` is how many seconds the answer to a request may take.
     """
@@ -98,8 +108,6 @@ class Service:
     authenticate: Authenticate
     rate_limit: RateLimit
     access: ManageAccess
-    erasing: EraseAccount
-    moving: MoveAccount
     projects: ManageProjects
     results: FetchResult
     downloads: FollowLink | None
@@ -112,7 +120,6 @@ class Service:
     explain: ExplainDelivery
     signatures: DiagnoseSignature
     confirm_host: ConfirmHost
-    expiry: StopExpiredProjects
     reveals: RevealSecret
     sign_in: SignIn
     keys: ManageKeys
@@ -120,7 +127,7 @@ class Service:
     rehearse: Rehearse
     receivers: CheckReceiver
     figures: DeliveryFigures
-    master_keys: Rekey
+    maintenance: Maintenance
     request_timeout: float
     retry_after: Callable[..., int]
 
@@ -141,8 +148,6 @@ def assemble(
         authenticate=Authenticate(perform, clock),
         rate_limit=RateLimit(clock, rules.requests_per_minute, rules.service_requests_per_minute),
         access=access,
-        erasing=EraseAccount(perform, media.shelf),
-        moving=MoveAccount(perform, clock, ids, entropy, ambient.box, audit),
         projects=ManageProjects(clock, ids, milestone_batches, audit),
         results=FetchResult(clock, media.links, rules.link_ttl),
         downloads=FollowLink(perform, clock, media.folder) if media.folder else None,
@@ -155,7 +160,6 @@ def assemble(
         explain=ExplainDelivery(clock),
         signatures=DiagnoseSignature(clock, ambient.box, kit_doctor),
         confirm_host=ConfirmHost(rules.base_url),
-        expiry=StopExpiredProjects(perform, clock),
         reveals=RevealSecret(clock, ids, entropy, ambient.box, audit, rules.reveal_url),
         sign_in=_sign_in(perform, ambient, rules, audit),
         keys=ManageKeys(access),
@@ -163,7 +167,7 @@ def assemble(
         rehearse=Rehearse(milestone_batches, audit),
         receivers=CheckReceiver(rules.policy, ambient.resolver),
         figures=DeliveryFigures(clock),
-        master_keys=Rekey(perform, clock, ambient.box),
+        maintenance=_maintenance(perform, ambient, audit, media),
         request_timeout=rules.request_timeout,
         retry_after=partial(retry_after, entropy),
     )
@@ -192,4 +196,16 @@ def _sign_in(perform: Perform, ambient: Ambient, rules: Rules, audit: AuditTrail
         ambient.passwords,
         SignInLimits(perform, ambient.clock),
         rules.sign_in_url,
+    )
+
+
+def _maintenance(
+    perform: Perform, ambient: Ambient, audit: AuditTrail, media: Media
+) -> Maintenance:
+    clock, box = ambient.clock, ambient.box
+    return Maintenance(
+        erasing=EraseAccount(perform, media.shelf),
+        moving=MoveAccount(perform, clock, ambient.ids, ambient.entropy, box, audit),
+        expiry=StopExpiredProjects(perform, clock),
+        master_keys=Rekey(perform, clock, box),
     )

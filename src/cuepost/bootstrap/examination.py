@@ -117,7 +117,7 @@ async def _content_checks(container: Container, *, offline: bool) -> AsyncIterat
             for endpoint in await look.endpoints.page(account.id, Page(limit=ENDPOINTS)):
                 if (url := _parsed(container, endpoint.url)) is not None:
                     receivers.setdefault(f"{url.host}:{url.port}", url)
-    yield _secrets_check(await container.service.master_keys.keys_in_use())
+    yield _secrets_check(await container.service.maintenance.master_keys.keys_in_use())
     if not offline:
         for finding in await _receiver_checks(container, list(receivers.values())[:RECEIVERS]):
             yield finding

@@ -124,7 +124,7 @@ def _plain_faults() -> Iterator[None]:
 async def _ready(settings: Settings) -> AsyncIterator[tuple[Container, Metrics]]:
     async with running(settings, patient=True) as container:
         _warn_of_lonely_key(settings)
-        await _require_fitting_key(container.service.master_keys)
+        await _require_fitting_key(container.service.maintenance.master_keys)
         metrics = Metrics.of(container)
         async with pushed(container, metrics):
             yield container, metrics
@@ -217,7 +217,7 @@ def _health(container: Container, delivery: Delivery | None) -> HealthChecks:
     return HealthChecks(
         container.store.check,
         delivery.readiness if delivery else None,
-        container.service.master_keys.keys_of_secrets,
+        container.service.maintenance.master_keys.keys_of_secrets,
     )
 
 

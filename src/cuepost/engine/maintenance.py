@@ -127,7 +127,7 @@ class JobSteps:
         )
 
     async def stop_expired_projects(self) -> bool:
-        return await self.service.expiry.step(EXPIRED_PROJECTS)
+        return await self.service.maintenance.expiry.step(EXPIRED_PROJECTS)
 
     async def purge_deleted_endpoints(self) -> bool:
         if not await self.service.perform.read(

@@ -52,7 +52,7 @@ async def report_until_refused(harness: Harness, projects: Sequence[Project]) ->
 
 
 async def export(harness: Harness) -> File:
-    moving, account_id = harness.service.moving, harness.account.id
+    moving, account_id = harness.service.maintenance.moving, harness.account.id
     await moving.start(OPERATOR, account_id)
     while await moving.settle(account_id):
         pass
@@ -90,4 +90,4 @@ async def test_whatever_was_done_is_in_the_file(instances: Instances) -> None:
             each["id"] for each in file["projects"] if each["status"] == ProjectStatus.COMPLETED
         } == accepted
         assert {each["project_id"] for each in file.get("queue", ())} == accepted
-        await harness.service.moving.abort(OPERATOR, harness.account.id)
+        await harness.service.maintenance.moving.abort(OPERATOR, harness.account.id)

@@ -13,7 +13,7 @@ PROJECT = {"name": "Cut"}
 
 async def test_a_change_is_to_be_repeated_and_a_look_is_answered(api: Api) -> None:
     made = await api.done("POST", "/v1/projects", PROJECT)
-    moving, account_id = api.harness.service.moving, api.harness.account.id
+    moving, account_id = api.harness.service.maintenance.moving, api.harness.account.id
     await moving.start(OPERATOR, account_id)
     once: dict[str, Any] = {"headers": {"Idempotency-Key": "k"}}
     for more in ({}, once):
@@ -29,7 +29,7 @@ async def test_a_report_is_to_be_repeated(api: Api) -> None:
     await api.harness.endpoint()
     project = await api.harness.project()
     body = {"milestones": [{"reportId": "r", "projectId": str(project.id), "status": "completed"}]}
-    moving, account_id = api.harness.service.moving, api.harness.account.id
+    moving, account_id = api.harness.service.maintenance.moving, api.harness.account.id
     await moving.start(OPERATOR, account_id)
     once: dict[str, Any] = {"headers": {"Idempotency-Key": "k"}, "key": api.pipeline}
     answer = await api.call("POST", "/v1/milestones", body, **once)

@@ -34,15 +34,15 @@ def rekey(dry_run: bool, as_json: bool) -> None:
 
 async def _rekey(opened: Opened) -> tuple[int, KeysInUse]:
     done = 0
-    while count := await opened.service.master_keys.step():
+    while count := await opened.service.maintenance.master_keys.step():
         done += count
         if sys.stderr.isatty():
             click.echo(f"\rSealing … {done}", nl=False, err=True)
-    return done, await opened.service.master_keys.keys_in_use()
+    return done, await opened.service.maintenance.master_keys.keys_in_use()
 
 
 async def _counted(opened: Opened) -> tuple[int, KeysInUse]:
-    return 0, await opened.service.master_keys.keys_in_use()
+    return 0, await opened.service.maintenance.master_keys.keys_in_use()
 
 
 def _content(keys: KeysInUse) -> dict[str, Any]:

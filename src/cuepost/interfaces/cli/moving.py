@@ -48,7 +48,7 @@ def export(account_id: UUID, file: str, as_json: bool) -> None:
         raise click.UsageError("--json and the file would both go to standard output.")
 
     async def work(opened: Opened) -> int:
-        moving = opened.service.moving
+        moving = opened.service.maintenance.moving
         await moving.start(operator(), account_id)
         await _settle(opened, account_id)
         with _new_file(file) as target:
@@ -80,7 +80,7 @@ def load(file: str, as_json: bool) -> None:
 
     async def work(opened: Opened) -> Account:
         with _existing_file(file) as source:
-            return await opened.service.moving.load(source)
+            return await opened.service.maintenance.moving.load(source)
 
     account = _moved(work)
     tell(
@@ -107,8 +107,8 @@ def finish_move(account_id: UUID, yes: bool, as_json: bool) -> None:
         _confirm(account_id, "Everything of the account is erased here.")
 
     async def work(opened: Opened) -> str:
-        code = await opened.service.moving.finish(operator(), account_id)
-        while not await opened.service.moving.forget_step(account_id):
+        code = await opened.service.maintenance.moving.finish(operator(), account_id)
+        while not await opened.service.maintenance.moving.forget_step(account_id):
             pass
         return code
 
@@ -124,7 +124,10 @@ def finish_move(account_id: UUID, yes: bool, as_json: bool) -> None:
 @json_option
 def release(account_id: UUID, code: str, as_json: bool) -> None:
     """Make an account live that was loaded; CODE is what 'finish-move' has printed."""
-    _moved(lambda opened: opened.service.moving.release(operator(), account_id, code), account_id)
+    _moved(
+        lambda opened: opened.service.maintenance.moving.release(operator(), account_id, code),
+        account_id,
+    )
     content = {"accountId": str(account_id), "live": True}
     tell(as_json, content, f"Account {account_id} is live.")
 
@@ -137,7 +140,9 @@ def abort_move(account_id: UUID, as_json: bool) -> None:
 
     No file of it that was exported before can be released from then on.
     """
-    was = _moved(lambda opened: opened.service.moving.abort(operator(), account_id), account_id)
+    was = _moved(
+        lambda opened: opened.service.maintenance.moving.abort(operator(), account_id), account_id
+    )
     is_live = was is AccountState.LEAVING
     words = "is live again" if is_live else "was removed; it is live at its old database or nowhere"
     content = {"accountId": str(account_id), "live": is_live}
@@ -155,7 +160,7 @@ def _moved(work: Work[T], account_id: UUID | None = None) -> T:
 async def _settle(opened: Opened, account_id: UUID) -> None:
     clock = opened.service.access.clock
     deadline = clock.monotonic() + opened.settings.attempt_timeout + MARGIN_SECONDS
-    while left := await opened.service.moving.settle(account_id):
+    while left := await opened.service.maintenance.moving.settle(account_id):
         if clock.monotonic() > deadline:
             raise CannotRun(
                 f"{left} deliveries are still with a worker. Run the command again, or make the "

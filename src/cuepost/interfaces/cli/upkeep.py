@@ -88,7 +88,7 @@ async def _erase(opened: Opened, account_id: UUID) -> None:
     steps, gone = 0, False
     while not gone:
         try:
-            gone = await opened.service.erasing.step(account_id)
+            gone = await opened.service.maintenance.erasing.step(account_id)
         except NotFound:
             # After a first step it was somebody else who has erased the rest meanwhile.
             gone = steps > 0
