@@ -148,7 +148,9 @@ class Bench:
 
     async def enlist(self) -> None:
         async with self._store.transaction() as transaction:
-            await transaction.queue.enlist(self._worker, self._clock.now() + timedelta(hours=1))
+            await transaction.queue.register_worker(
+                self._worker, self._clock.now() + timedelta(hours=1)
+            )
 
     async def deliver(self, projects: Sequence[str], group: int) -> None:
         for some in pieces(projects, group):

@@ -47,7 +47,7 @@ async def claimed(harness: Harness) -> int:
     wanted = Claim(worker=worker, room=10, room_of=lambda _: 10, alone=True)
 
     async def claim(transaction: Transaction) -> int:
-        await transaction.queue.enlist(worker, now + timedelta(seconds=10))
+        await transaction.queue.register_worker(worker, now + timedelta(seconds=10))
         return len((await transaction.queue.claim(wanted, now)).assignments)
 
     return await harness.do(claim)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from cuepost.adapters.storage.records.guards import IdempotencyRecords
-from cuepost.application.perform import TRIES, Answer, IdempotentCall, Perform
+from cuepost.application.perform import TRIES, IdempotentCall, IdempotentResponse, Perform
 from cuepost.domain.errors import (
     EndpointLimitReached,
     IdempotencyKeyReused,
@@ -39,7 +39,7 @@ def creating(harness: Harness) -> Work:
     return create
 
 
-async def once(harness: Harness, call: IdempotentCall | None, work: Work) -> Answer:
+async def once(harness: Harness, call: IdempotentCall | None, work: Work) -> IdempotentResponse:
     return await harness.service.perform.once(harness.owner, call, work, refusal)
 
 
@@ -51,7 +51,9 @@ async def test_the_same_key_and_body_get_the_first_answer_again(harness: Harness
     first = await once(harness, CALL, creating(harness))
     assert not first.replayed
     harness.clock.advance(hours=23, minutes=59)
-    assert await once(harness, CALL, creating(harness)) == Answer(first.content, replayed=True)
+    assert await once(harness, CALL, creating(harness)) == IdempotentResponse(
+        first.content, replayed=True
+    )
     assert await endpoints(harness) == 1
 
 
@@ -112,9 +114,9 @@ async def test_a_refusal_is_remembered_and_leaves_nothing_else(harness: Harness)
         await creating(harness)(transaction)
         raise EndpointLimitReached
 
-    assert await once(harness, CALL, refused) == Answer(b"endpoint_limit_reached")
+    assert await once(harness, CALL, refused) == IdempotentResponse(b"endpoint_limit_reached")
     again = await once(harness, CALL, creating(harness))
-    assert again == Answer(b"endpoint_limit_reached", replayed=True)
+    assert again == IdempotentResponse(b"endpoint_limit_reached", replayed=True)
     after = await harness.dump()
     assert {name for name in after if after[name] != before[name]} == {"idempotency_keys"}
 
@@ -157,7 +159,7 @@ async def test_work_of_several_transactions_is_recalled_once_it_is_remembered(
         await perform.recall(pipeline, OTHER_BODY)
     await perform.remember(pipeline, CALL, b"first")
     await perform.remember(pipeline, CALL, b"second")
-    assert await perform.recall(pipeline, CALL) == Answer(b"first", replayed=True)
+    assert await perform.recall(pipeline, CALL) == IdempotentResponse(b"first", replayed=True)
 
 
 async def test_a_remembered_answer_is_sealed_and_not_shown(harness: Harness) -> None:

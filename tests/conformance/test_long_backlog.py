@@ -162,7 +162,7 @@ async def claim(store: PostgresStore, records: Records, woken: set[Lane]) -> tup
         # As in a table that is too long to be read from one end to the other.
         for way in ("seqscan", "hashjoin", "mergejoin"):
             await transaction._session.fetch(Sql(f"SET LOCAL enable_{way} = off"))
-        await transaction.queue.enlist(worker, now + timedelta(minutes=1))
+        await transaction.queue.register_worker(worker, now + timedelta(minutes=1))
         claimed = await transaction.queue.claim(
             Claim(worker, ROOM, lambda _: ROOM, woken=woken), now
         )

@@ -111,7 +111,7 @@ async def test_a_parked_delivery_is_passed_over_and_shown_as_it_was(
         # A second time nothing changes.
         await transaction.moves.park(made.account.id)
         assert await transaction.moves.unparked(made.account.id) == 0
-        await transaction.queue.enlist(worker, now)
+        await transaction.queue.register_worker(worker, now)
         assert (await transaction.queue.claim(wanted, now)).assignments == []
         shown = await transaction.deliveries.get(made.account.id, made.pending.id)
         assert shown == made.pending
@@ -130,7 +130,7 @@ async def test_a_parked_delivery_is_passed_over_and_shown_as_it_was(
     [row] = await rows(store, sa.select(queue))
     assert (row.status, row.due_at) == (DeliveryStatus.DELIVERING, made.pending.next_attempt_at)
     async with store.transaction() as transaction:
-        await transaction.queue.dismiss(worker, now)
+        await transaction.queue.remove_worker(worker, now)
 
 
 async def test_many_rows_of_a_table_come_in_order_and_all_of_them(

@@ -6,7 +6,7 @@ import pytest
 
 from cuepost.domain.inbox import InboxAnswer
 from cuepost.ports.records import Page
-from cuepost.ports.retention import Passing
+from cuepost.ports.retention import Expiring
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
 
@@ -105,9 +105,9 @@ async def test_an_inbox_keeps_its_newest_messages_and_no_more(
 
 @pytest.mark.parametrize(
     "what",
-    [Passing.SESSIONS, Passing.SIGN_IN_LINKS, Passing.SECRET_REVEALS, Passing.INBOX_MESSAGES],
+    [Expiring.SESSIONS, Expiring.SIGN_IN_LINKS, Expiring.SECRET_REVEALS, Expiring.INBOX_MESSAGES],
 )
-async def test_what_is_over_is_forgotten(store: AnyStore, records: Records, what: Passing) -> None:
+async def test_what_is_over_is_forgotten(store: AnyStore, records: Records, what: Expiring) -> None:
     user = records.user(records.id())
     async with store.transaction() as transaction:
         await transaction.sessions.add(records.session(user))

@@ -12,7 +12,7 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
-from cuepost.ports.retention import Passing
+from cuepost.ports.retention import Expiring
 from cuepost.ports.store import Contention
 from cuepost.testing import START
 from tests.support.records import Records
@@ -50,17 +50,17 @@ async def add_history(
     return made
 
 
-async def has_old(store: AnyStore, what: Passing, before: datetime) -> bool:
+async def has_old(store: AnyStore, what: Expiring, before: datetime) -> bool:
     async with store.snapshot() as transaction:
         return await transaction.retention.any_before(what, before)
 
 
-async def forget(store: AnyStore, what: Passing, before: datetime, count: int = MANY) -> bool:
+async def forget(store: AnyStore, what: Expiring, before: datetime, count: int = MANY) -> bool:
     async with store.transaction() as transaction:
         return await transaction.retention.delete_before(what, before, count)
 
 
-async def delete_all(store: AnyStore, what: Passing, before: datetime, count: int = MANY) -> int:
+async def delete_all(store: AnyStore, what: Expiring, before: datetime, count: int = MANY) -> int:
     steps = 0
     while await has_old(store, what, before):
         await forget(store, what, before, count)
@@ -88,12 +88,12 @@ async def test_history_leaves_with_its_attempts_and_events_and_the_younger_stays
     records.clock.advance(days=1)
     young = await add_history(store, records, 2)
 
-    await delete_all(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Expiring.HISTORY, MIDNIGHT)
 
     assert await delivery_ids(store) == {delivery.id for delivery in young}
     counts = await row_counts(store)
     assert (counts["events"], counts["deliveries"], counts["attempts"]) == (2, 2, 2)
-    assert not await forget(store, Passing.HISTORY, MIDNIGHT)
+    assert not await forget(store, Expiring.HISTORY, MIDNIGHT)
 
 
 async def test_an_event_without_deliveries_leaves_too(store: AnyStore, records: Records) -> None:
@@ -102,7 +102,7 @@ async def test_an_event_without_deliveries_leaves_too(store: AnyStore, records: 
         await transaction.accounts.add(account)
         await transaction.events.add([records.event(account.id)])
 
-    await delete_all(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Expiring.HISTORY, MIDNIGHT)
 
     assert "events" not in await row_counts(store)
 
@@ -113,8 +113,8 @@ async def test_what_is_being_sent_again_stays_until_that_has_ended(
     [delivery] = await add_history(store, records, 1, "failed")
     await send_again(store, delivery)
 
-    await delete_all(store, Passing.HISTORY, MIDNIGHT)
-    assert not await forget(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Expiring.HISTORY, MIDNIGHT)
+    assert not await forget(store, Expiring.HISTORY, MIDNIGHT)
     counts = await row_counts(store)
     assert (counts["events"], counts["queue"], counts["attempts"]) == (1, 1, 1)
 
@@ -122,7 +122,7 @@ async def test_what_is_being_sent_again_stays_until_that_has_ended(
         await transaction.deliveries.stop_endpoint(
             delivery.account_id, delivery.webhook_id, CancelReason.ENDPOINT_DISABLED, START + DAY
         )
-    await delete_all(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Expiring.HISTORY, MIDNIGHT)
     assert set(await row_counts(store)) == {"accounts", "endpoints"}
 
 
@@ -130,7 +130,7 @@ async def test_on_sqlite_it_leaves_in_chunks(sqlite_store: SqliteStore, records:
     await add_history(sqlite_store, records, 5)
 
     left = []
-    while await forget(sqlite_store, Passing.HISTORY, MIDNIGHT, 2):
+    while await forget(sqlite_store, Expiring.HISTORY, MIDNIGHT, 2):
         left.append(len(await delivery_ids(sqlite_store)))
 
     assert left[:3] == [3, 1, 0]
@@ -144,10 +144,10 @@ async def test_on_postgresql_a_day_is_dropped_only_once_it_is_over(
     almost = MIDNIGHT - timedelta(milliseconds=1)
     days = await partition_days(postgres_store)
 
-    while await forget(postgres_store, Passing.HISTORY, almost):
+    while await forget(postgres_store, Expiring.HISTORY, almost):
         pass
     assert days - await partition_days(postgres_store) == {"20260101"}
-    while await forget(postgres_store, Passing.HISTORY, MIDNIGHT):
+    while await forget(postgres_store, Expiring.HISTORY, MIDNIGHT):
         pass
     assert days - await partition_days(postgres_store) == {"20260101", "20260102"}
     async with postgres_store.snapshot() as transaction:
@@ -158,15 +158,15 @@ async def test_a_drop_gives_way_to_whoever_is_at_work_and_sees_what_they_did(
     postgres_store: PostgresStore, records: Records
 ) -> None:
     [delivery] = await add_history(postgres_store, records)
-    await forget(postgres_store, Passing.HISTORY, MIDNIGHT)  # the empty day before
+    await forget(postgres_store, Expiring.HISTORY, MIDNIGHT)  # the empty day before
 
     async with postgres_store.transaction() as other:
         await other.deliveries.send_again(delivery.account_id, [delivery.id], START + DAY)
-        assert await has_old(postgres_store, Passing.HISTORY, MIDNIGHT)
+        assert await has_old(postgres_store, Expiring.HISTORY, MIDNIGHT)
         with pytest.raises(Contention):
-            await forget(postgres_store, Passing.HISTORY, MIDNIGHT)
+            await forget(postgres_store, Expiring.HISTORY, MIDNIGHT)
 
-    assert not await forget(postgres_store, Passing.HISTORY, MIDNIGHT)
+    assert not await forget(postgres_store, Expiring.HISTORY, MIDNIGHT)
     [live] = await rows(postgres_store, sa.select(tables.queue.c.id))
     assert live.id == delivery.id
     async with postgres_store.transaction() as transaction:
@@ -180,13 +180,13 @@ async def test_many_can_forget_at_once(store: AnyStore, records: Records) -> Non
 
     async def work() -> None:
         try:
-            while await forget(store, Passing.HISTORY, MIDNIGHT, 3):
+            while await forget(store, Expiring.HISTORY, MIDNIGHT, 3):
                 pass
         except Contention:
             pass
 
     await asyncio.gather(*(work() for _ in range(4)))
-    await delete_all(store, Passing.HISTORY, MIDNIGHT)
+    await delete_all(store, Expiring.HISTORY, MIDNIGHT)
 
     assert set(await row_counts(store)) == {"accounts", "endpoints"}
 
@@ -205,7 +205,7 @@ async def test_old_bulk_retries_leave_unless_they_are_still_running(
         for job in (*jobs, running, young):
             await transaction.bulk_retries.add(job)
 
-    steps = await delete_all(store, Passing.BULK_RETRIES, MIDNIGHT, 2)
+    steps = await delete_all(store, Expiring.BULK_RETRIES, MIDNIGHT, 2)
 
     left = await rows(store, sa.select(tables.bulk_retries.c.id))
     assert ({row.id for row in left}, steps) == ({running.id, young.id}, 2)
@@ -223,7 +223,7 @@ async def test_secrets_leave_when_their_overlap_has_ended(
             secret = records.secret(version, expires_at=expires_at)
             await transaction.endpoints.put_secret(account.id, endpoint.id, secret)
 
-    assert await delete_all(store, Passing.SECRETS, now) == 1
+    assert await delete_all(store, Expiring.SECRETS, now) == 1
 
     async with store.snapshot() as transaction:
         found = await transaction.endpoints.secrets(account.id, [endpoint.id])
@@ -249,7 +249,7 @@ async def test_reports_idempotency_keys_and_the_audit_trail_leave_in_chunks(
     records.clock.advance(days=1)
     await add(1)
 
-    kinds = (Passing.REPORTS, Passing.IDEMPOTENCY_KEYS, Passing.AUDIT_TRAIL)
+    kinds = (Expiring.REPORTS, Expiring.IDEMPOTENCY_KEYS, Expiring.AUDIT_TRAIL)
     assert [await delete_all(store, what, MIDNIGHT, 2) for what in kinds] == [3, 3, 3]
     assert await row_counts(store) == {
         "accounts": 1,
@@ -274,13 +274,13 @@ async def test_whoever_forgets_is_told_whether_there_may_be_more(
 
     reported = {
         what: [await forget(store, what, MIDNIGHT, 2) for _ in range(3)]
-        for what in (Passing.AUDIT_TRAIL, Passing.BULK_RETRIES)
+        for what in (Expiring.AUDIT_TRAIL, Expiring.BULK_RETRIES)
     }
 
     # Bulk retries leave account by account, and the next account may have some.
     assert reported == {
-        Passing.AUDIT_TRAIL: [True, False, False],
-        Passing.BULK_RETRIES: [True, True, False],
+        Expiring.AUDIT_TRAIL: [True, False, False],
+        Expiring.BULK_RETRIES: [True, True, False],
     }
 
 

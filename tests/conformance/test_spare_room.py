@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock
-from cuepost.ports.retention import Passing
+from cuepost.ports.retention import Expiring
 from cuepost.testing import START
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore, rows
@@ -29,7 +29,7 @@ async def test_an_embedded_store_gives_room_back_and_keeps_some_for_what_comes_n
             await transaction.audit.add(entry)
     async with store.transaction() as transaction:
         later = START + timedelta(days=1)
-        await transaction.retention.delete_before(Passing.AUDIT_TRAIL, later, len(entries))
+        await transaction.retention.delete_before(Expiring.AUDIT_TRAIL, later, len(entries))
     before = await pages(store)
 
     steps = 0

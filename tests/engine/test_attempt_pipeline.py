@@ -126,7 +126,7 @@ async def test_a_policy_that_became_stricter_blocks_what_is_stored() -> None:
     assert lab.transport.sent == []
     assert result.attempt.outcome is Outcome.BLOCKED_DESTINATION
     assert result.attempt.response_status is None
-    assert result.verdict == NextStep(DeliveryStatus.RETRYING, START + PAUSES[0])
+    assert result.next_step == NextStep(DeliveryStatus.RETRYING, START + PAUSES[0])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ async def test_every_answer_has_its_outcome(answer: int | Outcome, outcome: Outc
     result = await Lab().run(assignment(), answer)
     assert result.attempt.outcome is outcome
     delivered = outcome is Outcome.DELIVERED
-    assert result.verdict.status is (
+    assert result.next_step.status is (
         DeliveryStatus.DELIVERED if delivered else DeliveryStatus.RETRYING
     )
 
@@ -160,17 +160,17 @@ async def test_a_failure_is_due_again_after_its_pause(
 ) -> None:
     result = await Lab(jitter=jitter).run(assignment(number=number), 500)
     expected = START + timedelta(seconds=due)
-    assert result.verdict == NextStep(DeliveryStatus.RETRYING, expected)
+    assert result.next_step == NextStep(DeliveryStatus.RETRYING, expected)
 
 
 async def test_the_third_failure_is_the_end() -> None:
     result = await Lab().run(assignment(number=3), 500)
-    assert result.verdict == NextStep(DeliveryStatus.FAILED)
+    assert result.next_step == NextStep(DeliveryStatus.FAILED)
 
 
 async def test_the_last_attempt_may_still_succeed() -> None:
     result = await Lab().run(assignment(number=3), 200)
-    assert result.verdict == NextStep(DeliveryStatus.DELIVERED)
+    assert result.next_step == NextStep(DeliveryStatus.DELIVERED)
 
 
 @pytest.mark.parametrize("duration", [0.0004, 0.0125, 0.01275, 1.0001])
@@ -187,7 +187,7 @@ async def test_what_is_due_is_never_cut_to_an_earlier_millisecond(duration: floa
             while not lab.clock.jump():
                 await anyio.lowlevel.checkpoint()
     exactly = START + timedelta(seconds=duration) + PAUSES[0] * (1 + 0.1 / 3)
-    due = result[0].verdict.due_at
+    due = result[0].next_step.due_at
     assert due is not None
     assert due.microsecond % 1000 == 0
     assert timedelta(0) <= due - exactly < timedelta(milliseconds=1)

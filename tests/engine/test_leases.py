@@ -92,7 +92,7 @@ def test_a_result_that_comes_late_counts_if_no_worker_took_over(run_postgres: Ru
             await engine.later(SECOND)
             # Another process has noticed that this one was gone, and ended itself then.
             later = engine.clock.now() + HOUR
-            await harness.do(lambda transaction: transaction.queue.dismiss_dead(later))
+            await harness.do(lambda transaction: transaction.queue.remove_dead_workers(later))
             [delivery] = await harness.deliveries()
             assert [each[1] for each in await on_record(engine, delivery)] == ["interrupted"]
             # Disabled for a moment, so that this one does not send it again meanwhile.
@@ -368,7 +368,7 @@ class FurtherQueue:
 
     async def put_back(self, *_: object, may_be_sent: bool) -> None: ...
 
-    async def stay(self, worker: UUID, until: datetime) -> bool:
+    async def renew_lease(self, worker: UUID, until: datetime) -> bool:
         return True
 
     async def leased(self, worker: UUID) -> Collection[UUID]:

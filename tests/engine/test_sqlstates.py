@@ -20,7 +20,7 @@ from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.maintenance import IDEMPOTENCY_LIFE, MaintenanceJob, MaintenanceRunner
 from cuepost.engine.retention import Expiry
 from cuepost.engine.watchdog import Watchdog
-from cuepost.ports.retention import Passing
+from cuepost.ports.retention import Expiring
 from cuepost.ports.telemetry import Silent
 from tests.support.engine_harness import DAY, EngineHarness, RunScenarios
 from tests.support.other_process import OtherProcess
@@ -149,7 +149,7 @@ async def everything_at_work(engine: EngineHarness) -> AsyncIterator[Dispatcher]
     job = MaintenanceJob(
         "forget idempotency keys",
         SECOND,
-        lambda: expiry.step(Passing.IDEMPOTENCY_KEYS, IDEMPOTENCY_LIFE),
+        lambda: expiry.step(Expiring.IDEMPOTENCY_KEYS, IDEMPOTENCY_LIFE),
     )
     async with engine.delivering(worker, direct=False), asyncio.TaskGroup() as tasks:
         watchdog = Watchdog(worker, engine.store, engine.clock, Silent())

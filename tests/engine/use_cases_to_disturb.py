@@ -13,7 +13,7 @@ from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.project import Origin, Project, ProjectKind
 from cuepost.engine.maintenance import JobSteps
 from cuepost.engine.retention import Expiry
-from cuepost.ports.retention import Passing
+from cuepost.ports.retention import Expiring
 from tests.application.harness import OPERATOR
 from tests.support.engine_harness import DAY, HOUR, EngineHarness
 
@@ -138,6 +138,6 @@ CASES: dict[str, Case] = {
     "close access": _close_access,
     "create a key": _create_key,
     "forget history": lambda it: Expiry(it.engine.store, it.engine.clock).step(
-        Passing.HISTORY, HOUR / 2
+        Expiring.HISTORY, HOUR / 2
     ),
 }

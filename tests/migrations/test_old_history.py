@@ -149,7 +149,7 @@ async def test_what_old_workers_held_is_given_back_as_interrupted(
         held = await rows(store, sa.select(queue).where(queue.c.worker == DEAD_WORKER))
         assert {row.status for row in held} == {DeliveryStatus.DELIVERING}
         async with store.transaction() as transaction:
-            await transaction.queue.dismiss_dead(CLOCK.now())
+            await transaction.queue.remove_dead_workers(CLOCK.now())
         found = await page(store)
         for day in range(before.days):
             flying = found[str(before.id_of("in flight", day))]

@@ -44,7 +44,7 @@ def marked_delivered_before_anybody_answered(patch: Patch) -> None:
         made = concluded(self, signed, exchange)
         assert isinstance(made, Result)
         attempt = replace(made.attempt, outcome=Outcome.DELIVERED)
-        return replace(made, attempt=attempt, verdict=NextStep(DeliveryStatus.DELIVERED))
+        return replace(made, attempt=attempt, next_step=NextStep(DeliveryStatus.DELIVERED))
 
     patch.setattr(AttemptPipeline, "_concluded", hasty)
 

@@ -53,7 +53,7 @@ def the_dead_never_missed(patch: Patch) -> None:
     async def blind(_: object, now: datetime) -> int:
         return 0
 
-    patch.setattr(QueueRecords, "dismiss_dead", blind)
+    patch.setattr(QueueRecords, "remove_dead_workers", blind)
 
 
 @breaks("I1", seed=4)

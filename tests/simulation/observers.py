@@ -19,7 +19,7 @@ from cuepost.engine.maintenance import JobSteps
 from cuepost.engine.retention import Expiry
 from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.ports.records import Page
-from cuepost.ports.retention import Passing
+from cuepost.ports.retention import Expiring
 from cuepost.tuning import EXPIRED_ROWS_AT_ONCE
 from tests.simulation.owners import Owners
 from tests.support import core_statements
@@ -121,9 +121,9 @@ class Observers(Owners):
         """All that is older than a while, which is much shorter here than it is in life."""
         life = self.chance.choice((timedelta(minutes=2), self.horizon / 5))
         expiry = Expiry(self.engine.store, self.engine.clock)
-        for what in Passing:
-            kept = timedelta(0) if what is Passing.SECRETS else life
-            if what is Passing.HISTORY:
+        for what in Expiring:
+            kept = timedelta(0) if what is Expiring.SECRETS else life
+            if what is Expiring.HISTORY:
                 await self.surely(lambda: self._delete_history(life))
             else:
                 await self.surely(partial(expiry.step, what, kept))
@@ -132,7 +132,9 @@ class Observers(Owners):
         async with self.looking_in() as (transaction, found):
             self.ledger.keep(found)
             before = self.now - life
-            await transaction.retention.delete_before(Passing.HISTORY, before, EXPIRED_ROWS_AT_ONCE)
+            await transaction.retention.delete_before(
+                Expiring.HISTORY, before, EXPIRED_ROWS_AT_ONCE
+            )
 
     @asynccontextmanager
     async def looking_in(

@@ -187,7 +187,7 @@ class WorkerFaults(Observers):
         harness, freeze = self.engine.harness, Freeze(self._moment, self._lag)
         if self.alone:
             await self.surely(
-                lambda: harness.do(lambda transaction: transaction.queue.dismiss_all())
+                lambda: harness.do(lambda transaction: transaction.queue.remove_all_workers())
             )
         transport = FreezableTransport(self.engine.transport, freeze, self._tasks)
         dispatcher = self.engine.dispatcher(

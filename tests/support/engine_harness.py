@@ -122,7 +122,7 @@ class EngineHarness:
     async def take_over(self) -> None:
         """Before the only worker of an embedded store starts: the one before it has ended."""
         if self.is_embedded:
-            await self.harness.do(lambda transaction: transaction.queue.dismiss_all())
+            await self.harness.do(lambda transaction: transaction.queue.remove_all_workers())
 
     @asynccontextmanager
     async def crashing(self, dispatcher: Dispatcher | None = None) -> AsyncIterator[Dispatcher]:

@@ -64,7 +64,7 @@ def result(**changed: Any) -> Result:
 
 DELIVERED = {
     "attempt": {"outcome": Outcome.DELIVERED, "response_status": 200},
-    "verdict": NextStep(DeliveryStatus.DELIVERED),
+    "next_step": NextStep(DeliveryStatus.DELIVERED),
 }
 
 
@@ -132,7 +132,7 @@ def test_what_is_not_known_is_a_dash(
     reported = result(
         assignment={"trigger": Trigger.MANUAL},
         attempt={"outcome": Outcome.TIMEOUT, "response_status": None, "timings": Timings()},
-        verdict=NextStep(DeliveryStatus.FAILED),
+        next_step=NextStep(DeliveryStatus.FAILED),
     )
     line = line_of(telemetry, caplog, reported).getMessage()
 
@@ -206,7 +206,7 @@ def test_ended_deliveries_and_refused_results_are_counted(
 ) -> None:
     telemetry.attempted(result())
     telemetry.attempted(result(**DELIVERED))
-    telemetry.attempted(result(verdict=NextStep(DeliveryStatus.FAILED)))
+    telemetry.attempted(result(next_step=NextStep(DeliveryStatus.FAILED)))
     telemetry.recorded(200, 0, START)
     telemetry.recorded(5, 2, START)
 

@@ -22,7 +22,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[Span]:
     failed = result()
     delivered = result(
         attempt={"outcome": Outcome.DELIVERED, "response_status": 204},
-        verdict=NextStep(DeliveryStatus.DELIVERED),
+        next_step=NextStep(DeliveryStatus.DELIVERED),
     )
     with collector() as collected:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collected.url)

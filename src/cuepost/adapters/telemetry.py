@@ -105,14 +105,14 @@ class EngineTelemetry:
         self._clock_ahead.set_function(clock_ahead)
 
     def attempted(self, result: Result) -> None:
-        attempt, verdict = result.attempt, result.verdict
+        attempt, next_step = result.attempt, result.next_step
         self._attempts.of[attempt.outcome] += 1
         self._duration.observe(attempt.duration_ms / 1_000)
         if _is_first(result.assignment):
             delay = attempt.started_at - instant_of(result.assignment.event_id)
             self._delay.observe(max(delay.total_seconds(), 0.0))
-        if verdict.status in self._ended.of:
-            self._ended.of[verdict.status] += 1
+        if next_step.status in self._ended.of:
+            self._ended.of[next_step.status] += 1
         if self._lines.are_wanted:
             self._lines.add(_line(result))
 
@@ -208,7 +208,7 @@ def _is_first(assignment: Assignment) -> bool:
 
 
 def _line(result: Result) -> str:
-    assignment, attempt, verdict = result.assignment, result.attempt, result.verdict
+    assignment, attempt, next_step = result.assignment, result.attempt, result.next_step
     target = assignment.target
     return (
         f"account={target.account_id} webhook={target.webhook_id} "
@@ -216,8 +216,8 @@ def _line(result: Result) -> str:
         f"type={assignment.event_type} budget={assignment.budget} number={assignment.number} "
         f"trigger={assignment.trigger} outcome={attempt.outcome} "
         f"status={attempt.response_status or '-'} ms={attempt.duration_ms:.1f} "
-        f"{_phases(attempt.timings)} verdict={verdict.status} "
-        f"due_again={'-' if verdict.due_at is None else to_text(verdict.due_at)}"
+        f"{_phases(attempt.timings)} verdict={next_step.status} "
+        f"due_again={'-' if next_step.due_at is None else to_text(next_step.due_at)}"
     )
 
 

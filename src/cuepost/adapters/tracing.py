@@ -44,7 +44,7 @@ class Traced:
             "cuepost.attempt.budget": assignment.budget,
             "cuepost.attempt.trigger": assignment.trigger.value,
             "cuepost.outcome": attempt.outcome.value,
-            "cuepost.delivery.status": result.verdict.status.value,
+            "cuepost.delivery.status": result.next_step.status.value,
             "http.request.method": "POST",
         }
         if attempt.response_status is not None:

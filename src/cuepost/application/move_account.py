@@ -55,7 +55,7 @@ class MoveAccount:
 
         async def step(transaction: Transaction) -> int:
             now = await transaction.queue.time(self.clock.now())
-            await transaction.queue.dismiss_dead(now)
+            await transaction.queue.remove_dead_workers(now)
             await transaction.moves.park(account_id)
             left = await transaction.moves.unparked(account_id)
             if not left and await transaction.moves.has_deleted_endpoints(account_id):
@@ -185,8 +185,8 @@ class MoveAccount:
 
         async def erase(transaction: Transaction) -> bool:
             account = await _locked(transaction, account_id)
-            has_begun_anew = await transaction.moves.get(account_id) is not None
-            if account.state is not AccountState.ARRIVING or has_begun_anew:
+            has_begun_again = await transaction.moves.get(account_id) is not None
+            if account.state is not AccountState.ARRIVING or has_begun_again:
                 raise MoveRefused("Another import of the account has begun.")
             return await transaction.accounts.erase_some(account_id, ROWS_AT_ONCE)
 

@@ -46,7 +46,7 @@ class IdempotentCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class IdempotentResponse:
     """A response as opaque bytes; `replayed` when an earlier response is repeated."""
 
     content: bytes = field(repr=False)
@@ -124,7 +124,7 @@ class Perform:
         call: IdempotentCall | None,
         action: Action[bytes],
         refusal: Callable[[Refused], bytes],
-    ) -> Answer:
+    ) -> IdempotentResponse:
         """The change and the memory of its answer commit together, so a retry never does it twice.
 
         A refusal is an answer too, and remembered as such; but not that the caller has to read
@@ -132,7 +132,7 @@ class Perform:
         request once more.
         """
         if call is None:
-            return Answer(await self.change_by(caller, action))
+            return IdempotentResponse(await self.change_by(caller, action))
         try:
             return await self.change_by(
                 caller, lambda transaction: self._first(caller, call, action, transaction)
@@ -142,12 +142,12 @@ class Perform:
         except Refused as refused:
             content = refusal(refused)
             await self.remember(caller, call, content)
-            return Answer(content)
+            return IdempotentResponse(content)
 
-    async def recall(self, caller: Caller, call: IdempotentCall) -> Answer | None:
+    async def recall(self, caller: Caller, call: IdempotentCall) -> IdempotentResponse | None:
         """For work that spans several transactions and is idempotent in itself."""
 
-        async def look(transaction: Transaction) -> Answer | None:
+        async def look(transaction: Transaction) -> IdempotentResponse | None:
             return self._replay(call, await self._claim(caller, call, transaction))
 
         return await self.change(look)
@@ -163,13 +163,13 @@ class Perform:
 
     async def _first(
         self, caller: Caller, call: IdempotentCall, action: Action[bytes], transaction: Transaction
-    ) -> Answer:
+    ) -> IdempotentResponse:
         earlier = self._replay(call, await self._claim(caller, call, transaction))
         if earlier is not None:
             return earlier
         content = await action(transaction)
         await self._keep(caller, call, content, transaction)
-        return Answer(content)
+        return IdempotentResponse(content)
 
     async def _claim(
         self, caller: Caller, call: IdempotentCall, transaction: Transaction
@@ -190,14 +190,16 @@ class Perform:
             caller.account_id or OPERATOR, caller.id or NOBODY, call.key, sealed
         )
 
-    def _replay(self, call: IdempotentCall, earlier: RememberedAnswer | None) -> Answer | None:
+    def _replay(
+        self, call: IdempotentCall, earlier: RememberedAnswer | None
+    ) -> IdempotentResponse | None:
         if earlier is None:
             return None
         if earlier.fingerprint != call.fingerprint:
             raise IdempotencyKeyReused
         if earlier.sealed_answer is None:
             return None
-        return Answer(self.box.open(earlier.sealed_answer, SEAL_CONTEXT), replayed=True)
+        return IdempotentResponse(self.box.open(earlier.sealed_answer, SEAL_CONTEXT), replayed=True)
 
 
 async def require_live(transaction: Transaction, account_id: UUID) -> None:

@@ -51,15 +51,17 @@ class Container:
 
 @asynccontextmanager
 async def running(
-    settings: Settings, *, migrating: bool = False, patient: bool = False
+    settings: Settings, *, migrating: bool = False, wait_for_database: bool = False
 ) -> AsyncIterator[Container]:
-    """A `patient` start waits for a database that is not there yet."""
+    """With `wait_for_database`, the start waits until the database can be reached."""
     clock = SystemClock()
     master_keys = _master_keys(settings)
     box = AesGcmBox(master_keys, system_entropy)
     ambient = Ambient(clock, SystemIds(), system_entropy, box, Argon2Passwords(), SystemResolver())
     async with (
-        opened_store(settings, clock, migrating=migrating, patient=patient) as store,
+        opened_store(
+            settings, clock, migrating=migrating, wait_for_database=wait_for_database
+        ) as store,
         _replica(settings) as replica,
     ):
         rules = _rules(settings)
@@ -75,7 +77,7 @@ async def opened_store(
     *,
     migrating: bool = False,
     with_downtime: bool = False,
-    patient: bool = False,
+    wait_for_database: bool = False,
 ) -> AsyncIterator[Store]:
     """The embedded store always makes its schema current; PostgreSQL when it is told to."""
     store: SqliteStore | PostgresStore
@@ -88,7 +90,7 @@ async def opened_store(
         opening = (
             store.migrate(clock.now(), with_downtime=with_downtime)
             if migrating
-            else _open(store, clock, patient=patient)
+            else _open(store, clock, wait_for_database=wait_for_database)
         )
     try:
         await opening
@@ -97,12 +99,12 @@ async def opened_store(
         await store.close()
 
 
-async def _open(store: "PostgresStore", clock: SystemClock, *, patient: bool) -> None:
+async def _open(store: "PostgresStore", clock: SystemClock, *, wait_for_database: bool) -> None:
     while True:
         try:
             return await store.open(clock.now())
         except StoreUnavailable as error:
-            if not patient or isinstance(error, WrongPooler):
+            if not wait_for_database or isinstance(error, WrongPooler):
                 raise
             log_store_error(log, "waiting_for_database", error, "start")
         await clock.wait(DATABASE_AGAIN_SECONDS)

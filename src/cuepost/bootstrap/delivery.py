@@ -125,7 +125,7 @@ async def _take_over(container: Container) -> None:
     """What an embedded store's last process left in flight is due again at once."""
     if isinstance(container.store, SqliteStore):
         async with container.store.transaction() as transaction:
-            await transaction.queue.dismiss_all()
+            await transaction.queue.remove_all_workers()
 
 
 def _dispatcher(

@@ -122,7 +122,7 @@ def _plain_faults() -> Iterator[None]:
 
 @asynccontextmanager
 async def _ready(settings: Settings) -> AsyncIterator[tuple[Container, Metrics]]:
-    async with running(settings, patient=True) as container:
+    async with running(settings, wait_for_database=True) as container:
         _warn_of_lonely_key(settings)
         await _require_fitting_key(container.service.maintenance.master_keys)
         metrics = Metrics.of(container)

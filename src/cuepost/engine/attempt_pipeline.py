@@ -138,8 +138,8 @@ class AttemptPipeline:
     def _concluded(self, signed: _Signed, exchange: Exchange) -> Result | Crash:
         try:
             outcome = exchange.fault or outcome_of(exchange.status)
-            verdict = self._decide(signed, outcome, exchange.duration_ms)
-            return Result(signed.assignment, _attempt(signed, exchange, outcome), verdict)
+            next_step = self._decide(signed, outcome, exchange.duration_ms)
+            return Result(signed.assignment, _attempt(signed, exchange, outcome), next_step)
         except Exception as error:  # noqa: BLE001  # as in `start`
             return Crash(signed.assignment, error)
 

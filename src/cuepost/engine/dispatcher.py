@@ -209,10 +209,10 @@ class Dispatcher:
         self._lease.give_back(self._board.drop_waiting())
         while not self._alone and self._sending.in_flight:
             # Before the store is asked: an attempt may end meanwhile.
-            self._sending.an_end.clear()
+            self._sending.attempt_ended.clear()
             await self._let_others_have_all_but(self._intake.leave())
             if self._sending.in_flight:
-                await self._sending.an_end.wait()
+                await self._sending.attempt_ended.wait()
             await self._clock.wait(LEAVING_PAUSE_SECONDS)
         await self._sending.wait_until_quiet()
 
@@ -233,7 +233,7 @@ class Dispatcher:
         try:
             async with self._store.transaction() as transaction:
                 await self._lease.release_returned(transaction.queue, now)
-                await transaction.queue.dismiss(self._lease.worker, now)
+                await transaction.queue.remove_worker(self._lease.worker, now)
         except StoreError as error:
             log_store_error(log, "left_without_word", error, "leave")
 
@@ -274,7 +274,7 @@ class Dispatcher:
     def _written(self, results: Sequence[Result]) -> None:
         self._recorded += len(results)
         self._lease.recorded(result.assignment for result in results)
-        again = [each.verdict.due_at for each in results if each.verdict.due_at is not None]
+        again = [each.next_step.due_at for each in results if each.next_step.due_at is not None]
         if again and self._sleep.until is None:
             # What is being claimed may have been looked for before that was written.
             self._sleep.wake()

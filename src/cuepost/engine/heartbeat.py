@@ -43,13 +43,13 @@ class Heartbeat:
     async def _beat(self) -> bool:
         """True when there may be work for this worker that it did not have before."""
         asked_at = self._clock.monotonic()
-        worker, was_enlisted = self._lease.worker, self._lease.is_enlisted
+        worker, was_registered = self._lease.worker, self._lease.is_registered
         async with self._store.transaction() as transaction:
             now = await self._lease.time(transaction.queue)
             # Before the dead are looked for: a worker that was suspended is not one of them.
             is_mine = await self._lease.renew(transaction.queue, now)
-            gone = await transaction.queue.dismiss_dead(now)
-            living = await transaction.queue.living(now)
-        if was_enlisted:
+            gone = await transaction.queue.remove_dead_workers(now)
+            live = await transaction.queue.live_workers(now)
+        if was_registered:
             self._lease.renewed(worker, asked_at, is_mine)
-        return self._intake.share_with(living) or gone > 0
+        return self._intake.share_with(live) or gone > 0

@@ -62,14 +62,14 @@ class Intake:
     def holds(self, endpoint: Lane) -> bool:
         return endpoint in self._held and self.owns(endpoint)
 
-    def share_with(self, living: Sequence[UUID]) -> bool:
+    def share_with(self, live: Sequence[UUID]) -> bool:
         """Take the own share among these workers; True when it is another one than before.
 
         Lanes outside it are let go as soon as what is in memory was sent.
         """
         worker, before = self._lease.worker, self._share
-        if worker in living:
-            self._share = Share(living.index(worker), len(living))
+        if worker in live:
+            self._share = Share(live.index(worker), len(live))
         if self._share == before:
             return False
         self._next_look_at_held = 0.0
@@ -152,7 +152,7 @@ class Intake:
         self, room: int, woken: set[Lane], behind: Lane | None
     ) -> tuple[Claimed, float]:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
-        old = None if is_held else self._start_anew()
+        old = None if is_held else self._start_over()
         asked_at, now = self._clock.monotonic(), self._lease.now
         self._put_idle_lanes_aside(asked_at)
         idle = set(self._idle)
@@ -162,9 +162,9 @@ class Intake:
             if old is not None:
                 shared = await self._lease.time(queue)
                 await self._lease.begin(queue, shared)
-                await queue.dismiss(old, now)
-                await queue.dismiss_dead(shared)
-                self.share_with(await queue.living(shared))
+                await queue.remove_worker(old, now)
+                await queue.remove_dead_workers(shared)
+                self.share_with(await queue.live_workers(shared))
             returned = await self._lease.release_returned(queue, now)
             claimed = await queue.claim(self._wanted(room, woken, behind, idle), now)
             accepting = self._accepting_after(claimed, idle)
@@ -224,11 +224,11 @@ class Intake:
                 del self._held[lane]
                 self._idle.add(lane)
 
-    def _start_anew(self) -> UUID:
+    def _start_over(self) -> UUID:
         """What the old name held may be with others already."""
         self._board.drop_waiting()
         self._held.clear()
         self._idle.clear()
         self._accepting.clear()
         self._unfinished.clear()
-        return self._lease.start_anew()
+        return self._lease.start_over()

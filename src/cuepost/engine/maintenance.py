@@ -13,7 +13,7 @@ from cuepost.domain.bulk_retry import BulkRetry
 from cuepost.domain.listener import UNSERVED_LIFE
 from cuepost.engine.retention import Expiry
 from cuepost.log_lines import log_store_error
-from cuepost.ports.retention import Passing
+from cuepost.ports.retention import Expiring
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.system import Clock
 from cuepost.tuning import (
@@ -84,16 +84,16 @@ def maintenance_jobs(
 def _retention_jobs(expiry: Expiry, retention: timedelta) -> Iterator[MaintenanceJob]:
     minute, hour = timedelta(minutes=1), timedelta(hours=1)
     for what, life, every in (
-        (Passing.HISTORY, retention, 10 * minute),
-        (Passing.BULK_RETRIES, retention, hour),
-        (Passing.REPORTS, retention, hour),
-        (Passing.AUDIT_TRAIL, timedelta(days=audit.RETENTION_DAYS), hour),
-        (Passing.IDEMPOTENCY_KEYS, IDEMPOTENCY_LIFE, 10 * minute),
-        (Passing.SECRETS, timedelta(0), 10 * minute),
-        (Passing.SECRET_REVEALS, timedelta(0), minute),
-        (Passing.SIGN_IN_LINKS, timedelta(0), hour),
-        (Passing.SESSIONS, timedelta(0), hour),
-        (Passing.INBOX_MESSAGES, retention, hour),
+        (Expiring.HISTORY, retention, 10 * minute),
+        (Expiring.BULK_RETRIES, retention, hour),
+        (Expiring.REPORTS, retention, hour),
+        (Expiring.AUDIT_TRAIL, timedelta(days=audit.RETENTION_DAYS), hour),
+        (Expiring.IDEMPOTENCY_KEYS, IDEMPOTENCY_LIFE, 10 * minute),
+        (Expiring.SECRETS, timedelta(0), 10 * minute),
+        (Expiring.SECRET_REVEALS, timedelta(0), minute),
+        (Expiring.SIGN_IN_LINKS, timedelta(0), hour),
+        (Expiring.SESSIONS, timedelta(0), hour),
+        (Expiring.INBOX_MESSAGES, retention, hour),
     ):
         yield MaintenanceJob(f"forget {what}", every, partial(expiry.step, what, life))
     yield MaintenanceJob("give room back", 10 * minute, expiry.give_room_back)

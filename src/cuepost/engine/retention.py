@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cuepost.ports.retention import Passing
+from cuepost.ports.retention import Expiring
 from cuepost.ports.store import Store, Transaction
 from cuepost.ports.system import Clock
 from cuepost.tuning import EXPIRED_ROWS_AT_ONCE, PAGES_AT_ONCE
@@ -24,7 +24,7 @@ class Expiry:
     store: Store
     clock: Clock
 
-    async def step(self, what: Passing, life: timedelta) -> bool:
+    async def step(self, what: Expiring, life: timedelta) -> bool:
         """Forget some of what has lived for so long; True when there may be more."""
         before = self.clock.now() - life
         if not await self._sees(lambda look: look.retention.any_before(what, before)):

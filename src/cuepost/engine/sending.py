@@ -46,7 +46,7 @@ class Sending:
         self._sleep = sleep
         self._spawn: Spawn | None = None
         # Set when an attempt has ended; cleared by whoever is about to wait for the next.
-        self.an_end = asyncio.Event()
+        self.attempt_ended = asyncio.Event()
         self.in_flight = 0
         self.begun = 0
 
@@ -60,8 +60,8 @@ class Sending:
 
     async def wait_until_quiet(self) -> None:
         while self.in_flight:
-            self.an_end.clear()
-            await self.an_end.wait()
+            self.attempt_ended.clear()
+            await self.attempt_ended.wait()
 
     def start_attempts(self) -> None:
         """Those that may begin; none while too many results wait to be recorded."""
@@ -133,7 +133,7 @@ class Sending:
         self.in_flight -= 1
         self._board.done(endpoint)
         self._ask_for_more(endpoint)
-        self.an_end.set()
+        self.attempt_ended.set()
 
     def _ask_for_more(self, endpoint: Lane) -> None:
         if self._intake.has_more(endpoint) and self._board.claimable_of(endpoint) > 0:

@@ -47,7 +47,7 @@ class WorkerLease:
         self._ids = ids
         self._length = length
         self._until = LONG_AGO
-        self.is_enlisted = False
+        self.is_registered = False
         self.clock_ahead = self._noted_ahead = timedelta(0)
         self._known: dict[UUID, Assignment] = {}
         self._unknown: set[UUID] = set()
@@ -114,10 +114,10 @@ class WorkerLease:
             if self._known.get(each.delivery_id) is each:
                 self._to_release[each.delivery_id] = how
 
-    def start_anew(self) -> UUID:
+    def start_over(self) -> UUID:
         """Under a new name, since the old one's work may be with others; that old name."""
         old, self.worker = self.worker, self._ids(self._clock.now())
-        self.is_enlisted = False
+        self.is_registered = False
         self._known.clear()
         self._unknown.clear()
         self._to_release.clear()
@@ -148,26 +148,26 @@ class WorkerLease:
         return shared
 
     async def begin(self, queue: DeliveryQueue, now: datetime) -> None:
-        await queue.enlist(self.worker, now + self._length)
+        await queue.register_worker(self.worker, now + self._length)
 
     def begun(self, asked_at: float) -> None:
-        self.is_enlisted = True
+        self.is_registered = True
         self._run_from(asked_at)
 
     async def resume(self, store: Store) -> bool:
         """After it has run out: True when nobody has noticed, so that nothing was taken over."""
-        if not self.is_enlisted:
+        if not self.is_registered:
             return False
         asked_at, worker = self._clock.monotonic(), self.worker
         async with store.transaction() as transaction:
             now = await self.time(transaction.queue)
-            is_mine = await transaction.queue.stay(worker, now + self._length)
+            is_mine = await transaction.queue.renew_lease(worker, now + self._length)
         self.renewed(worker, asked_at, is_mine)
         return is_mine
 
     async def renew(self, queue: DeliveryQueue, now: datetime) -> bool:
         """True when it still is this process's, and what is leased is known here as well."""
-        if not self.is_enlisted or not await queue.stay(self.worker, now + self._length):
+        if not self.is_registered or not await queue.renew_lease(self.worker, now + self._length):
             return False
         looked_at = self._clock.monotonic()
         if looked_at >= self._looked_for_orphans + self.heartbeat_seconds:
@@ -177,7 +177,7 @@ class WorkerLease:
 
     def renewed(self, worker: UUID, asked_at: float, is_mine: bool) -> None:
         if worker == self.worker:
-            self.is_enlisted = is_mine
+            self.is_registered = is_mine
             self._until = LONG_AGO
             if is_mine:
                 self._run_from(asked_at)

@@ -85,7 +85,7 @@ class NextStep:
 class Result:
     assignment: Assignment
     attempt: Attempt
-    verdict: NextStep
+    next_step: NextStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +137,11 @@ class DeliveryQueue(Protocol):
         """
         ...
 
-    async def enlist(self, worker: UUID, until: datetime) -> None:
+    async def register_worker(self, worker: UUID, until: datetime) -> None:
         """Announce a new worker."""
         ...
 
-    async def stay(self, worker: UUID, until: datetime) -> bool:
+    async def renew_lease(self, worker: UUID, until: datetime) -> bool:
         """Say that a worker still lives; False when it was dismissed meanwhile."""
         ...
 
@@ -149,15 +149,15 @@ class DeliveryQueue(Protocol):
         """The worker keeps these lanes until its attempts have ended; others get all the rest."""
         ...
 
-    async def dismiss(self, worker: UUID, now: datetime) -> None:
+    async def remove_worker(self, worker: UUID, now: datetime) -> None:
         """Give back every lane and every assignment of that worker, as interrupted attempts."""
         ...
 
-    async def dismiss_dead(self, now: datetime) -> int:
+    async def remove_dead_workers(self, now: datetime) -> int:
         """Dismiss workers that have not been heard of; how many they were."""
         ...
 
-    async def dismiss_all(self) -> None:
+    async def remove_all_workers(self) -> None:
         """At the start of the only worker: whoever was here before counts as dead from now on."""
         ...
 
@@ -201,7 +201,7 @@ class DeliveryQueue(Protocol):
         """
         ...
 
-    async def living(self, now: datetime) -> Sequence[UUID]:
+    async def live_workers(self, now: datetime) -> Sequence[UUID]:
         """The workers among which lanes are shared, in the order of their ids.
 
         Their leases have not run out, and they are not leaving.

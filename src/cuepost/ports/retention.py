@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Protocol
 
 
-class Passing(StrEnum):
+class Expiring(StrEnum):
     """What is kept for a time and then forgotten."""
 
     HISTORY = "history"
@@ -23,11 +23,11 @@ class Passing(StrEnum):
 class Retention(Protocol):
     """Each look is a small read, and each step a small write."""
 
-    async def any_before(self, what: Passing, instant: datetime) -> bool:
+    async def any_before(self, what: Expiring, instant: datetime) -> bool:
         """Whether a step would find something that is older and not in use any more."""
         ...
 
-    async def delete_before(self, what: Passing, instant: datetime, rows: int) -> bool:
+    async def delete_before(self, what: Expiring, instant: datetime, rows: int) -> bool:
         """Forget about that many; False when nothing was left to do, or others are doing it."""
         ...
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from cuepost.application.perform import Answer, IdempotentCall
+from cuepost.application.perform import IdempotentCall, IdempotentResponse
 from cuepost.domain.errors import (
     EndpointLimitReached,
     Refused,
@@ -30,7 +30,7 @@ async def test_one_idempotency_key_at_once_creates_one_endpoint(instances: Insta
     harness = instances.harness
     call = IdempotentCall("key", b"print")
 
-    async def create(by: Harness) -> Answer:
+    async def create(by: Harness) -> IdempotentResponse:
         async def action(transaction: Transaction) -> bytes:
             made = await by.service.webhooks.create(
                 transaction, harness.owner, "https://hooks.example.com/cue", None, ""

@@ -47,7 +47,7 @@ async def note(
     for each in results:
         lane = each.assignment.lane
         if lane in changing:
-            state[lane] = _after(each.verdict.status, *state.get(lane, changing[lane]), now)
+            state[lane] = _after(each.next_step.status, *state.get(lane, changing[lane]), now)
     await session.update(
         "endpoints",
         ("number",),
@@ -72,4 +72,4 @@ def _after(
 
 
 def _lanes(results: Sequence[Result], status: DeliveryStatus) -> set[Lane]:
-    return {each.assignment.lane for each in results if each.verdict.status is status}
+    return {each.assignment.lane for each in results if each.next_step.status is status}

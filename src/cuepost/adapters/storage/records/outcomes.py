@@ -87,8 +87,8 @@ class OutcomeRecords:
             if row.worker is None:
                 was_lost.append(each.assignment)
         await late_results.replace_interrupted(self._session, worker, was_lost)
-        await self._end([each for each in valid if each.verdict.due_at is None], now)
-        await self._put_back([each for each in valid if each.verdict.due_at is not None])
+        await self._end([each for each in valid if each.next_step.due_at is None], now)
+        await self._put_back([each for each in valid if each.next_step.due_at is not None])
         return valid, late
 
     async def _end(self, ended: Sequence[Result], now: datetime) -> None:
@@ -156,7 +156,7 @@ class SqliteOutcomeRecords(OutcomeRecords):
         ending = {
             encoding.id(each.assignment.delivery_id): each
             for each in reversed(results)
-            if each.verdict.due_at is None
+            if each.next_step.due_at is None
         }
         leases = [
             (
@@ -190,17 +190,17 @@ def _by_id(rows: Sequence[Sequence[Any]]) -> dict[UUID, _Open]:
 
 def _heeding(result: Result, stop: CancelReason | None) -> Result:
     """A delivery that was stopped in flight gets no further attempt."""
-    if stop is None or result.verdict.due_at is None:
+    if stop is None or result.next_step.due_at is None:
         return result
-    return replace(result, verdict=NextStep(DeliveryStatus.CANCELLED, reason=stop))
+    return replace(result, next_step=NextStep(DeliveryStatus.CANCELLED, reason=stop))
 
 
 def _due_again(each: Result, encoding: Encoding) -> tuple[Any, ...]:
     """In the order of `_DUE_AGAIN`, and then the key."""
-    assert each.verdict.due_at is not None
+    assert each.next_step.due_at is not None
     return (
-        STATUS.codes[each.verdict.status],
-        encoding.instant(each.verdict.due_at),
+        STATUS.codes[each.next_step.status],
+        encoding.instant(each.next_step.due_at),
         each.assignment.number,
         each.assignment.attempt_count + 1,
         None,
@@ -223,8 +223,8 @@ def _ended(each: Result, finished_at: Any, encoding: Encoding) -> tuple[Any, ...
         made.attempt_count + 1,
         made.budget,
         encoding.instant_or_none(made.delivered_at),
-        STATUS.codes[each.verdict.status],
-        CANCEL_REASON.codes[each.verdict.reason],
+        STATUS.codes[each.next_step.status],
+        CANCEL_REASON.codes[each.next_step.reason],
         finished_at,
         *attempt_rows.values_of(each.attempt, encoding),
     )

@@ -94,11 +94,11 @@ class QueueRecords:
         assert isinstance(time, datetime)
         return time
 
-    async def enlist(self, worker: UUID, until: datetime) -> None:
+    async def register_worker(self, worker: UUID, until: datetime) -> None:
         await self._session.execute(_ENLIST, worker=worker, until=until)
         await self._tell_workers()
 
-    async def stay(self, worker: UUID, until: datetime) -> bool:
+    async def renew_lease(self, worker: UUID, until: datetime) -> bool:
         return await self._session.execute(_STAY, worker=worker, until=until) > 0
 
     async def leave(self, worker: UUID, busy: Collection[Lane]) -> None:
@@ -107,15 +107,15 @@ class QueueRecords:
         await self._session.execute(_ACCEPT_NONE, worker=worker)
         await self._tell_workers()
 
-    async def dismiss(self, worker: UUID, now: datetime) -> None:
+    async def remove_worker(self, worker: UUID, now: datetime) -> None:
         await self._dismiss([worker], now)
 
-    async def dismiss_all(self) -> None:
-        """Their leases are left to `dismiss_dead`, as those of workers that nobody knows."""
+    async def remove_all_workers(self) -> None:
+        """Their leases are left to `remove_dead_workers`, as those of workers that nobody knows."""
         await self._session.execute(_ALL_LANES)
         await self._session.execute(_ALL_WORKERS)
 
-    async def dismiss_dead(self, now: datetime) -> int:
+    async def remove_dead_workers(self, now: datetime) -> int:
         dead = await self._session.fetch(_DEAD, now=now)
         unknown = await self._session.fetch(_UNKNOWN)
         await self._dismiss([worker for (worker,) in (*dead, *unknown)], now)
@@ -166,7 +166,7 @@ class QueueRecords:
             due -= {lane for (lane,) in others}
         return due
 
-    async def living(self, now: datetime) -> Sequence[UUID]:
+    async def live_workers(self, now: datetime) -> Sequence[UUID]:
         return [worker for (worker,) in await self._session.fetch(_LIVING, now=now)]
 
     async def _dismiss(self, gone: Sequence[UUID], now: datetime) -> None:

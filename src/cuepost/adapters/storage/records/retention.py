@@ -12,7 +12,7 @@ from cuepost.adapters.storage.records.keys import OWNED, quoted
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.ids import lowest_at
-from cuepost.ports.retention import Passing
+from cuepost.ports.retention import Expiring
 
 # Free pages are used again by what comes next; only what is beyond this share is given back.
 SPARE_SHARE = 0.1
@@ -53,20 +53,20 @@ class Rule:
             self.any = Sql(f"SELECT id FROM accounts WHERE EXISTS ({its}) LIMIT 1")
 
 
-RULES: Mapping[Passing, Rule] = {
-    Passing.BULK_RETRIES: Rule(
+RULES: Mapping[Expiring, Rule] = {
+    Expiring.BULK_RETRIES: Rule(
         "bulk_retries",
         "bulk_retries.id < :lowest AND bulk_retries.finished_at IS NOT NULL",
         by_account=True,
     ),
-    Passing.REPORTS: Rule("reports", "created_at < :instant"),
-    Passing.IDEMPOTENCY_KEYS: Rule("idempotency_keys", "created_at < :instant"),
-    Passing.AUDIT_TRAIL: Rule("audit_entries", "id < :lowest"),
-    Passing.SECRETS: Rule("signing_secrets", "expires_at <= :instant"),
-    Passing.SESSIONS: Rule("sessions", "expires_at <= :instant"),
-    Passing.SIGN_IN_LINKS: Rule("sign_in_links", "expires_at <= :instant"),
-    Passing.SECRET_REVEALS: Rule("secret_reveals", "expires_at <= :instant"),
-    Passing.INBOX_MESSAGES: Rule("inbox_messages", "id < :lowest"),
+    Expiring.REPORTS: Rule("reports", "created_at < :instant"),
+    Expiring.IDEMPOTENCY_KEYS: Rule("idempotency_keys", "created_at < :instant"),
+    Expiring.AUDIT_TRAIL: Rule("audit_entries", "id < :lowest"),
+    Expiring.SECRETS: Rule("signing_secrets", "expires_at <= :instant"),
+    Expiring.SESSIONS: Rule("sessions", "expires_at <= :instant"),
+    Expiring.SIGN_IN_LINKS: Rule("sign_in_links", "expires_at <= :instant"),
+    Expiring.SECRET_REVEALS: Rule("secret_reveals", "expires_at <= :instant"),
+    Expiring.INBOX_MESSAGES: Rule("inbox_messages", "id < :lowest"),
 }
 
 
@@ -129,15 +129,15 @@ class RetentionRecords:
     def __init__(self, session: StoreSession) -> None:
         self._session = session
 
-    async def any_before(self, what: Passing, instant: datetime) -> bool:
-        if what is not Passing.HISTORY:
+    async def any_before(self, what: Expiring, instant: datetime) -> bool:
+        if what is not Expiring.HISTORY:
             return bool(await self._some(RULES[what].any, instant))
         if self._session.dialect == "postgresql":
             return await self._day_to_drop(instant) is not None
         return bool(await self._some(_ACCOUNT_WITH_HISTORY, instant))
 
-    async def delete_before(self, what: Passing, instant: datetime, rows: int) -> bool:
-        if what is not Passing.HISTORY:
+    async def delete_before(self, what: Expiring, instant: datetime, rows: int) -> bool:
+        if what is not Expiring.HISTORY:
             return await self._forget(RULES[what], instant, rows)
         if self._session.dialect == "postgresql":
             return await self._drop_day(instant)
