@@ -11,6 +11,7 @@ import pickle
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +21,7 @@ try:
     from benchmarks.population import populate as fill
 except ModuleNotFoundError:
     # In commits before 4a409c6.
-    from benchmarks.furnishing import furnish as fill  # type: ignore[import-not-found,no-redef]
+    fill = import_module("benchmarks.furnishing").furnish
 
 
 def populate(settings: Mapping[str, str], urls: Mapping[str, str], projects: int) -> dict[str, Any]:
