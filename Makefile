@@ -7,7 +7,7 @@ UV ?= uv
 # Many tests wait for processes, so there are more workers than cores on a small machine.
 TEST_WORKERS ?= 4
 PYTEST_ARGS ?=
-# Some machines ask for it; here hundreds of short processes would compile the same files anew.
+# Some machines ask for it; here hundreds of short processes would compile the same files again.
 unexport PYTHONDONTWRITEBYTECODE
 LOCK := pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
 	--no-emit-index-url --no-header --no-annotate
@@ -167,7 +167,7 @@ format: install ## write the code the way `check` wants it
 	$(BIN)/ruff format .
 
 .PHONY: lock
-lock: ## resolve and pin anew (needs uv)
+lock: ## resolve and pin again (needs uv)
 	cd requirements && $(UV) $(LOCK) runtime.in -o runtime.txt
 	cd requirements && $(UV) $(LOCK) dev.in -o dev.txt
 	cd requirements && $(UV) $(LOCK) build.in -o build.txt

@@ -21,7 +21,7 @@ async function handle(event) {
     case "project.completed":
       return note("fetch", event); // GET event.data.resultUrl with your API key
     case "project.failed":
-      return note("tell somebody", event);
+      return note("notify the team", event);
     default:
       return note("pass over", event);
   }

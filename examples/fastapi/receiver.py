@@ -23,7 +23,7 @@ def handle(event: Event) -> None:
         case "project.completed":
             note("fetch", event)  # cuepost_receiver.results.ResultClient follows event.result_url
         case "project.failed":
-            note("tell somebody", event)
+            note("notify the team", event)
         case _:
             note("pass over", event)
 
