@@ -34,7 +34,7 @@ def _create_endpoint(actions: PageActions) -> str:
     """The secret that is shown, once."""
     actions.press("link", "Use the test inbox")
     actions.press("button", "Create endpoint")
-    actions.sees("It is shown this once")
+    actions.sees("It is shown only once")
     secret = actions.page.locator("#secret").inner_text()
     assert re.fullmatch(r"whsec_[A-Za-z0-9+/]{43}=", secret)
     actions.press("link", "I have stored it")
@@ -51,7 +51,7 @@ def _send_test(actions: PageActions) -> None:
     watcher = actions.page.context.new_page()
     said = complaints_of(watcher)
     watcher.goto(actions.page.url + "/deliveries")
-    watcher.get_by_text("Live: rows appear by themselves.").wait_for()
+    watcher.get_by_text("Live: new rows appear automatically.").wait_for()
     assert watcher.locator("tbody tr").count() == 0
     actions.press("button", "Send test event")
     actions.sees("Your server acknowledged it with 200")
@@ -68,7 +68,7 @@ def _complete_a_project(actions: PageActions) -> str:
     actions.write("Name", "Trailer")
     actions.press("button", "Create project")
     actions.press("button", "Report completed")
-    actions.sees("The project has moved on.")
+    actions.sees("The project's status has changed.")
     actions.press("link", "Open the delivery")
     actions.sees_in_time("Your server acknowledged it with 200")
     expect(actions.page.get_by_role("heading", level=1)).to_have_text("project.completed")
@@ -86,7 +86,7 @@ def _rotate(actions: PageActions, endpoint: str, first: str) -> None:
     page = actions.page
     page.goto(endpoint)
     actions.press("link", "Rotate secret")
-    actions.sees("every delivery bears two signatures")
+    actions.sees("every delivery carries two signatures")
     actions.press("button", "Rotate now")
     second = page.locator("#secret").inner_text()
     assert second != first
@@ -113,10 +113,10 @@ def _rotate(actions: PageActions, endpoint: str, first: str) -> None:
 def _disable_while_retrying(actions: PageActions, endpoint: str, delivery: str) -> None:
     page = actions.page
     actions.press("link", "Test inbox")
-    actions.sees("signature fits")
-    actions.choose("Answer the next deliveries with", "500, as if it were broken")
+    actions.sees("signature valid")
+    actions.choose("Answer the next deliveries with", "500, as for a server error")
     actions.press("button", "Set")
-    actions.sees("The inbox answers so from now on.")
+    actions.sees("The answer of the inbox is saved.")
     page.goto(delivery)
     actions.press("button", "Retry")
     actions.sees_in_time("Your server answered 500")
@@ -132,11 +132,11 @@ def _delete(actions: PageActions, endpoint: str) -> None:
     page = actions.page
     page.goto(endpoint)
     actions.press("link", "Delete endpoint")
-    actions.write("to go on", "another.example.com")
+    actions.write("to confirm", "another.example.com")
     actions.press("button", "Delete endpoint")
     actions.sees("nothing was deleted")
-    actions.write("to go on", urlsplit(endpoint).hostname or "")
+    actions.write("to confirm", urlsplit(endpoint).hostname or "")
     actions.press("button", "Delete endpoint")
     actions.sees("The endpoint and its delivery history are deleted.")
     actions.press("link", "Deliveries")
-    actions.sees("Nothing was delivered yet")
+    actions.sees("No deliveries yet")

@@ -48,7 +48,7 @@ def by_forms(page: Page, site: Populated) -> Iterator[str]:
     yield from _endpoint(page, site)
     yield from _key(page, site)
     page.goto(site.base_url + site.paths["bulk-retry"])
-    page.get_by_role("button", name="Count them").click()
+    page.get_by_role("button", name="Count", exact=True).click()
     page.get_by_role("button", name="Count again").wait_for()
     yield "bulk-retry-counted"
     page.goto(site.base_url + site.paths["doctor-of-delivery"])
@@ -76,11 +76,11 @@ def _endpoint(page: Page, site: Populated) -> Iterator[str]:
     page.locator(".progress-line").wait_for()
     yield "webhook-test-sent"
     page.get_by_role("link", name="Delete endpoint").click()
-    page.get_by_label("to go on").fill("another.example.com")
+    page.get_by_label("to confirm").fill("another.example.com")
     page.get_by_role("button", name="Delete endpoint").click()
     page.locator("#host-fault").wait_for()
     yield "webhook-delete-refused"
-    page.get_by_label("to go on").fill("93.184.216.34")
+    page.get_by_label("to confirm").fill("93.184.216.34")
     page.get_by_role("button", name="Delete endpoint").click()
     page.get_by_text("are deleted").wait_for()
 

@@ -22,8 +22,8 @@ def test_every_vendored_file_has_its_hash_and_its_licence(folder: Path) -> None:
         assert (folder / f"{name.partition('-')[0]}-LICENSE").is_file()
 
 
-def test_every_static_file_is_packed_and_named_by_its_content() -> None:
+def test_every_static_file_is_compressed_and_named_by_its_content() -> None:
     assert set(static_files()) == set(NAMES)
     for name, found in static_files().items():
-        assert len(found.packed) < len(found.content)
+        assert len(found.compressed) < len(found.content)
         assert address_of(name) == f"/static/{name}?v={found.version}"

@@ -62,10 +62,10 @@ async def test_a_bulk_retry_leaves_out_what_was_delivered_before_unless_asked(
     here, since = f"{LIST}/{webhook_id}/retries/new", "2026-01-01T00:00"
     await page_client.get(here)
     counted = await page_client.post(here, since=since, statuses=["failed"])
-    assert "<strong>0</strong> deliveries would be sent again" in counted.text
+    assert "<strong>0</strong> deliveries would be retried" in counted.text
     asked = {"since": since, "statuses": ["failed"], "include_delivered": "yes"}
     counted = await page_client.post(here, **asked)
-    assert "<strong>1</strong> delivery would be sent again" in counted.text
+    assert "<strong>1</strong> delivery would be retried" in counted.text
     assert 'name="include_delivered" value="yes" checked' in counted.text
     await page_client.done(here, **asked, begin="yes")
     [job] = (await page_client.harness.dump())["bulk_retries"]
@@ -79,7 +79,7 @@ async def test_what_was_held_back_while_access_was_closed_says_so(page_client: P
     delivery = await harness.complete()
     await harness.do(set_access, OPERATOR, harness.account.id, True)
     page = unescape((await page_client.get(f"{LIST}/{webhook_id}/deliveries/{delivery.id}")).text)
-    said = "Cancelled, because the account's access to webhooks was closed. It can be retried"
+    said = "Cancelled, because the account's access to webhooks was closed. You can retry"
     assert said in page
     event = unescape((await page_client.get(f"/settings/events/{delivery.event_id}")).text)
     assert "access closed" in event
@@ -103,7 +103,7 @@ async def test_attempts_that_do_not_count_are_shown_apart(page_client: PageClien
     here = f"{LIST}/{webhook_id}/deliveries/{delivery.id}"
     page = unescape((await page_client.get(here)).text)
     assert "Interrupted attempt" in page
-    assert "counts for no budget" in page
+    assert "not counted" in page
     assert EXPLANATIONS[Outcome.INTERRUPTED].sentence in page
     assert "signed with" not in page
     assert "curl" not in page

@@ -1,4 +1,4 @@
-"""Deliveries in the pages: inspected, found, watched, and sent again."""
+"""Deliveries in the pages: inspected, found, watched, and retried."""
 
 import asyncio
 import json
@@ -76,7 +76,7 @@ async def test_history_is_inspected_in_the_settings_with_filters_and_search(
         answer = await page_client.get(f"{all_of_it}?q={sought}")
         assert answer.headers["location"] == found
     nothing = await page_client.get(f"{all_of_it}?q=nothing")
-    assert "Nothing has this id" in nothing.text
+    assert "No results" in nothing.text
     page = (await page_client.get(here)).text
     assert "Your server answered 404: is the path right?" in page
     assert "<script>alert(1)</script>" not in page
@@ -95,7 +95,7 @@ async def test_an_expired_certificate_is_named_in_the_pages(page_client: PageCli
     await harness.end(delivery, DeliveryStatus.FAILED)
     page = unescape((await page_client.get(f"{LIST}/{webhook_id}/deliveries/{delivery.id}")).text)
     said = TLS_EXPLANATIONS[expired]
-    assert f"{said.sentence} {said.fix} All attempts are used up" in page
+    assert f"{said.sentence} {said.fix} No attempts are left" in page
     assert f"<strong>{said.sentence}</strong> {said.fix}" in page
 
 
@@ -128,12 +128,12 @@ async def test_a_bulk_retry_counts_before_it_begins(page_client: PageClient) -> 
     here, since = f"{LIST}/{webhook_id}/retries", "2026-01-01T00:00"
     await page_client.get(f"{here}/new")
     counted = await page_client.post(f"{here}/new", since=since, statuses=["failed"])
-    assert "<strong>1</strong> delivery would be sent again" in counted.text
+    assert "<strong>1</strong> delivery would be retried" in counted.text
     assert (await page_client.harness.dump())["bulk_retries"] == []
     where = await page_client.done(f"{here}/new", since=since, statuses=["failed"], begin="yes")
     [job] = (await page_client.harness.dump())["bulk_retries"]
     assert where == f"{here}/{job.id}"
-    assert "of 1 sent again" in (await page_client.get(where)).text
+    assert "of 1 retried" in (await page_client.get(where)).text
     assert await page_client.done(f"{where}/cancel") == f"{where}?note=retries-cancelled"
 
 

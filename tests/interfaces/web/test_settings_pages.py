@@ -20,7 +20,7 @@ from tests.support.records import Records
 
 FILE = Artifact("video", "trailer.mp4", "a/1.mp4", "video/mp4", 1_000)
 COMPLETED_THEN = re.compile(
-    r"Of the export that was completed <time [^>]*>2026-01-02 03:04:05 UTC</time>\."
+    r"From the export completed <time [^>]*>2026-01-02 03:04:05 UTC</time>\."
 )
 
 
@@ -178,7 +178,7 @@ async def test_a_project_is_shown_when_its_media_store_cannot_be_reached(harness
     project = await harness.project()
     await harness.report(harness.milestone(project, artifacts=(FILE,)))
     page = await page_client.get(f"/settings/projects/{project.id}")
-    assert (page.status_code, "The media store cannot be reached now" in page.text) == (200, True)
+    assert (page.status_code, "The media store is unavailable" in page.text) == (200, True)
 
 
 async def test_a_project_with_access_that_has_expired_is_refused_beside_its_field(
@@ -265,7 +265,7 @@ async def test_a_waiting_secret_is_shown_once_by_a_button(page_client: PageClien
 
 async def test_the_inbox_is_opened_told_how_to_answer_and_emptied(page_client: PageClient) -> None:
     where = (await page_client.get("/settings/inbox")).headers["location"]
-    assert "Nothing has arrived yet" in (await page_client.get(where)).text
+    assert "No messages yet" in (await page_client.get(where)).text
     assert (
         await page_client.done(f"{where}/answer", answer="server_error")
         == f"{where}?note=inbox-answer"
@@ -276,10 +276,10 @@ async def test_the_inbox_is_opened_told_how_to_answer_and_emptied(page_client: P
     )
     await harness.do(lambda t: t.inboxes.keep(message, 9))
     page = (await page_client.get(where)).text
-    assert "signature fits" in page
+    assert "signature valid" in page
     assert "<script>alert" not in page
     await page_client.done(f"{where}/clear")
-    assert "Nothing has arrived yet" in (await page_client.get(where)).text
+    assert "No messages yet" in (await page_client.get(where)).text
 
 
 async def test_the_catalogue_shows_every_event_with_sample_and_schema(

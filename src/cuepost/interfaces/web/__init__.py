@@ -1,1 +1,1 @@
-"""The settings pages: server-rendered, usable without JavaScript, under a strict policy."""
+"""The settings pages: server-rendered, usable without JavaScript, strict about content."""

@@ -25,7 +25,7 @@ from cuepost.interfaces.web.page_handler import PageHandler
 from cuepost.interfaces.web.protection import Cookies
 from cuepost.interfaces.web.static_files import serve_static
 
-# In this order: an address such as /settings/webhooks/new is no id.
+# The order matters: /settings/webhooks/new must match before /settings/webhooks/{webhook_id}.
 PAGES: tuple[PageRoute, ...] = (
     *sign_in.ROUTES,
     *secrets_once.ROUTES,
@@ -48,7 +48,7 @@ def create_pages(
     base_url: str,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> list[BaseRoute]:
-    """`is_stopping` ends what would otherwise stream on while the process waits to leave."""
+    """`is_stopping` ends open streams while the process shuts down."""
     parts = urlsplit(base_url)
     site = SiteContext(
         service, base_url, parts.path.rstrip("/"), Cookies(parts.scheme == "https"), is_stopping

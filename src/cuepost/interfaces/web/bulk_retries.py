@@ -1,4 +1,4 @@
-"""Sending many ended deliveries of an endpoint again: a count before, progress after."""
+"""Bulk retries of an endpoint's ended deliveries: a count before, progress after."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -35,7 +35,7 @@ async def show_new(context: PageContext) -> Response:
 
 
 async def start(context: PageContext) -> Response:
-    """First it only counts; once the count was seen, it begins."""
+    """The first submission counts; the second one, with `begin`, starts the bulk retry."""
     wanted, counting = _wanted(context), "begin" not in context.form
     webhook_id = context.id("webhook_id")
 

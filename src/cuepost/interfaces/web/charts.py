@@ -1,4 +1,4 @@
-"""Charts as numbers for inline SVG: where each bar stands and how high it is."""
+"""Charts as numbers for inline SVG: the position and the height of each bar."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from cuepost.domain.delivery import DeliveryStatus
 from cuepost.interfaces.web.rendering import share, span
 
 _S = DeliveryStatus
-# From the bottom up.
+# The order of the stack, from the bottom.
 ORDER = (_S.DELIVERED, _S.PENDING, _S.FAILED, _S.CANCELLED)
 
 
@@ -26,7 +26,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`legend` names the kinds that occur; `scale` says how long and how high a bar is."""
+    """`legend` names the kinds that occur; `scale` gives the period and the maximum of a bar."""
 
     width: int
     height: int
@@ -46,22 +46,20 @@ class Phase:
 
 
 def bars(figures: Figures, width: int, height: int) -> Chart:
-    """Stacked by status; also as a sentence, for whoever cannot see it."""
+    """Stacked by status; also as a sentence for screen readers."""
     highest = max((bar.total for bar in figures.bars), default=0)
     step = width / len(figures.bars)
     blocks: list[Block] = []
-    for place, bar in enumerate(figures.bars):
+    for index, bar in enumerate(figures.bars):
         top = float(height)
         for status in ORDER:
             count = bar.counts.get(status, 0)
-            tall = count / highest * (height - 2) if count else 0.0
-            tall = max(tall, 1.5) if count else 0.0
-            top -= tall
+            block_height = max(count / highest * (height - 2), 1.5) if count else 0.0
+            top -= block_height
             if count:
-                x = round(place * step, 1)
-                blocks.append(
-                    Block(x, round(top, 1), round(step * 0.8, 1), round(tall, 1), status, count)
-                )
+                x = round(index * step, 1)
+                sides = round(step * 0.8, 1), round(block_height, 1)
+                blocks.append(Block(x, round(top, 1), *sides, status, count))
     legend = [(status.value, _word(status)) for status in ORDER if figures.counts.get(status)]
     length = span((figures.until - figures.since) / len(figures.bars))
     scale = f"A bar is {length}, the tallest is {highest}."
@@ -69,22 +67,22 @@ def bars(figures: Figures, width: int, height: int) -> Chart:
 
 
 def in_words(figures: Figures) -> str:
-    stretch = "Last 24 hours"
+    period = "Last 24 hours"
     if figures.until - figures.since < DAY:
-        stretch = f"Last {span(figures.until - figures.since)}"
+        period = f"Last {span(figures.until - figures.since)}"
     if not figures.total:
-        return f"{stretch}: no deliveries."
+        return f"{period}: no deliveries."
     counted = ", ".join(
         f"{figures.counts[status]} {_word(status)}"
         for status in ORDER
         if figures.counts.get(status)
     )
     rate = figures.success_rate
-    return f"{stretch}: {counted}" + (f"; {share(rate)} delivered." if rate is not None else ".")
+    return f"{period}: {counted}" + (f"; {share(rate)} delivered." if rate is not None else ".")
 
 
 def _word(status: DeliveryStatus) -> str:
-    return "under way" if status is _S.PENDING else status.value
+    return "in progress" if status is _S.PENDING else status.value
 
 
 def proportions(counts: Mapping[Any, int]) -> list[tuple[str, int, float]]:
@@ -95,7 +93,7 @@ def proportions(counts: Mapping[Any, int]) -> list[tuple[str, int, float]]:
 
 
 def waterfall(attempt: Attempt, width: float = 100.0) -> list[Phase]:
-    """Where the time of an attempt went."""
+    """The phases of an attempt: DNS, connect, TLS and wait."""
     timings, at, scale = attempt.timings, 0.0, width / max(attempt.duration_ms, 0.001)
     phases: list[Phase] = []
     for name, kind, taken in (

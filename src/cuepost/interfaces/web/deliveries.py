@@ -1,4 +1,4 @@
-"""Deliveries: the list with its filters and search, one with all its attempts, and retrying."""
+"""Deliveries: the list with filters and search, the page of one delivery, and retries."""
 
 from collections.abc import Sequence
 from shlex import quote
@@ -11,7 +11,7 @@ from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.delivery import FINAL, DeliveryStatus
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.web import charts, sentences
-from cuepost.interfaces.web.delivery_filters import CLASSES, Chosen, chosen, uuid_in
+from cuepost.interfaces.web.delivery_filters import CLASSES, ListFilters, list_filters, uuid_in
 from cuepost.interfaces.web.endpoints import LIST, MOST_SHOWN, ONE
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.records import Page
@@ -34,37 +34,37 @@ async def show_of_endpoint(context: PageContext) -> Response:
 async def _list(context: PageContext, *, of_endpoint: bool) -> Response:
     if context.query("q"):
         return await _search(context)
-    picked = chosen(context, context.id("webhook_id") if of_endpoint else None)
-    found = await context.browse(lambda transaction: rows(context, transaction, picked))
+    filters = list_filters(context, context.id("webhook_id") if of_endpoint else None)
+    found = await context.browse(lambda transaction: rows(context, transaction, filters))
     endpoints = await context.see(
         lambda transaction: context.service.webhooks.page(
             transaction, context.caller, Page(MOST_SHOWN)
         )
     )
-    return _list_page(context, picked, found, endpoints, of_endpoint=of_endpoint)
+    return _list_page(context, filters, found, endpoints, of_endpoint=of_endpoint)
 
 
-async def rows(context: PageContext, transaction: Transaction, picked: Chosen) -> Searched:
+async def rows(context: PageContext, transaction: Transaction, filters: ListFilters) -> Searched:
     return await context.service.history.search(
-        transaction, context.caller, picked.deliveries, picked.end, Page(ROWS, picked.before)
+        transaction, context.caller, filters.deliveries, filters.end, Page(ROWS, filters.before)
     )
 
 
 def _list_page(
     context: PageContext,
-    picked: Chosen,
+    filters: ListFilters,
     found: Searched,
     endpoints: Sequence[EndpointView],
     *,
     of_endpoint: bool,
-    sought: str = "",
+    search_text: str = "",
 ) -> Response:
-    here = f"{LIST}/{picked.deliveries.webhook_id}/deliveries" if of_endpoint else ALL
+    here = f"{LIST}/{filters.deliveries.webhook_id}/deliveries" if of_endpoint else ALL
     return context.page(
         "deliveries/list.html",
         section="webhooks" if of_endpoint else "deliveries",
         found=found,
-        picked=picked,
+        filters=filters,
         urls={view.endpoint.id: view.endpoint.url for view in endpoints},
         endpoints=endpoints,
         of_endpoint=of_endpoint,
@@ -73,13 +73,13 @@ def _list_page(
         outcomes=list(Outcome),
         classes=CLASSES,
         types=[entry.name for entry in CATALOG],
-        sought=sought,
+        search_text=search_text,
     )
 
 
 async def _search(context: PageContext) -> Response:
-    sought = context.query("q")
-    wanted = uuid_in(sought)
+    search_text = context.query("q")
+    wanted = uuid_in(search_text)
     if wanted is not None:
         found = await context.see(
             lambda transaction: context.service.history.find(transaction, context.caller, wanted)
@@ -95,21 +95,21 @@ async def _search(context: PageContext) -> Response:
             transaction, context.caller, Page(MOST_SHOWN)
         )
     )
-    picked = chosen(context, None)
+    filters = list_filters(context, None)
     return _list_page(
-        context, picked, Searched((), None), endpoints, of_endpoint=False, sought=sought
+        context, filters, Searched((), None), endpoints, of_endpoint=False, search_text=search_text
     )
 
 
 async def show(context: PageContext) -> Response:
     webhook_id, delivery_id = context.id("webhook_id"), context.id("delivery_id")
 
-    async def look(transaction: Transaction) -> tuple[DeliveryDetail, EndpointView]:
+    async def read(transaction: Transaction) -> tuple[DeliveryDetail, EndpointView]:
         service, caller = context.service, context.caller
         view = await service.webhooks.get(transaction, caller, webhook_id)
         return await service.history.delivery(transaction, caller, webhook_id, delivery_id), view
 
-    detail, view = await context.see(look)
+    detail, view = await context.see(read)
     last = detail.last_attempt
     signed = last if last and last.request_headers else None
     return context.page(
@@ -119,14 +119,14 @@ async def show(context: PageContext) -> Response:
         delivery=detail.delivery,
         event=detail.event,
         attempts=[(each, charts.waterfall(each)) for each in reversed(detail.attempts)],
-        said=sentences.of_delivery(detail.delivery, last),
+        summary=sentences.of_delivery(detail.delivery, last),
         curl=_curl(view.endpoint.url, signed, detail.event.body) if signed else None,
         is_final=detail.delivery.status in FINAL,
     )
 
 
 async def show_progress(context: PageContext) -> Response:
-    """A small part of a page that asks for itself again until the delivery has ended."""
+    """A fragment that reloads itself until the delivery has ended."""
     webhook_id, delivery_id = context.id("webhook_id"), context.id("delivery_id")
     detail = await context.see(
         lambda transaction: context.service.history.delivery(
@@ -136,8 +136,10 @@ async def show_progress(context: PageContext) -> Response:
     where = f"{LIST}/{webhook_id}/deliveries/{delivery_id}"
     if not context.is_fragment:
         return context.go(where)
-    said = sentences.of_delivery(detail.delivery, detail.last_attempt)
-    return context.page("fragments/progress.html", delivery=detail.delivery, where=where, said=said)
+    summary = sentences.of_delivery(detail.delivery, detail.last_attempt)
+    return context.page(
+        "fragments/progress.html", delivery=detail.delivery, where=where, summary=summary
+    )
 
 
 async def retry(context: PageContext) -> Response:

@@ -1,4 +1,4 @@
-"""What a list of deliveries shows, as it stands in the address of the page."""
+"""The filters of a list of deliveries, as the address of the page states them."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,8 +30,8 @@ CLASSES = ("2xx", "3xx", "4xx", "5xx", "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """`scope` is the endpoint or project whose page it is; the rest is what people have chosen."""
+class ListFilters:
+    """`given` holds the filters of the address as text, also those that were not understood."""
 
     deliveries: DeliveryFilter
     end: EndFilter
@@ -42,12 +42,12 @@ class Chosen:
         return urlencode(self.given | more)
 
 
-def chosen(context: PageContext, webhook_id: UUID | None) -> Chosen:
-    """What cannot be understood is left out, rather than refused: it is an address people edit."""
+def list_filters(context: PageContext, webhook_id: UUID | None) -> ListFilters:
+    """An invalid value is ignored rather than refused, because people edit addresses."""
     given = {name: context.query(name) for name in NAMES if context.query(name)}
     status, outcome, kind = given.get("status"), given.get("outcome"), given.get("type")
     http_class = given.get("class")
-    return Chosen(
+    return ListFilters(
         DeliveryFilter(
             webhook_id=webhook_id or uuid_in(given.get("endpoint", "")),
             status=DeliveryStatus(status) if status in list(DeliveryStatus) else None,
@@ -75,7 +75,7 @@ def uuid_in(text: str) -> UUID | None:
 
 
 def instant_in(text: str) -> datetime | None:
-    """As a browser's date and time field writes it, in UTC."""
+    """A value of a browser's date and time field; without an offset it is UTC."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

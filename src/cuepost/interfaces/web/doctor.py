@@ -1,4 +1,4 @@
-"""The signature doctor: why a delivery does not verify. Nothing that is pasted here is kept."""
+"""The signature doctor: why a delivery does not verify. Nothing that is pasted is stored."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,21 +20,21 @@ class Pasted:
     headers: str = ""
     body: str = ""
     computed: str = ""
-    # Of a delivery from the list: it is judged as if it had just arrived.
+    # The time of a stored delivery, which is examined as if it had just arrived.
     at: str = ""
 
 
 async def show(context: PageContext) -> Response:
-    return _page(context, await _picked(context), None)
+    return _page(context, await _prefilled(context), None)
 
 
 async def examine(context: PageContext) -> Response:
-    from cuepost_receiver.doctor import diagnose  # noqa: PLC0415  # the kit, when it is needed
+    from cuepost_receiver.doctor import diagnose  # noqa: PLC0415  # loaded on demand
 
     form = context.form
     pasted = Pasted(
         form.text("headers"),
-        # Browsers send the line ends of a text field as CRLF, whatever was pasted.
+        # Browsers send every line end of a text field as CRLF.
         form.text("body").replace("\r\n", "\n"),
         form.text("computed").strip(),
         form.text("at"),
@@ -52,8 +52,8 @@ async def examine(context: PageContext) -> Response:
 ROUTES = (PageRoute(HERE, get=show, post=examine),)
 
 
-async def _picked(context: PageContext) -> Pasted:
-    """The last attempt of a delivery, exactly as it was sent."""
+async def _prefilled(context: PageContext) -> Pasted:
+    """The request of the last attempt of a delivery."""
     webhook_id, delivery_id = uuid_in(context.query("webhook")), uuid_in(context.query("delivery"))
     if webhook_id is None or delivery_id is None:
         return Pasted()

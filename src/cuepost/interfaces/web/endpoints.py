@@ -1,4 +1,4 @@
-"""Webhook endpoints: list, look, edit, switch, test, delete."""
+"""Webhook endpoints: list, show, edit, enable, disable, test, delete."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -39,7 +39,7 @@ async def show_all(context: PageContext) -> Response:
         views=views,
         figures=figures,
         charts={each: charts.bars(found, 120, 28) for each, found in figures.items()},
-        said={view.endpoint.id: sentences.of_health(view.health, now) for view in views},
+        summary={view.endpoint.id: sentences.of_health(view.health, now) for view in views},
     )
 
 
@@ -50,7 +50,7 @@ async def show(context: PageContext) -> Response:
 async def _shown(context: PageContext) -> Response:
     webhook_id = context.id("webhook_id")
 
-    async def look(transaction: Transaction) -> tuple[Figures, Searched]:
+    async def read(transaction: Transaction) -> tuple[Figures, Searched]:
         service, caller = context.service, context.caller
         figures = await service.figures.of_endpoint(transaction, caller, webhook_id)
         wanted = DeliveryFilter(webhook_id=webhook_id)
@@ -59,12 +59,12 @@ async def _shown(context: PageContext) -> Response:
         )
 
     view = await _view(context)
-    figures, recent = await context.browse(look)
+    figures, recent = await context.browse(read)
     return context.page(
         "webhooks/show.html",
         section="webhooks",
         view=view,
-        said=sentences.of_health(view.health, context.site.now()),
+        summary=sentences.of_health(view.health, context.site.now()),
         figures=figures,
         chart=charts.bars(figures, 720, 120),
         outcomes=charts.proportions(figures.outcomes),
@@ -140,7 +140,7 @@ async def send_test(context: PageContext) -> Response:
     )
     where = f"{LIST}/{webhook_id}/deliveries/{delivery.id}"
     if context.is_fragment:
-        return context.page("fragments/progress.html", delivery=delivery, where=where, said=None)
+        return context.page("fragments/progress.html", delivery=delivery, where=where, summary=None)
     return context.go(where, "test-sent")
 
 

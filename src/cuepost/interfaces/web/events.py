@@ -1,4 +1,4 @@
-"""Events: what happened, also what was sent to nobody, and what became of it at each endpoint."""
+"""Events, with their deliveries or the reason why an event has none."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from starlette.responses import Response
 from cuepost.application.browse_history import EventView
 from cuepost.application.manage_webhooks import EndpointView
 from cuepost.domain.event_catalog import BY_NAME, CATALOG
-from cuepost.interfaces.web.delivery_filters import chosen
+from cuepost.interfaces.web.delivery_filters import list_filters
 from cuepost.interfaces.web.endpoints import MOST_SHOWN
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.interfaces.web.sentences import SILENCES
@@ -21,22 +21,22 @@ ROWS = 20
 
 
 async def show_all(context: PageContext) -> Response:
-    picked = chosen(context, None)
+    filters = list_filters(context, None)
     wanted = EventFilter(
-        event_type=picked.deliveries.event_type,
-        project_id=picked.deliveries.project_id,
-        since=picked.deliveries.since,
-        until=picked.deliveries.until,
+        event_type=filters.deliveries.event_type,
+        project_id=filters.deliveries.project_id,
+        since=filters.deliveries.since,
+        until=filters.deliveries.until,
     )
     found = await context.browse(
         lambda transaction: context.service.history.events(
-            transaction, context.caller, wanted, Page(ROWS + 1, picked.before)
+            transaction, context.caller, wanted, Page(ROWS + 1, filters.before)
         )
     )
     return context.page(
         "events/list.html",
         section="events",
-        picked=picked,
+        filters=filters,
         events=found[:ROWS],
         further=found[ROWS - 1].event.id if len(found) > ROWS else None,
         types=[entry.name for entry in CATALOG],
@@ -46,12 +46,12 @@ async def show_all(context: PageContext) -> Response:
 async def show(context: PageContext) -> Response:
     event_id = context.id("event_id")
 
-    async def look(transaction: Transaction) -> tuple[EventView, Sequence[EndpointView]]:
+    async def read(transaction: Transaction) -> tuple[EventView, Sequence[EndpointView]]:
         service, caller = context.service, context.caller
         found = await service.history.event(transaction, caller, event_id)
         return found, await service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
 
-    found, endpoints = await context.see(look)
+    found, endpoints = await context.see(read)
     event, entry = found.event, BY_NAME.get(found.event.type)
     return context.page(
         "events/show.html",

@@ -1,4 +1,4 @@
-"""Forms as they are sent: read strictly, never more than allowed."""
+"""Submitted forms, read strictly and within limits."""
 
 from collections.abc import Iterable
 from urllib.parse import parse_qsl

@@ -1,4 +1,4 @@
-"""The test inbox: what arrived, whether its signature fits, and how to answer the next one."""
+"""The test inbox: its messages, their signatures, and how it answers."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 
 ANSWERS = {
-    InboxAnswer.OK: "200, it acknowledges",
-    InboxAnswer.NOT_FOUND: "404, as if the path were wrong",
-    InboxAnswer.SERVER_ERROR: "500, as if it were broken",
-    InboxAnswer.SLOW: "nothing in time, as if it hung",
-    InboxAnswer.CLOSE: "nothing, the connection closes",
+    InboxAnswer.OK: "200, acknowledged",
+    InboxAnswer.NOT_FOUND: "404, as for a wrong path",
+    InboxAnswer.SERVER_ERROR: "500, as for a server error",
+    InboxAnswer.SLOW: "no answer before the timeout",
+    InboxAnswer.CLOSE: "no answer, the connection is closed",
     InboxAnswer.REDIRECT: "302, a redirect",
 }
 SHOWN = 20
 
 
 async def go_to_mine(context: PageContext) -> Response:
-    """The inbox is made when it is first opened; so is this address, which says nothing secret."""
+    """The inbox is created when it is first opened."""
     mine = await context.do(
         lambda transaction: context.service.inbox.mine(transaction, context.caller)
     )
@@ -33,7 +33,7 @@ async def go_to_mine(context: PageContext) -> Response:
 async def show(context: PageContext) -> Response:
     token = context.request.path_params["token"]
 
-    async def look(transaction: Transaction) -> tuple[Inbox, list[InboxMessage], list[str]]:
+    async def read(transaction: Transaction) -> tuple[Inbox, list[InboxMessage], list[str]]:
         service, caller = context.service, context.caller
         inbox = await service.inbox.opened(transaction, caller, token)
         messages = await service.inbox.messages(transaction, caller, SHOWN)
@@ -41,7 +41,7 @@ async def show(context: PageContext) -> Response:
         url = service.inbox.address(token)
         return inbox, messages, [str(v.endpoint.id) for v in views if v.endpoint.url == url]
 
-    inbox, messages, endpoints = await context.see(look)
+    inbox, messages, endpoints = await context.see(read)
     values: dict[str, Any] = {
         "inbox": inbox,
         "messages": messages,

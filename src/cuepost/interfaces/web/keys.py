@@ -1,4 +1,4 @@
-"""API keys: create with scopes, shown once, revoke."""
+"""API keys: create with scopes, show once, revoke."""
 
 import hashlib
 from datetime import timedelta
@@ -74,7 +74,7 @@ async def _list(context: PageContext, errors: tuple[FieldError, ...]) -> Respons
         meanings=MEANINGS,
         errors=errors,
         name=context.form.text("name"),
-        picked=context.form.all("scopes"),
+        selected_scopes=context.form.all("scopes"),
         once=context.form.text("once") or context.once(),
     )
 

@@ -1,4 +1,4 @@
-"""Rows of a list of deliveries as they change, as server-sent events."""
+"""Changed rows of a list of deliveries, as server-sent events."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -10,14 +10,14 @@ from cuepost.application.browse_history import DeliveryView
 from cuepost.application.manage_webhooks import EndpointView
 from cuepost.domain.errors import Refused
 from cuepost.interfaces.web.deliveries import ALL, rows
-from cuepost.interfaces.web.delivery_filters import chosen
+from cuepost.interfaces.web.delivery_filters import list_filters
 from cuepost.interfaces.web.endpoints import MOST_SHOWN
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.records import Page
 from cuepost.ports.store import Contention, StoreUnavailable, Transaction
 
 EVERY_SECONDS = 1.0
-# A browser comes back by itself; so a session that has ended does not watch on for long.
+# A browser reconnects by itself. A bounded stream checks the session again from the start.
 LONGEST_ROUNDS = 600
 MOST_AT_ONCE = 200
 
@@ -29,7 +29,7 @@ class LiveRows:
     async def stream(self, context: PageContext) -> Response:
         if self._open >= MOST_AT_ONCE:
             return Response(
-                "Too many are watching; load the page again instead.",
+                "Too many pages are live; reload this page instead.",
                 503,
                 {"retry-after": str(context.service.retry_after())},
             )
@@ -62,11 +62,11 @@ class LiveRows:
                     if shown.get(delivery_id) != html:
                         yield f"event: row\ndata: {_message(delivery_id, html)}\n\n"
                 shown = current
-            yield ": still here\n\n"
+            yield ": keep-alive\n\n"
             await clock.wait(EVERY_SECONDS)
 
     async def _look(self, context: PageContext) -> list[tuple[UUID, str]]:
-        """Refused once the session has ended; the newest first."""
+        """The newest first; refused when the session has ended."""
 
         async def current(transaction: Transaction) -> Sequence[EndpointView]:
             await context.service.sign_in.signed_in(transaction, context.cookie, context.address)
@@ -75,8 +75,8 @@ class LiveRows:
             )
 
         endpoints = await context.see(current)
-        picked = chosen(context, None)
-        found = await context.browse(lambda transaction: rows(context, transaction, picked))
+        filters = list_filters(context, None)
+        found = await context.browse(lambda transaction: rows(context, transaction, filters))
         urls = {view.endpoint.id: view.endpoint.url for view in endpoints}
         return [(each.delivery.id, _row(context, each, urls)) for each in found.deliveries]
 

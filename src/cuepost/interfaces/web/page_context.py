@@ -1,4 +1,4 @@
-"""One request to the pages, with who makes it and all that a page needs to answer."""
+"""One request to the pages: the user, the form, and the ways to answer."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class PageContext:
 
     @property
     def path(self) -> str:
-        """As the pages know it. Of the URL as a whole nothing is known: any bytes can be in it."""
+        """Without the root path. `request.url` is not used: it may hold any bytes."""
         path: str = self.request.scope["path"]
         return path.removeprefix(self.site.root)
 
@@ -71,7 +71,7 @@ class PageContext:
         return self.request.headers.get("hx-request") == "true"
 
     def id(self, name: str) -> UUID:
-        """What is no id names nothing."""
+        """A value that is not an id is not found."""
         try:
             return UUID(self.request.path_params[name])
         except ValueError:
@@ -81,14 +81,14 @@ class PageContext:
         return self.request.query_params.get(name, "").strip()
 
     def once(self) -> str:
-        """For a form that must not be carried out twice."""
+        """The idempotency key of a form."""
         return compose_pass(self.service.access.entropy(ONCE_BYTES))
 
     async def see(self, look: Callable[[Transaction], Awaitable[T]]) -> T:
         return await self.service.perform.read(look)
 
     async def browse(self, look: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Lists of history and figures may be a little old, but not where a change is confirmed."""
+        """Lists of history and figures may lag, except on a page that confirms a change."""
         if self.query("note"):
             return await self.see(look)
         found = await self.service.perform.browse(look)
@@ -128,9 +128,9 @@ Handler = Callable[[PageContext], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """`is_open`: also for whoever is not signed in.
+    """`is_open`: available without a session.
 
-    `has_deadline`: it is cut off after `CUEPOST_REQUEST_TIMEOUT`.
+    `has_deadline`: the request is cancelled after `CUEPOST_REQUEST_TIMEOUT`.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""The handler before every page: who is it, may the form be believed, and what if it goes wrong."""
+"""The handler of every page: session, form token, deadline, errors."""
 
 import logging
 from collections.abc import Mapping
@@ -43,78 +43,76 @@ STATUS_OF_KIND: Mapping[type[Refused], int] = {
 }
 TITLES: Mapping[int, str] = {
     400: "This form could not be read",
-    403: "This is not open to you",
-    404: "There is nothing here",
-    405: "Not like this",
-    409: "That cannot be done now",
-    410: "It is gone",
-    422: "Something does not fit",
+    403: "Access denied",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Not possible in the current state",
+    410: "No longer available",
+    422: "Invalid input",
     429: "Too many attempts",
-    500: "Something broke",
-    503: "Back in a moment",
+    500: "Internal error",
+    503: "Temporarily unavailable",
 }
-
-
 SERVER_ERRORS = 500
-_UNCHANGED = "The store does not answer just now, and nothing was changed; try again soon."
+EXPIRED_FORM = "This form has expired; send it again"
+_UNCHANGED = "The database is unavailable, and nothing was changed; try again soon."
 _MAYBE_CHANGED = (
-    "The store did not answer while it saved, so the change may have been made; look before you "
-    "try again."
+    "The database did not confirm the change, which may have been made; check before you try again."
 )
 
 
 class PageHandler:
-    """The ASGI-independent half of one page; Starlette calls it with the request."""
+    """Starlette calls it with each request of its page."""
 
     def __init__(self, route: PageRoute, site: SiteContext) -> None:
         self._route = route
-        self._runtime = site
+        self._site = site
 
     async def __call__(self, request: Request) -> Response:
         request.scope[OPERATION] = self._route.path
-        seconds = self._runtime.service.request_timeout if self._route.has_deadline else None
+        seconds = self._site.service.request_timeout if self._route.has_deadline else None
         try:
             async with request_deadline(seconds) as deadline:
-                response = await self._let_in(request, deadline)
+                response = await self._with_session(request, deadline)
         except (StoreUnavailable, Contention) as error:
             response = self._unavailable(request, error)
         for name, value in HEADERS.items():
             response.headers[name] = value
         return response
 
-    async def _let_in(self, request: Request, deadline: Deadline) -> Response:
-        cookies, fresh = self._runtime.cookies, False
+    async def _with_session(self, request: Request, deadline: Deadline) -> Response:
+        cookies, fresh = self._site.cookies, False
         cookie = request.cookies.get(cookies.session)
         signed_in = await self._signed_in(request, cookie)
         if signed_in is None:
-            cookie = request.cookies.get(cookies.context)
+            cookie = request.cookies.get(cookies.pre_session)
             fresh = not cookie
         if not cookie:
-            cookie = compose_pass(self._runtime.service.access.entropy(PASS_BYTES))
-        context = PageContext(request, self._runtime, cookie, signed_in)
-        response = await self._answered(context, None if fresh else cookie, deadline)
+            cookie = compose_pass(self._site.service.access.entropy(PASS_BYTES))
+        context = PageContext(request, self._site, cookie, signed_in)
+        response = await self._response_or_error(context, None if fresh else cookie, deadline)
         if fresh:
-            cookies.put(response, cookies.context, cookie, None)
+            cookies.put(response, cookies.pre_session, cookie, None)
         return response
 
     async def _signed_in(self, request: Request, cookie: str | None) -> SignedIn | None:
         if not cookie:
             return None
         address = request.client.host if request.client else None
-        sign_in = self._runtime.service.sign_in
+        sign_in = self._site.service.sign_in
         try:
-            return await self._runtime.service.perform.read(
+            return await self._site.service.perform.read(
                 lambda transaction: sign_in.signed_in(transaction, cookie, address)
             )
         except NotFound:
             return None
 
-    async def _answered(
+    async def _response_or_error(
         self, context: PageContext, known_cookie: str | None, deadline: Deadline
     ) -> Response:
-        """Whatever happens becomes a page."""
+        """Every error becomes a page."""
         try:
-            return await self._carried_out(context, known_cookie, deadline)
+            return await self._dispatch(context, known_cookie, deadline)
         except Refused as refused:
             kind = next(each for each in type(refused).__mro__ if each in STATUS_OF_KIND)
             return failure(context, STATUS_OF_KIND[kind], str(refused))
@@ -128,9 +126,9 @@ class PageHandler:
             return response
         except Exception:
             logger.exception("event=page_broke path=%s", self._route.path)
-            return failure(context, 500, "It was written into the log; please try again.")
+            return failure(context, 500, "The error has been logged; please try again.")
 
-    async def _carried_out(
+    async def _dispatch(
         self, context: PageContext, known_cookie: str | None, deadline: Deadline
     ) -> Response:
         method = context.request.method
@@ -138,21 +136,22 @@ class PageHandler:
         if method == "POST" and handler is not None:
             with deadline.paused():
                 context.form = await read_form(context.request)
-            believed = comes_from_here(context.request, self._runtime.base_url) and carries_token(
+            is_trusted = comes_from_here(context.request, self._site.base_url) and carries_token(
                 context.form.text(TOKEN_FIELD), known_cookie
             )
-            if not believed:
-                sentence = "It is not from this page, or is too old; open it again."
-                return failure(context, 403, sentence, "This form was not believed")
+            if not is_trusted:
+                return failure(
+                    context, 403, "Open the page again and repeat the change.", EXPIRED_FORM
+                )
         if handler is None:
-            return failure(context, 405, "This address does not answer to that.")
+            return failure(context, 405, "This address does not support the method.")
         if context.signed_in is None and not self._route.is_open:
             return _to_sign_in(context)
         return await handler(context)
 
     def _unavailable(self, request: Request, error: StoreError) -> Response:
         log_store_error(logger, "store_unavailable", error, self._route.path)
-        context = PageContext(request, self._runtime, "")
+        context = PageContext(request, self._site, "")
         is_known = not isinstance(error, CommitUnknown)
         response = failure(context, 503, _UNCHANGED if is_known else _MAYBE_CHANGED)
         response.headers["retry-after"] = str(context.service.retry_after())
@@ -176,7 +175,7 @@ def failure(context: PageContext, status: int, sentence: str, title: str | None 
 
 def _to_sign_in(context: PageContext) -> Response:
     if context.is_fragment:
-        # A redirect would be followed, and the sign-in drawn into the middle of the page.
+        # htmx would follow a redirect and insert the sign-in page as a fragment.
         return Response(headers={"hx-redirect": f"{context.site.root}/sign-in"})
     query = context.request.scope["query_string"].decode("latin-1")
     wanted = context.path + (f"?{query}" if query else "")

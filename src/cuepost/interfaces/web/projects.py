@@ -1,4 +1,4 @@
-"""Projects: create, status, events, results; and milestones by hand, to see a receiver work."""
+"""Projects: create, edit, status, events, results, and milestones reported by hand."""
 
 import re
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ async def create(context: PageContext) -> Response:
             )
         )
     except Invalid as invalid:
-        # The access window is all that the use case can refuse, and its field is called so here.
+        # The use case refuses only the access window; its field has another name in this form.
         errors = tuple(replace(error, field="expires") for error in invalid.errors)
         return await _list(context, errors)
     return context.go(f"{ALL}/{made.id}", "project-created")
@@ -63,7 +63,7 @@ async def create(context: PageContext) -> Response:
 async def show(context: PageContext) -> Response:
     project_id = context.id("project_id")
 
-    async def look(
+    async def read(
         transaction: Transaction,
     ) -> tuple[Project, ProjectResult | None, list[EventView]]:
         service, caller = context.service, context.caller
@@ -79,7 +79,7 @@ async def show(context: PageContext) -> Response:
             )
         return project, result, events
 
-    project, result, events = await context.see(look)
+    project, result, events = await context.see(read)
     return context.page(
         "projects/show.html",
         section="projects",
@@ -98,8 +98,8 @@ async def show_edit(context: PageContext) -> Response:
 
 
 async def edit(context: PageContext) -> Response:
-    """An end of access that stands in the form as it stood there before is left as it is: the
-    field shows whole seconds, and the stored one may be more exact."""
+    """The end of access changes only if the field was changed: the field shows whole seconds,
+    and the stored time may be more precise."""
     project_id, wanted = context.id("project_id"), _wanted(context)
     expires = context.form.text("expires").strip()
     if wanted.errors:
@@ -163,9 +163,9 @@ def _wanted(context: PageContext) -> _Wanted:
     name, expires = context.form.text("name").strip(), context.form.text("expires").strip()
     until, errors = instant_in(expires), []
     if not 1 <= len(name) <= LONGEST_NAME or not re.match(LINE, name):
-        errors.append(FieldError("name", "name_length", "Give it a name of 1 to 200 signs."))
+        errors.append(FieldError("name", "name_length", "Enter a name of 1 to 200 characters."))
     if expires and until is None:
-        errors.append(FieldError("expires", "invalid_time", "Choose a day and a time."))
+        errors.append(FieldError("expires", "invalid_time", "Enter a date and a time."))
     return _Wanted(name, until, tuple(errors))
 
 
@@ -177,7 +177,7 @@ async def _project(context: PageContext) -> Project:
 
 
 def _in_field(instant: datetime | None) -> str:
-    """As a browser's date and time field wants it."""
+    """The value of a browser's date and time field."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if instant else ""
 
 

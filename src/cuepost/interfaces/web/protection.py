@@ -1,4 +1,4 @@
-"""What keeps the pages from being used by others: cookies, tokens in forms, a strict policy."""
+"""Cookies, form tokens and the content security policy."""
 
 import hmac
 from base64 import urlsafe_b64encode
@@ -27,7 +27,7 @@ _OWN_SITES = ("same-origin", "none")
 
 @dataclass(frozen=True, slots=True)
 class Cookies:
-    """One for whoever is signed in, one for whoever is about to; both are for HTTP alone."""
+    """One of the session and one before it; scripts can read neither."""
 
     secure: bool
 
@@ -36,11 +36,11 @@ class Cookies:
         return "__Host-cuepost" if self.secure else "cuepost"
 
     @property
-    def context(self) -> str:
+    def pre_session(self) -> str:
         return "__Host-cuepost-context" if self.secure else "cuepost-context"
 
     def put(self, response: Response, name: str, value: str, life: timedelta | None) -> None:
-        """Its life is a length of time: a browser may have another idea of the time of day."""
+        """With a lifetime instead of a date, because a browser's clock may be wrong."""
         response.set_cookie(
             name,
             value,
@@ -56,13 +56,13 @@ class Cookies:
 
 
 def form_token(cookie: str) -> str:
-    """Derived from a cookie that scripts and other sites cannot read."""
+    """Derived from a cookie that neither scripts nor other sites can read."""
     made = hmac.digest(cookie.encode(), b"a form of the settings pages", sha256)
     return urlsafe_b64encode(made).decode().rstrip("=")
 
 
 def comes_from_here(request: Request, base_url: str) -> bool:
-    """By what browsers themselves say about where a request was made."""
+    """By the headers in which a browser names the origin of a request."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site in _OWN_SITES

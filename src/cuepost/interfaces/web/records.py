@@ -1,4 +1,4 @@
-"""The audit trail and the catalogue of events: to be read."""
+"""The audit trail and the event catalogue."""
 
 import json
 

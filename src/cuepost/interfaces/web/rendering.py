@@ -1,4 +1,4 @@
-"""Templates, and how times, sizes and what receivers sent look in them."""
+"""Templates, and their filters for times, sizes and untrusted text."""
 
 import json
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 @cache
 def environment() -> "Environment":
-    """Made for the first page: a service whose pages nobody opens does without the library."""
+    """Created for the first page: a service without page views does not load the library."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # see above
 
     made = Environment(
         loader=PackageLoader(__package__.rpartition(".")[0] + ".web", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        # Templates come with the package; a page with 20 rows would ask the disk 80 times.
+        # Templates do not change; with 20 rows a page would check 80 files.
         auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -51,16 +51,16 @@ def render(template: str, context: Mapping[str, Any]) -> str:
 
 
 def moment(instant: datetime | None, never: str = "–") -> Markup:
-    """UTC as it stands; a script turns it into the viewer's zone and leaves UTC to be hovered."""
+    """In UTC; a script shows the viewer's zone and keeps UTC as the title."""
     if instant is None:
         return escape(never)
     shown = instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    # Digits and letters of ours: nothing in them has to be escaped.
+    # Only digits, letters and punctuation: nothing has to be escaped.
     return Markup(f'<time datetime="{to_text(instant)}" title="{shown}">{shown}</time>')
 
 
 def span(duration: timedelta) -> str:
-    """`4 m 12 s`: two units at most."""
+    """`4 m 12 s`: at most two units."""
     seconds = max(round(duration.total_seconds()), 0)
     parts: list[str] = []
     for unit, length in _UNITS:
@@ -89,13 +89,13 @@ def size(count: int) -> str:
 
 
 def inert(content: bytes | str) -> str:
-    """What somebody else sent, as text that can do nothing but be read."""
+    """Untrusted text without control characters."""
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
     return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
 
 
 def pretty(content: bytes) -> str:
-    """JSON with room to breathe; anything else as it is."""
+    """Indented JSON; anything else as inert text."""
     try:
         return json.dumps(json.loads(content), ensure_ascii=False, indent=2)
     except (ValueError, RecursionError):
@@ -103,16 +103,16 @@ def pretty(content: bytes) -> str:
 
 
 def words(code: str) -> str:
-    """`never_delivered` is written for machines."""
+    """`never_delivered` as `never delivered`."""
     return code.replace("_", " ")
 
 
 def ticked(text: str) -> Markup:
-    """What stands between backticks is code."""
+    """Text between backticks is shown as code."""
     parts = text.split("`")
     made = [
-        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
-        for place, part in enumerate(parts)
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+        for index, part in enumerate(parts)
     ]
     return Markup("").join(made)
 

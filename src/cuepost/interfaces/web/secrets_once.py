@@ -1,4 +1,4 @@
-"""Where a signing secret appears, once: at creation, at rotation, at a one-time address."""
+"""Pages that show a signing secret once: creation, rotation and the reveal address."""
 
 import hashlib
 import json
@@ -91,7 +91,7 @@ async def _with_secret(
     *,
     is_new: bool,
 ) -> Response:
-    """A page that is loaded again shows the same secret, instead of making another one."""
+    """A page that is reloaded shows the same secret instead of creating another one."""
 
     async def act_and_keep(transaction: Transaction) -> bytes:
         made = await act(transaction)

@@ -1,4 +1,4 @@
-"""What happened to a delivery and what to do, in one plain sentence or two."""
+"""Sentences that say what happened to a delivery and what to do."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,12 +12,12 @@ from cuepost.interfaces.web.rendering import millis, span
 _S = DeliveryStatus
 ADVICE: Mapping[int, str] = {
     400: "does your code expect another body?",
-    401: "does a sign-in stand in front of the path?",
-    403: "does a firewall or a sign-in stand in front of the path?",
+    401: "does the path require a sign-in?",
+    403: "does a firewall or a sign-in block the path?",
     404: "is the path right?",
     405: "does the path accept POST?",
     408: "is your server overloaded?",
-    410: "was the path taken away?",
+    410: "was the path removed?",
     413: "does your server refuse bodies of this size?",
     415: "does your code accept application/json?",
     422: "does your code reject the body?",
@@ -32,36 +32,36 @@ REASONS: Mapping[CancelReason, str] = {
 
 SILENCES: Mapping[SilenceReason, str] = {
     SilenceReason.NOT_SUBSCRIBED: "no endpoint was subscribed to it when it happened. Add it to an "
-    "endpoint's events, and the next one arrives.",
-    SilenceReason.STANDALONE_TRANSCRIPT: "its project is a transcript, and those never notify.",
+    "endpoint's events, and the next one is sent.",
+    SilenceReason.STANDALONE_TRANSCRIPT: "transcripts send no webhooks.",
     SilenceReason.PROJECT_DELETED: "its project was deleted.",
-    SilenceReason.PROJECT_ACCESS_EXPIRED: "its project's access window had ended. Give the "
-    "project a later end of access, and the next one arrives.",
-    SilenceReason.NO_EVENT_FOR_STATUS: "nobody is notified of this status.",
-    SilenceReason.ILLEGAL_TRANSITION: "the project could not move there from where it was.",
+    SilenceReason.PROJECT_ACCESS_EXPIRED: "its project's access window had ended. Extend "
+    "its access, and the next event is sent.",
+    SilenceReason.NO_EVENT_FOR_STATUS: "no event exists for this status.",
+    SilenceReason.ILLEGAL_TRANSITION: "the project could not change to this status.",
     SilenceReason.PROJECT_NOT_FOUND: "there was no such project.",
     SilenceReason.INVALID: "the report was not valid.",
     SilenceReason.REPORT_ID_REUSED: "its report id was used before with other content.",
     SilenceReason.ACCOUNT_MOVED: "its account had moved to another database.",
-    SilenceReason.ENDPOINT_DISABLED: "every endpoint that wanted it was disabled.",
-    SilenceReason.ACCESS_CLOSED: "the account's access to webhooks was closed. What was held back "
-    "can be retried now that it is open.",
+    SilenceReason.ENDPOINT_DISABLED: "every subscribed endpoint was disabled.",
+    SilenceReason.ACCESS_CLOSED: "the account's access to webhooks was closed. Its deliveries "
+    "can be retried now that access is open.",
 }
 
 
 def of_delivery(delivery: Delivery, last: Attempt | None) -> str:
     if delivery.status is _S.CANCELLED and delivery.reason is not None:
-        return f"Cancelled, because {REASONS[delivery.reason]}. It can be retried by hand."
+        return f"Cancelled, because {REASONS[delivery.reason]}. You can retry it."
     if last is None or delivery.status is _S.PENDING:
-        return "On its way: the next attempt begins at once."
-    said = of_attempt(last)
+        return "Waiting to be sent; the next attempt starts immediately."
+    summary = of_attempt(last)
     if delivery.status is _S.DELIVERED:
-        return said
+        return summary
     if delivery.status is _S.FAILED:
-        return f"{said} All attempts are used up; fix the cause, then retry."
+        return f"{summary} No attempts are left; fix the cause, then retry."
     if delivery.status is _S.DELIVERING or delivery.next_attempt_at is None:
-        return f"{said} Another attempt is under way."
-    return said
+        return f"{summary} Another attempt is in progress."
+    return summary
 
 
 def of_attempt(attempt: Attempt) -> str:

@@ -1,4 +1,4 @@
-"""Signing in and out, and what people set about themselves."""
+"""Signing in and out, and the user's e-mail and password."""
 
 from starlette.responses import Response
 
@@ -17,7 +17,7 @@ from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.interfaces.web.page_handler import failure
 
 HOME = "/settings/webhooks"
-ANOTHER_LINK = "An operator makes another one with `cuepost accounts sign-in-link`."
+ANOTHER_LINK = "An operator can create another one with `cuepost accounts sign-in-link`."
 
 
 async def landing_page(context: PageContext) -> Response:
@@ -44,7 +44,7 @@ async def sign_in(context: PageContext) -> Response:
             least = round(WINDOW.total_seconds())
             page.headers["retry-after"] = str(context.service.retry_after(least))
         return page
-    return _let_in(context, session, _own_path(context.form.text("next")))
+    return _started_session(context, session, _own_path(context.form.text("next")))
 
 
 async def show_link(context: PageContext) -> Response:
@@ -52,7 +52,7 @@ async def show_link(context: PageContext) -> Response:
     try:
         await context.see(lambda transaction: context.service.sign_in.link(transaction, token))
     except NotFound as refused:
-        return failure(context, 404, f"{refused} {ANOTHER_LINK}", "This link works no more")
+        return failure(context, 404, f"{refused} {ANOTHER_LINK}", "This link has expired")
     return context.page("sign_in_link.html", link=token)
 
 
@@ -63,7 +63,7 @@ async def sign_in_by_link(context: PageContext) -> Response:
     )
     known = session.user.can_sign_in_alone
     wanted = "/settings/account?note=new-password" if known else f"{HOME}?note=signed-in"
-    return _let_in(context, session, wanted)
+    return _started_session(context, session, wanted)
 
 
 async def sign_out(context: PageContext) -> Response:
@@ -92,7 +92,7 @@ async def change_account(context: PageContext) -> Response:
         return _account(context, (_fault("current", refused),))
     except EmailTaken as refused:
         return _account(context, (_fault("email", refused),))
-    return _let_in(context, session, "/settings/account?note=credentials")
+    return _started_session(context, session, "/settings/account?note=credentials")
 
 
 def _account(context: PageContext, errors: tuple[FieldError, ...]) -> Response:
@@ -112,18 +112,18 @@ def _fault(field: str, refused: Refused) -> FieldError:
     return FieldError(field, refused.code, str(refused))
 
 
-def _let_in(context: PageContext, session: NewSession, path: str) -> Response:
-    """With a new cookie: whatever cookie somebody may have planted before is worth nothing."""
+def _started_session(context: PageContext, session: NewSession, path: str) -> Response:
+    """With a new cookie, so that a session cookie that an attacker planted is useless."""
     response = context.go(path)
     cookies = context.site.cookies
     life = session.expires_at - context.site.now()
     cookies.put(response, cookies.session, session.token, life)
-    cookies.drop(response, cookies.context)
+    cookies.drop(response, cookies.pre_session)
     return response
 
 
 def _own_path(wanted: str) -> str:
-    """Where somebody wanted to go, as long as it is here."""
+    """The requested page, if it is one of this site."""
     inside = wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
     return wanted if inside and wanted.isprintable() else HOME
 

@@ -1,4 +1,4 @@
-"""Ready-made code that verifies a delivery, in the languages that people ask for."""
+"""Code samples that verify a delivery."""
 
 from dataclasses import dataclass
 

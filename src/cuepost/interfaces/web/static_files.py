@@ -1,4 +1,4 @@
-"""Styles and scripts: packed once, cached for good under the digest of their content."""
+"""Styles and scripts, compressed once and cached under the digest of their content."""
 
 import gzip
 import hashlib
@@ -9,7 +9,7 @@ from importlib.resources import files
 from starlette.requests import Request
 from starlette.responses import Response
 
-FOR_GOOD = "public, max-age=31536000, immutable"
+IMMUTABLE = "public, max-age=31536000, immutable"
 TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -27,7 +27,7 @@ NAMES = (
 @dataclass(frozen=True, slots=True)
 class StaticFile:
     content: bytes
-    packed: bytes
+    compressed: bytes
     media_type: str
     version: str
 
@@ -55,11 +55,11 @@ async def serve_static(request: Request) -> Response:
         return Response("Not found.", 404, media_type="text/plain")
     current = request.query_params.get("v") == found.version
     headers = {
-        "cache-control": FOR_GOOD if current else "no-cache",
+        "cache-control": IMMUTABLE if current else "no-cache",
         "content-type": found.media_type,
         "vary": "accept-encoding",
         "x-content-type-options": "nosniff",
     }
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(found.packed, headers=headers | {"content-encoding": "gzip"})
+        return Response(found.compressed, headers=headers | {"content-encoding": "gzip"})
     return Response(found.content, headers=headers)

@@ -1,4 +1,4 @@
-// Times in the viewer's zone, countdowns, copying, live rows. Every page works without it.
+// Times in the viewer's zone, countdowns, copy buttons, live rows. Every page works without this script.
 "use strict";
 
 document.documentElement.classList.add("js");
@@ -43,7 +43,7 @@ async function copy(button) {
     button.textContent = "Copied";
     announce("Copied to the clipboard.");
   } catch {
-    button.textContent = "Select and copy by hand";
+    button.textContent = "Selected: copy with the keyboard";
     getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
   }
   setTimeout(() => { button.textContent = before; }, 2000);
@@ -80,8 +80,8 @@ function watch(body) {
   function start() {
     source = new EventSource(body.dataset.live);
     source.addEventListener("row", take);
-    source.addEventListener("open", () => { state.textContent = "Live: rows appear by themselves."; });
-    source.addEventListener("error", () => { state.textContent = "Connecting again …"; });
+    source.addEventListener("open", () => { state.textContent = "Live: new rows appear automatically."; });
+    source.addEventListener("error", () => { state.textContent = "Reconnecting …"; });
     toggle.textContent = "Pause";
     toggle.setAttribute("aria-pressed", "false");
   }
@@ -89,7 +89,7 @@ function watch(body) {
   function pause() {
     source.close();
     source = null;
-    toggle.textContent = "Go on";
+    toggle.textContent = "Resume";
     toggle.setAttribute("aria-pressed", "true");
     state.textContent = "Paused.";
   }
@@ -104,14 +104,14 @@ document.addEventListener("click", (event) => {
   if (button) copy(button);
 });
 
-// What is swapped in anew keeps open what was open.
+// A reload of a fragment must not close what the user has opened or focused.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const kept = event.detail.target.closest("[data-keep-open]");
   if (!kept) return;
   const open = [...kept.querySelectorAll("details[open]")].map((each) => each.id);
   if (kept.contains(document.activeElement) || open.length) event.detail.shouldSwap = false;
 });
-document.addEventListener("htmx:sendError", () => announce("The server cannot be reached; try again."));
+document.addEventListener("htmx:sendError", () => announce("The server is unreachable; try again."));
 document.addEventListener("htmx:afterSettle", () => { localise(document); countDown(); });
 
 localise(document);
