@@ -166,7 +166,7 @@ async def status_of(harness: Harness, project: Project) -> str:
     return (await harness.stored(project)).status.value
 
 
-def test_those_who_are_turned_away_come_back_apart() -> None:
+def test_refused_callers_come_back_at_different_times() -> None:
     entropy = RepeatableEntropy()
     assert {retry_after(entropy) for _ in range(200)} == {1, 2, 3, 4, 5}
     assert {retry_after(entropy, 20) for _ in range(200)} == {20, 21, 22, 23, 24}

@@ -261,7 +261,7 @@ async def test_a_copy_is_released_by_its_code_alone_and_once_complete(harness: H
         await moving.load(lines)
 
 
-async def test_a_file_of_an_aborted_move_is_released_by_nobody(harness: Harness) -> None:
+async def test_a_file_of_an_aborted_move_cannot_be_released(harness: Harness) -> None:
     moving, account_id = harness.service.maintenance.moving, harness.account.id
     old = await exported(harness)
     assert await moving.abort(OPERATOR, account_id) is AccountState.LEAVING

@@ -200,7 +200,7 @@ async def test_a_commit_whose_result_is_lost_may_have_been_made(
     assert len(await accounts(postgres_store)) == 1
 
 
-async def test_a_commit_goes_on_although_nobody_waits_for_it_any_more(
+async def test_a_commit_goes_on_although_its_caller_was_cancelled(
     postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execute_it = asyncpg.Connection.execute
@@ -311,7 +311,7 @@ async def test_a_pool_without_a_free_connection_says_so(migrated_database: str) 
     await store.close()
 
 
-async def test_connections_that_nobody_uses_are_closed(migrated_database: str) -> None:
+async def test_idle_connections_are_closed(migrated_database: str) -> None:
     store = PostgresStore(f"{migrated_database}?application_name=idle", idle_seconds=0.05)
     async with store.snapshot(), store.snapshot(), store.snapshot():
         assert await connections(store) == 4

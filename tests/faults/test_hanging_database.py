@@ -52,7 +52,7 @@ def settings(server: PostgresServer, tmp_path: Path) -> Iterator[dict[str, str]]
 
 @contextmanager
 def locked(url: str, table: str) -> Iterator[None]:
-    """By somebody's session that stays in its transaction."""
+    """By a database session that stays in its transaction."""
     taken, over = threading.Event(), threading.Event()
 
     async def hold() -> None:

@@ -73,7 +73,7 @@ class RoutedLoad(Load):
             self.asked[threading.get_ident()] = cell
 
     def route_to(self, cell: Cell) -> None:
-        """Returns when nobody waits for an answer of another one."""
+        """Returns when no request waits for an answer of another cell."""
         self.cell, deadline = cell, time.monotonic() + PATIENCE_SECONDS
         while any(each is not cell for each in self.asked.values()):
             assert time.monotonic() < deadline

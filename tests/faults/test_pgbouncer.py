@@ -49,7 +49,7 @@ def test_by_transaction_nothing_is_lost(postgres_settings: dict[str, str]) -> No
         ("transaction", IGNORING, IGNORED),
     ],
 )
-def test_a_pooler_that_nobody_mentioned_is_refused(
+def test_a_pooler_that_is_not_configured_is_refused(
     migrated: dict[str, str], pool_mode: str, more: Mapping[str, str], why: str
 ) -> None:
     with pgbouncer(migrated["DATABASE_URL"], pool_mode, more) as url:

@@ -182,7 +182,7 @@ def asked(url: str, question: str) -> Any:
 
 
 def signed_in(it: Harness) -> httpx2.Client:
-    """The pages, as somebody sees them who came by a link."""
+    """A client of the pages, signed in by a link."""
     accounts = json.loads(run(it.settings, "accounts", "list", "--json").stdout)
     made = run(it.settings, "accounts", "sign-in-link", accounts["data"][0]["id"])
     link = re.search(r"http://\S+/sign-in/\S+", made.stdout)

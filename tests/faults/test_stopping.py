@@ -64,7 +64,7 @@ def test_sigterm_of_a_worker_keeps_no_fast_endpoint_waiting(
             until = time.time()
             it.receiver.delays.clear()
         assert (ended, staying.is_running) == (Ended(0, ""), True)
-        # It has waited for its slow request, and nobody else has.
+        # It has waited for its slow request, and no other worker has.
         assert until - began > SLOW_SECONDS / 2
         pauses = {path: longest_pause(it, path, began, until) for path in fast}
         assert max(pauses.values()) < LONGEST_PAUSE_SECONDS, pauses

@@ -80,7 +80,7 @@ async def writer(url: str, table: str) -> AsyncIterator[None]:
 
 
 async def write(url: str, table: str) -> None:
-    """Somebody who is let in soon."""
+    """A writer that gets its lock soon."""
     async with connected(url) as connection, connection.transaction():
         await connection.execute(WRITES_TO.format(table), timeout=LIMIT)
 
@@ -130,7 +130,7 @@ async def test_on_an_embedded_store_it_is_an_index_like_any_other(
 async def test_an_index_is_built_beside_writers(
     postgres: Database, store: PostgresStore, migrations: Path, table: str
 ) -> None:
-    """It waits for those that were there before; nobody waits for it."""
+    """It waits for the writers that came before it; no writer waits for it."""
     newest = added(migrations, INDEX.format(table))
     written = await one_partition(postgres) if table == "deliveries" else table
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as tasks:

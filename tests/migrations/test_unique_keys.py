@@ -22,7 +22,7 @@ EXCEPTIONS = {
     "projects": "a milestone names a project alone, and a plan that is made beside empty tables "
     "looks it up by the index only if that is unique",
 }
-# About the processes at work and those who are not signed in yet: no account owns a row of them.
+# About running processes and sign-ins that are not complete: no account owns a row of them.
 UNOWNED = {"lanes", "sign_in_attempts", "workers", "alembic_version"}
 
 
@@ -53,6 +53,6 @@ async def test_every_unique_key_of_owned_data_has_the_account_in_it(database: Da
     assert without == set(DIRECTORIES | EXCEPTIONS)
 
 
-async def test_every_table_is_owned_by_accounts_or_by_nobody(database: Database) -> None:
+async def test_every_table_is_owned_by_accounts_or_listed_as_unowned(database: Database) -> None:
     await database.upgrade()
     assert {*await database.do(unique_keys)} == {*OWNED, "accounts", *UNOWNED}

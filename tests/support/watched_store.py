@@ -102,8 +102,8 @@ class WatchedSession:
         return found
 
     @property
-    def unhurried(self) -> "WatchedSession":
-        return WatchedSession(self.inner.unhurried, self.watch)
+    def offloaded(self) -> "WatchedSession":
+        return WatchedSession(self.inner.offloaded, self.watch)
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         method = getattr(self.inner, name)

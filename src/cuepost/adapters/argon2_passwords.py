@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AT_ONCE = 2
-# About two seconds of hashing on a slow core; whoever comes then is asked to come back.
+# About two seconds of hashing on a slow core; further calls are refused with PasswordsBusy.
 MOST_AT_WORK = 32
 
 
 class Argon2Passwords:
-    """Loads the library when somebody signs in with a password, and not at the start."""
+    """Imports argon2 at the first use, so that a process without password sign-ins does not."""
 
     def __init__(self, hasher: "PasswordHasher | None" = None) -> None:
         self._given = hasher
@@ -32,8 +32,8 @@ class Argon2Passwords:
         return self._given or PasswordHasher()
 
     @cached_property
-    def _of_nobody(self) -> str:
-        return self._hasher.hash("nobody")
+    def _unknown_user_hash(self) -> str:
+        return self._hasher.hash("unknown user")
 
     async def hashed(self, password: str) -> str:
         return await self._in_turn(lambda: self._hasher.hash(password))
@@ -57,9 +57,9 @@ class Argon2Passwords:
             VerificationError,
         )
 
-        of_nobody = self._of_nobody
+        unknown_user_hash = self._unknown_user_hash
         try:
-            self._hasher.verify(of_nobody if known_hash is None else known_hash, password)
+            self._hasher.verify(unknown_user_hash if known_hash is None else known_hash, password)
         except (VerificationError, InvalidHashError):
             return False
         return known_hash is not None

@@ -111,7 +111,7 @@ class GuardedTransport:
         return self._answered(connection, began, timings)
 
     async def _unusable(self, began: float, deadline: float) -> Exchange:
-        """Takes a whole number of periods, so that nobody can tell from the time what was found."""
+        """Takes a whole number of periods, so that the duration does not reveal what was found."""
         period = self._unusable_seconds
         took = (floor((perf_counter() - began) / period) + 1) * period if period else 0.0
         took = min(took, deadline - began)

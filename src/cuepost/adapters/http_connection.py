@@ -120,7 +120,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, count: int) -> None:
         if self._settled is None:
-            # Nobody asked: whatever it is, the next request must not take it for its answer.
+            # Data without a request: the next request must not take it for its answer.
             self._spoilt_by = BadAnswer()
             self.abort()
             return

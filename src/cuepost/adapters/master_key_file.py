@@ -52,7 +52,7 @@ def _make(path: Path, key: bytes) -> None:
             file.write(b64encode(key) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        # Unlike a rename, a link does not replace the key that somebody else has just made.
+        # Unlike a rename, a link does not replace a key that another process has just created.
         with suppress(FileExistsError):
             os.link(draft, path)
     finally:

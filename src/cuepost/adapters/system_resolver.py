@@ -49,7 +49,7 @@ class SystemResolver:
 
     def _run(self, loop: asyncio.AbstractEventLoop, host: str) -> None:
         found = look_up(host)
-        # The loop may be closed by now; then nobody waits any more.
+        # The loop may be closed by now; then no caller waits for the result.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._end, loop, host, found)
 

@@ -1,6 +1,6 @@
-"""Counts and distributions kept as plain numbers; they become metrics when somebody looks.
+"""Counts and distributions kept as plain numbers; they become metrics when they are collected.
 
-The metrics library's own take a lock and several calls for each number, and every attempt has four.
+The metrics library takes a lock and several calls for each number, and every attempt has four.
 """
 
 from bisect import bisect_left

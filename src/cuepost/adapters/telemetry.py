@@ -130,7 +130,7 @@ class EngineTelemetry:
 
 
 class BacklogMetrics(Collector):
-    """What waits in the store, read when somebody wants to know and kept for a moment."""
+    """The backlog of the store, read when metrics are collected and cached for a moment."""
 
     KEPT_SECONDS = 2.0
     PATIENCE_SECONDS = 2.0

@@ -1,6 +1,7 @@
-"""A folder that nobody gets out of: every step of a path is taken from the folder before it.
+"""File access confined to a folder: each step of a path is opened relative to the one before it.
 
-No link is followed at any step, however the tree is changed meanwhile, and only plain files open.
+Symbolic links are never followed, even if the tree changes at the same time, and only regular
+files can be opened.
 """
 
 import os
@@ -56,7 +57,7 @@ def created_inside(root: Path, key: str, draft: str) -> Iterator[int]:
 
 
 def remove_inside(root: Path, key: str) -> None:
-    """Folders stay, empty as they may be: somebody may be about to write into them."""
+    """Empty folders stay, because another process may be about to write into them."""
     try:
         *folders, name = _steps(key)
         with _walked(root, folders) as folder:

@@ -23,7 +23,7 @@ from cuepost.ports.media import Progress
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Config
 
-# Credentials of a role are fetched anew now and then; a caller does not wait for that for ever.
+# Signing may first have to refresh the credentials of a role; this limits how long a caller waits.
 SIGNING_SECONDS = 5.0
 PIECE = 1024 * 1024
 RETRIES = 3

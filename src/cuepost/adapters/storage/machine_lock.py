@@ -1,4 +1,4 @@
-"""One holder on the whole machine, by a lock on a file that nobody ever deletes."""
+"""A lock with one holder per machine, on a file that is never deleted."""
 
 import fcntl
 import os

@@ -46,7 +46,7 @@ def ended_before(existing: Iterable[str], instant: datetime) -> list[datetime]:
 
 
 def locking() -> Iterator[str]:
-    """The tables come before their partitions, as in every other statement: nobody deadlocks."""
+    """Locks tables before their partitions, as every other statement does, to avoid deadlocks."""
     yield f"SET LOCAL lock_timeout = '{PATIENCE}'"
     names = ", ".join(f"ONLY {table}" for table in PARTITIONED)
     yield f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE"

@@ -210,9 +210,9 @@ class PostgresStore:
 
     async def _left(self, driver: Driver, error: BaseException) -> None:
         if isinstance(error, StoreUnavailable):
-            # In whatever state the connection is, nobody else should get it.
+            # The state of the connection is unknown, so it must not be reused.
             driver.terminate()
-        await self._tidied(driver)
+        await self._give_back(driver)
 
     async def _committed(self, session: PostgresSession, outbox: Outbox | None = None) -> None:
         try:
@@ -227,7 +227,7 @@ class PostgresStore:
                 session.driver.terminate()
             raise
         finally:
-            await self._tidied(session.driver)
+            await self._give_back(session.driver)
 
     async def _outliving(self, work: Coroutine[Any, Any, None]) -> None:
         """Whoever is cancelled goes at once; the work goes on, and gives its connection back.
@@ -247,7 +247,7 @@ class PostgresStore:
             ending.exception()
 
     async def _begun(self, how: _Begin) -> Driver:
-        """The pool may hold connections that died while nobody used them; those are passed over."""
+        """Skips connections of the pool that died while they were idle."""
         kept = _EVERY_TIME if self._pooler.is_by_transaction else ""
         for _ in range(self._connections):
             driver = await self._pool.take()
@@ -255,7 +255,7 @@ class PostgresStore:
                 with translated():
                     await driver.execute(f"BEGIN ISOLATION LEVEL {how.level}{kept}{how.changed}")
             except BaseException as error:
-                # Whether it has begun there nobody knows.
+                # It is unknown whether the server has begun the transaction.
                 driver.terminate()
                 await self._pool.give_back(driver)
                 if not isinstance(error, StoreUnavailable):
@@ -264,8 +264,8 @@ class PostgresStore:
                 return driver
         raise StoreUnavailable("no database connection could be used")
 
-    async def _tidied(self, driver: Driver) -> None:
-        """Leave no transaction open."""
+    async def _give_back(self, driver: Driver) -> None:
+        """Returns the connection to the pool with no transaction open."""
         try:
             if not driver.is_closed() and driver.is_in_transaction():
                 await driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS)
@@ -281,6 +281,6 @@ async def _commit(driver: Driver) -> None:
             answer = await driver.execute("COMMIT")
     except StoreUnavailable as error:
         raise CommitUnknown(str(error), error.sqlstate) from error
-    # The server answers "ROLLBACK" when a statement before has failed and nobody said so.
+    # The server answers "ROLLBACK" when an earlier statement failed and its error was swallowed.
     if answer != "COMMIT":
         raise StoreUnavailable("a statement failed, so nothing of the transaction was kept")

@@ -18,8 +18,8 @@ COMMAND_PATIENCE_SECONDS = 60
 CLOSE_PATIENCE_SECONDS = 5
 # More than there are different statements.
 STATEMENTS_KEPT = 512
-# None waits for ever for a lock. A process that hangs must not keep its own for much longer than a
-# worker's lease lasts, or nobody could take over from it.
+# No statement waits for a lock indefinitely. A process that hangs must not keep its locks for much
+# longer than a worker's lease, or no other worker could take over its deliveries.
 LOCK_TIMEOUT = "20s"
 SERVER_SETTINGS = {
     "lock_timeout": LOCK_TIMEOUT,
@@ -41,8 +41,8 @@ _EVERY_KIND_OF_ARRAY = "SELECT " + ", ".join(
 
 
 class PostgresPool:
-    """At most `most` connections at a time. One that nobody has used for `idle_seconds` is closed
-    when another one is given back; the last one stays."""
+    """At most `most` connections at a time. A connection that was idle for `idle_seconds` is closed
+    when another one is given back; the last one stays open."""
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class PostgresPool:
         self._wanted_server = wanted_server
         self._command_seconds = command_seconds
         self._places = asyncio.Semaphore(most)
-        # Since when nobody uses it, the longest unused first.
+        # With the time since which each is idle, longest first.
         self._resting: list[tuple[float, Driver]] = []
 
     async def take(self) -> Driver:
-        """To be given back. It may be dead nevertheless, if nobody has told us so."""
+        """The caller gives it back. It may be dead if its end was not reported to this process."""
         await self._take_place()
         try:
             while self._resting:

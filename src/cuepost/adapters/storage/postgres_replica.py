@@ -14,7 +14,7 @@ log = logging.getLogger("cuepost.store")
 # How often the lag is measured at most, and how soon a replica that failed is tried again.
 LOOK_SECONDS = 1.0
 AGAIN_SECONDS = 5.0
-# The primary can answer instead, so nobody waits for a replica as long as for the primary.
+# Shorter than for the primary, because the primary can answer instead of a replica.
 MEASURING_SECONDS = 1.0
 PATIENCE_SECONDS = 5.0
 # A standby that has replayed all it received is not behind, however old the last change is. That

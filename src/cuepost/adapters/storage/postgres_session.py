@@ -44,7 +44,7 @@ class PostgresSession:
         self._writes = Writes()
 
     @property
-    def unhurried(self) -> "PostgresSession":
+    def offloaded(self) -> "PostgresSession":
         return self
 
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:

@@ -1,7 +1,7 @@
 """Brings a PostgreSQL database to the newest schema. Loaded only where that is needed.
 
-Services may run on it meanwhile, so nobody waits long for a lock: whoever asks for a table stands
-in line behind a migration that waits for it.
+Services may run on it at the same time, so a migration waits only briefly for a lock: while it
+waits for a table, every later request for that table queues behind it.
 """
 
 import logging
@@ -66,7 +66,8 @@ async def upgrade_postgres(url: str, *, with_downtime: bool) -> bool:
 async def _turn(url: str) -> AsyncIterator[None]:
     """Two may migrate at once; the second waits until the first is done.
 
-    CREATE INDEX CONCURRENTLY waits for every statement to end, so nobody waits inside of one.
+    The second polls instead of waiting inside a statement, because CREATE INDEX CONCURRENTLY waits
+    for every running statement to end.
     """
     driver = await connect(url)
     try:

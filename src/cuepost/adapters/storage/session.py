@@ -19,7 +19,7 @@ class Numbers:
     endpoints: dict[UUID, int] = field(default_factory=dict)
     # By endpoint, the worker to which what is booked for it may be leased at once.
     accepting: dict[int, UUID] = field(default_factory=dict)
-    # Of accounts whose state nobody can change before this transaction ends.
+    # Of accounts whose state is locked until this transaction ends.
     states: dict[UUID, str] = field(default_factory=dict)
 
 
@@ -36,8 +36,8 @@ class StoreSession(Protocol):
         ...
 
     @property
-    def unhurried(self) -> "StoreSession":
-        """The same connection, for work on very many rows: nobody else is held up meanwhile."""
+    def offloaded(self) -> "StoreSession":
+        """The same connection, for statements on very many rows: they do not block the loop."""
         ...
 
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:

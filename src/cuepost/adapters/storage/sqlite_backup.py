@@ -1,7 +1,7 @@
-"""A copy of the embedded store as it is at one moment, while others go on writing to it.
+"""Copies the embedded store as of one moment, while other connections go on writing to it.
 
-That moment is the beginning of a reading transaction, which holds nobody up. Only where connections
-open, begin and close they do so under the lock of the machine, as everybody's do.
+That moment is the beginning of a read transaction, which blocks no writer. Connections are opened,
+begun and closed under the machine lock, as everywhere else.
 """
 
 import asyncio
@@ -99,7 +99,7 @@ def _copy(source: sqlite3.Connection, partial: Path, look: Callable[[int, int, i
         copy.execute("PRAGMA synchronous=OFF")
         source.backup(copy, pages=PAGES_AT_ONCE, progress=look)
     with closing(_connect(partial)) as copy:
-        # One file, which can be read where nobody may write a log beside it.
+        # Without a log beside it, so that the copy can be read from a read-only folder.
         copy.execute("PRAGMA journal_mode=DELETE")
         [(verdict,)] = copy.execute("PRAGMA quick_check(1)")
     if verdict != "ok":

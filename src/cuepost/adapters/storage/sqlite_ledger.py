@@ -124,7 +124,7 @@ class SqliteLedger:
 
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:
-        """Nothing is changed meanwhile, by nobody on this machine."""
+        """No process on this machine changes the store inside the block."""
         while self._turns is not None and not self._turns.done():
             await asyncio.wait([self._turns])
         async with self._turn, self.lock:
@@ -135,7 +135,7 @@ class SqliteLedger:
             async with self._turn:
                 if writes := self._next_turn():
                     await self._write_together(writes)
-            # Those who have their answers go on before the next turn.
+            # Callers whose writes are committed continue before the next turn.
             await asyncio.sleep(0)  # noqa: TID251  # no time is waited for
 
     def _next_turn(self) -> Sequence[_Write[Any]]:
@@ -204,7 +204,7 @@ class SqliteLedger:
         await self.commit(rows, durable=durable)
         committed()
         self._rows_in_the_log += rows
-        # Behind a commit that nobody waits for, unless none of them comes for long.
+        # Preferably after a commit that no caller waits for, unless there is none for long.
         if self._rows_in_the_log >= (2 if durable else 1) * CHECKPOINT_ROWS:
             self._rows_in_the_log = 0
             with suppress(sqlite3.Error):

@@ -54,7 +54,7 @@ class SqliteSession:
         self.numbers = Numbers() if numbers is None else numbers
 
     @property
-    def unhurried(self) -> "ThreadedSession":
+    def offloaded(self) -> "ThreadedSession":
         return ThreadedSession(self.driver, self._threads, self.numbers)
 
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
@@ -117,7 +117,7 @@ class SqliteSession:
     async def _write(
         self, sql_for: Callable[[int], str], rows: EncodedRows, returned: list[Any] | None = None
     ) -> None:
-        """`sql_for` so many rows; each statement lets other threads run until it is done."""
+        """`sql_for(n)` is the statement for n rows. SQLite releases the GIL while one runs."""
 
         def work() -> None:
             self._in_chunks(sql_for, rows, returned)
@@ -146,7 +146,7 @@ class SqliteSession:
 
 
 class ThreadedSession(SqliteSession):
-    """Runs each statement in a thread, so that a long one holds nobody up."""
+    """Runs each statement in a thread, so that a long one does not block the loop."""
 
     async def _do(self, work: Callable[[], T]) -> T:
         return await self.in_thread(work)

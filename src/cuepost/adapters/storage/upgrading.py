@@ -52,9 +52,9 @@ def needs_upgrade(connection: sa.Connection, *, with_downtime: bool = True) -> b
 
 
 def move_some(connection: sa.Connection) -> str | None:
-    """Some of the history of an older revision: how far that got, or None when all of it is moved.
+    """Moves some of the history of an older revision; the progress, or None when all is moved.
 
-    Nobody may open the store before.
+    The store must not be opened before that.
     """
     return old_history.move_some(connection)
 

@@ -22,8 +22,8 @@ _SOURCES = {
     "attempts": _OWNER,
     "reports": _OWNER,
 }
-# A live delivery of a deleted endpoint has left the queue, but not yet its history; it stays
-# behind with its attempts, which nobody would ever find again.
+# A live delivery of a deleted endpoint has left the queue, but its history row still has no final
+# status. It is not moved, and neither are its attempts: no query would find them.
 _MOVED = {
     "events": _IS_OWNER,
     "deliveries": f"{_IS_OWNER} AND {_IS_RECEIVER} AND old.final_status IS NOT NULL",

@@ -36,12 +36,12 @@ _DELETIONS: Mapping[str, Sql] = {table: _deletion(table) for table in OWNED}
 async def erase_rows(
     session: StoreSession, account_id: UUID, most: int, kept: Collection[str] = ()
 ) -> int:
-    """Up to so many rows of an account from each table but those that are kept."""
+    """Deletes up to `most` rows of an account from each table that is not in `kept`."""
     number = await account_number(session, account_id)
     removed = 0
     for table, deletion in _DELETIONS.items():
         if table not in kept:
-            removed += await session.unhurried.execute(
+            removed += await session.offloaded.execute(
                 deletion, account_id=account_id, account=number, most=most
             )
     return removed
@@ -92,7 +92,7 @@ class AccountRecords:
         return account_of(rows[0]) if rows else None
 
     async def all(self) -> list[Account]:
-        rows = await self._session.unhurried.fetch(_ALL_ACCOUNTS)
+        rows = await self._session.offloaded.fetch(_ALL_ACCOUNTS)
         return [account_of(row) for row in rows]
 
     async def not_live(self, account_ids: Collection[UUID]) -> Mapping[UUID, AccountState]:
@@ -142,7 +142,7 @@ class KeyRecords:
         return _key(rows[0]) if rows else None
 
     async def all(self, account_id: UUID | None) -> list[ApiKey]:
-        rows = await self._session.unhurried.fetch(_ALL_KEYS, account_id=account_id)
+        rows = await self._session.offloaded.fetch(_ALL_KEYS, account_id=account_id)
         return [_key(row) for row in rows]
 
     async def revoke(self, key_id: UUID, now: datetime) -> None:

@@ -90,7 +90,7 @@ class AttemptRecords:
         account = await account_number(self._session, account_id)
         last: dict[UUID, Attempt] = {}
         for statement, read in ((_LAST, rows.Row._make), (_OF_ENDED, rows.beside)):
-            session = self._session.unhurried
+            session = self._session.offloaded
             for row in await session.fetch(statement, account=account, ids=delivery_ids):
                 attempt = read(row).attempt(account_id)
                 last[attempt.delivery_id] = attempt

@@ -46,7 +46,7 @@ _EARLIEST_OF_LANES = {
 class BacklogRecords:
     def __init__(self, session: StoreSession) -> None:
         # Counting takes a while.
-        self._session = session.unhurried
+        self._session = session.offloaded
 
     async def waiting(self, now: datetime) -> dict[DeliveryStatus, Waiting]:
         rows = await self._session.fetch(_DUE_FIRST, most=COUNTED_AT_MOST)

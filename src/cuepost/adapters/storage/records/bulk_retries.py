@@ -53,7 +53,7 @@ class BulkRetryRecords:
         for status in job.statuses:
             chosen = _candidates(job, numbers, status)
             counting = chosen.of("SELECT count(*) AS count FROM deliveries")
-            [(count,)] = await self._session.unhurried.fetch(counting, **chosen.values)
+            [(count,)] = await self._session.offloaded.fetch(counting, **chosen.values)
             total += count
         return total
 

@@ -90,7 +90,7 @@ def _due_in_one(state: DeliveryStatus) -> str:
 # On SQLite alone, as is HOLD.
 DUE_IN_ONE = Sql(" UNION ALL ".join(_due_in_one(state) for state in STATES))
 LET_GO = Sql("DELETE FROM lanes WHERE worker_id = :worker AND endpoint IN :idle")
-# Lanes that nobody else holds.
+# Lanes that no other worker holds.
 HOLD = Sql(
     """
     INSERT INTO lanes (endpoint, worker_id)
@@ -100,11 +100,11 @@ HOLD = Sql(
     RETURNING endpoint
     """
 )
-# On PostgreSQL in one trip: hold lanes that nobody else holds, find what is due in them, and give
-# up others. Lanes are taken in the order of ids and given up last, and those of others are not
-# touched, so that nobody deadlocks. Rows are compared as a whole, so that only the index of lanes
-# has them in that order: beside a long backlog the planner would look for a lane's few deliveries
-# among all that are due.
+# On PostgreSQL in one round trip: hold lanes that no other worker holds, find the deliveries that
+# are due in them, and release other lanes. Lanes are taken in the order of ids and released last,
+# and lanes of other workers are not touched, which avoids deadlocks. Rows are compared as a whole,
+# because only the index of lanes has them in that order: beside a long backlog the planner would
+# otherwise look for the few deliveries of a lane among all that are due.
 HOLD_AND_FIND_DUE = Sql(
     f"""
     WITH gained AS (
@@ -142,8 +142,8 @@ FACTS = by_keys(
     lists=("accounts", "events"),
 )
 
-# On PostgreSQL the same facts, of deliveries that are leased by the way. The bounds tell it in
-# which partitions to look, and nothing else.
+# On PostgreSQL the same facts, of deliveries that the same statement leases. The bounds only limit
+# the partitions that are searched.
 LEASE_WITH_FACTS = Sql(
     f"""
     UPDATE queue SET status = {STATUS[DeliveryStatus.DELIVERING]}, worker = :worker

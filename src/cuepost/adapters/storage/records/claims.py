@@ -140,7 +140,7 @@ class Claims:
                 found.cut.add(lane)
 
     async def _hold(self, worker: UUID, chosen: Sequence[Lane]) -> Sequence[Lane]:
-        """Lanes that nobody else holds."""
+        """Those of the chosen lanes that no other worker holds."""
         if not chosen:
             return []
         rows = await self._session.fetch(sql.HOLD, worker=worker, lanes=chosen)
@@ -235,7 +235,7 @@ def _ended(row: Due, status: DeliveryStatus, reason: CancelReason | None) -> dic
 
 
 def _in_order(chosen: set[Lane], in_turn: Sequence[Lane]) -> list[Lane]:
-    """Those whose turn it is come first."""
+    """The lanes whose turn it is come first."""
     first = [lane for lane in in_turn if lane in chosen]
     return first + sorted(chosen.difference(first))
 
@@ -243,9 +243,9 @@ def _in_order(chosen: set[Lane], in_turn: Sequence[Lane]) -> list[Lane]:
 def _shared_out(
     found: _Found, rooms: Mapping[Lane, int], room: int, in_turn: Sequence[Lane]
 ) -> tuple[list[Due], set[Lane]]:
-    """One of every lane and again, first attempts and further ones alike, until the room is full.
+    """Round robin over the lanes, with first and further attempts alike, until the room is full.
 
-    Those whose turn it is begin, then those that have been due for longest.
+    The lanes whose turn it is begin, then the lanes with the oldest due deliveries.
     """
     queues: dict[Lane, dict[str, list[Due]]] = defaultdict(lambda: defaultdict(list))
     for row in found.rows:

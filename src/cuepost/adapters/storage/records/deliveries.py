@@ -70,7 +70,7 @@ class DeliveryRecords:
         numbers = await numbers_of(self._session, account_id)
         if chosen.project_id is not None and chosen.event_id is None:
             return await self._page_of_project(account_id, numbers, chosen, page)
-        session, live, ended = self._session.unhurried, list[rows.Live](), list[rows.Ended]()
+        session, live, ended = self._session.offloaded, list[rows.Live](), list[rows.Ended]()
         # Live ones first: what ends in between is seen twice, rather than not at all.
         for statement, values in sql.live_pages(numbers, chosen, page):
             live += map(rows.Live._make, await session.fetch(statement, **values))
@@ -108,7 +108,7 @@ class DeliveryRecords:
         if not webhook_ids:
             return {}
         numbers = await numbers_of(self._session, account_id)
-        found = await self._session.unhurried.fetch(
+        found = await self._session.offloaded.fetch(
             sql.RETRYING,
             account=numbers.account,
             endpoints=[numbers.endpoint(each) for each in webhook_ids],
@@ -206,7 +206,7 @@ class DeliveryRecords:
         """Newest first."""
         if not event_ids:
             return []
-        session, account = self._session.unhurried, numbers.account
+        session, account = self._session.offloaded, numbers.account
         live = await session.fetch(
             sql.LIVE_OF_EVENTS, account=account, **sql.bounds_of_events(event_ids)
         )

@@ -119,7 +119,7 @@ class EndpointRecords:
         return int(count)
 
     async def page(self, account_id: UUID, page: Page) -> list[Endpoint]:
-        rows = await self._session.unhurried.fetch(_PAGE, account=account_id, **paging.bounds(page))
+        rows = await self._session.offloaded.fetch(_PAGE, account=account_id, **paging.bounds(page))
         return [_endpoint(row) for row in rows]
 
     async def save(self, endpoint: Endpoint) -> None:
@@ -131,10 +131,10 @@ class EndpointRecords:
             await self._session.execute(statement, account=account_id, webhook=webhook_id, now=now)
         numbers = await numbers_of(self._session, account_id)
         key = {"account": numbers.account, "endpoint": numbers.endpoint(webhook_id)}
-        ids = [each for (each,) in await self._session.unhurried.fetch(_UNQUEUE, **key)]
+        ids = [each for (each,) in await self._session.offloaded.fetch(_UNQUEUE, **key)]
         for place in range(0, len(ids), HISTORY_CLEARED_AT_ONCE):
             some = ids[place : place + HISTORY_CLEARED_AT_ONCE]
-            await self._session.unhurried.execute(_CLEAR_ATTEMPTS, **key, ids=some)
+            await self._session.offloaded.execute(_CLEAR_ATTEMPTS, **key, ids=some)
         await self._purge(**key, rows=HISTORY_CLEARED_AT_ONCE)
 
     async def purge_deleted(self, rows: int) -> bool:
@@ -185,7 +185,7 @@ class EndpointRecords:
 
     async def _purge(self, account: int, endpoint: int, rows: int) -> None:
         """Some of its history, and once that is gone the endpoint's own row."""
-        session, key = self._session.unhurried, {"account": account, "endpoint": endpoint}
+        session, key = self._session.offloaded, {"account": account, "endpoint": endpoint}
         ids = [each for (each,) in await session.fetch(_SOME_ENDED, **key, most=rows)]
         for clear in (_CLEAR_ATTEMPTS, _CLEAR_DELIVERIES):
             if ids:

@@ -66,7 +66,7 @@ class EventRecords:
             query.where("project_id = :project", project=chosen.project_id)
         query.made_in("id", page, chosen.since, chosen.until)
         statement = query.newest_first(_ALL, page.limit)
-        rows = await self._session.unhurried.fetch(statement, **query.values)
+        rows = await self._session.offloaded.fetch(statement, **query.values)
         return [event_from(account_id, row) for row in rows]
 
 

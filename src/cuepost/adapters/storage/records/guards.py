@@ -175,7 +175,7 @@ class AuditRecords:
         )
 
     async def page(self, account_id: UUID, page: Page) -> list[AuditEntry]:
-        rows = await self._session.unhurried.fetch(
+        rows = await self._session.offloaded.fetch(
             _AUDIT_TRAIL, account_id=account_id, **paging.bounds(page)
         )
         return [

@@ -12,8 +12,8 @@ Health: TypeAlias = tuple[datetime | None, datetime | None]
 # While all goes well, the instant of the last delivery moves no more often than this.
 PRECISION = timedelta(seconds=1)
 
-# The endpoints whose health may change, and they alone, locked. In the order of ids, as for a
-# fan-out: nobody deadlocks.
+# Locks only the endpoints whose health may change, in the order of ids as a fan-out does, to avoid
+# deadlocks.
 CHANGING = """
 SELECT endpoints.number, endpoints.last_delivered_at, endpoints.failing_since
 FROM endpoints

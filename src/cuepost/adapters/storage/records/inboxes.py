@@ -80,7 +80,7 @@ class InboxRecords:
         await self._session.execute(_DELETE_OLDER, account_id=message.account_id, newer=most - 1)
 
     async def messages(self, account_id: UUID, page: Page) -> list[InboxMessage]:
-        rows = await self._session.unhurried.fetch(
+        rows = await self._session.offloaded.fetch(
             _MESSAGES, account_id=account_id, **paging.bounds(page)
         )
         return [_message(row) for row in rows]

@@ -48,7 +48,7 @@ _DELETIONS = (
     ),
     Sql("DELETE FROM listeners WHERE account_id = :account_id AND id = :listener_id"),
 )
-# Nobody subscribed, which a listener fixes; the other reasons forbid to tell anybody.
+# These events had no receiver, so a listener may get them; the other reasons forbid to send them.
 _TOLD = ", ".join(
     str(SILENCE_REASON[reason])
     for reason in (SilenceReason.NOT_SUBSCRIBED, SilenceReason.ENDPOINT_DISABLED)
@@ -135,7 +135,7 @@ class ListenerRecords:
         return int(count)
 
     async def page(self, account_id: UUID, page: Page) -> list[Listener]:
-        rows = await self._session.unhurried.fetch(
+        rows = await self._session.offloaded.fetch(
             _PAGE, account_id=account_id, **paging.bounds(page)
         )
         return [_listener(row) for row in rows]
@@ -148,7 +148,7 @@ class ListenerRecords:
             await self._session.execute(deletion, account_id=account_id, listener_id=listener_id)
 
     async def unnoticed(self, listener: Listener, limit: int) -> list[UUID]:
-        rows = await self._session.unhurried.fetch(
+        rows = await self._session.offloaded.fetch(
             _UNNOTICED,
             types=[EVENT_TYPE[name] for name in listener.events],
             settled=listener.settled,
@@ -181,7 +181,7 @@ class ListenerRecords:
         )
 
     async def waiting(self, listener: Listener, now: datetime, limit: int) -> list[Streamed]:
-        rows = await self._session.unhurried.fetch(
+        rows = await self._session.offloaded.fetch(
             _WAITING,
             acknowledged=listener.acknowledged,
             now=now,

@@ -105,7 +105,7 @@ class AccountMoveRecords:
         return bool(await self._session.fetch(_DELETED, account_id=account_id))
 
     def chunks(self, account_id: UUID) -> AsyncIterator[Chunk]:
-        return moved_rows.chunks(self._session.unhurried, account_id)
+        return moved_rows.chunks(self._session.offloaded, account_id)
 
     async def receive(self, account: Account) -> None:
         facts = {
@@ -121,12 +121,12 @@ class AccountMoveRecords:
             await self._session.update("accounts", ("id",), [facts])
 
     async def load(self, account_id: UUID, chunk: Chunk) -> None:
-        await moved_rows.load(self._session.unhurried, account_id, chunk)
+        await moved_rows.load(self._session.offloaded, account_id, chunk)
 
     async def sealed_under(self, account_id: UUID) -> Collection[bytes]:
         found: set[bytes] = set()
         for place in PLACES.values():
-            rows = await self._session.unhurried.fetch(place.keys_of_account, account=account_id)
+            rows = await self._session.offloaded.fetch(place.keys_of_account, account=account_id)
             found.update(bytes(key_id) for (key_id,) in rows)
         return found
 
@@ -138,11 +138,11 @@ class AccountMoveRecords:
         kept = _REMAINS if refusing else _REMAINS[:1]
         removed = await erase_rows(self._session, account_id, rows, kept)
         if refusing:
-            removed += await self._session.unhurried.execute(
+            removed += await self._session.offloaded.execute(
                 _FORGET_NAMES, account_id=account_id, most=rows
             )
         return removed == 0
 
     async def _shift(self, how: Sql, account_id: UUID) -> None:
         number = await account_number(self._session, account_id)
-        await self._session.unhurried.execute(how, account=number, parked_from=PARKED_FROM)
+        await self._session.offloaded.execute(how, account=number, parked_from=PARKED_FROM)

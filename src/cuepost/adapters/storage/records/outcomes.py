@@ -1,8 +1,8 @@
-"""Writing down what came of attempts, in groups.
+"""Writes the results of attempts, in groups.
 
-A result moves its delivery while the delivery waits for this very attempt: leased to the worker
-that made it, or to nobody since that worker's lease was lost. Other results are late, and are kept
-as superseded attempts.
+A result changes its delivery only while the delivery waits for this very attempt: it is leased to
+the worker that made the attempt, or to no worker because that lease was lost. Other results are
+late, and are kept as superseded attempts.
 """
 
 from collections.abc import Sequence

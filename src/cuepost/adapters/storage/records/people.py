@@ -95,7 +95,7 @@ class UserRecords:
         return await self._one(_USER_BY_EMAIL, email=email)
 
     async def all(self, account_id: UUID) -> list[User]:
-        rows = await self._session.unhurried.fetch(_ALL_USERS, account_id=account_id)
+        rows = await self._session.offloaded.fetch(_ALL_USERS, account_id=account_id)
         return [User(*row) for row in rows]
 
     async def save(self, user: User) -> None:
@@ -185,7 +185,7 @@ class SignInAttemptRecords:
         await self._session.execute(_GIVE_BACK, key=key, now=now)
 
     async def _delete_some(self, now: datetime) -> None:
-        """Each count clears away a few of those whose window has ended, so that none pile up."""
+        """Each count also deletes a few rows whose window has ended, so that none accumulate."""
         old = await self._session.fetch(_ENDED_WINDOWS, now=now, most=EXPIRED_ROWS_AT_ONCE)
         await self._session.delete("sign_in_attempts", ("key",), [{"key": key} for (key,) in old])
 

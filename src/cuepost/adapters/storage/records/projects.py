@@ -98,7 +98,7 @@ class ProjectRecords:
         return _project(rows[0]) if rows else None
 
     async def page(self, account_id: UUID, page: Page) -> list[Project]:
-        rows = await self._session.unhurried.fetch(
+        rows = await self._session.offloaded.fetch(
             _PAGE, account_id=account_id, **paging.bounds(page)
         )
         return [_project(row) for row in rows]
@@ -167,7 +167,7 @@ class ProjectRecords:
         return [Artifact(*row) for row in rows]
 
     async def files_to_erase(self, account_id: UUID, limit: int) -> dict[UUID, list[str]]:
-        rows = await self._session.unhurried.fetch(
+        rows = await self._session.offloaded.fetch(
             _FILES_TO_ERASE, account_id=account_id, most=limit
         )
         found: dict[UUID, list[str]] = {project_id: [] for project_id, _, _ in rows}

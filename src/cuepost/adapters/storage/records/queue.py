@@ -111,7 +111,7 @@ class QueueRecords:
         await self._dismiss([worker], now)
 
     async def remove_all_workers(self) -> None:
-        """Their leases are left to `remove_dead_workers`, as those of workers that nobody knows."""
+        """`remove_dead_workers` ends their leases later, as those of workers that have no row."""
         await self._session.execute(_ALL_LANES)
         await self._session.execute(_ALL_WORKERS)
 

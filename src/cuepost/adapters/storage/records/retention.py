@@ -172,7 +172,7 @@ class RetentionRecords:
             if not found:
                 return False
             [(account_id,)] = found
-        gone = await self._session.unhurried.execute(
+        gone = await self._session.offloaded.execute(
             rule.deletion,
             account_id=account_id,
             instant=instant,
@@ -187,7 +187,7 @@ class RetentionRecords:
             return False
         [(account,)] = found
         old = {"account": account, "lowest": lowest_at(instant), "most": rows}
-        session, gone = self._session.unhurried, 0
+        session, gone = self._session.offloaded, 0
         for deletion in _DELETE_ENDED:
             gone = await session.execute(deletion, **old)
         if gone < rows:
@@ -201,7 +201,7 @@ class RetentionRecords:
         # Fetched, although they answer nothing: `execute` reads how many rows were touched.
         for statement in partitions.locking():
             await self._session.fetch(Sql(postgresql=statement))
-        # Looked for under the lock: from here on nobody can send one of that day again.
+        # Read under the lock: from here on no delivery of that day can be sent again.
         day = await self._day_to_drop(instant)
         if day is not None:
             await self._session.fetch(Sql(postgresql=partitions.dropping(day)))
@@ -219,6 +219,6 @@ class RetentionRecords:
         return [name for (name,) in found]
 
     async def _some(self, statement: Sql, instant: datetime) -> Sequence[Any]:
-        return await self._session.unhurried.fetch(
+        return await self._session.offloaded.fetch(
             statement, instant=instant, lowest=lowest_at(instant)
         )

@@ -57,14 +57,14 @@ class SealedRecords:
     async def counts(self, kinds: Collection[SealedKind]) -> Mapping[bytes, int]:
         found: Counter[bytes] = Counter()
         for kind in kinds:
-            found.update(dict(await self._session.unhurried.fetch(PLACES[kind].counts)))
+            found.update(dict(await self._session.offloaded.fetch(PLACES[kind].counts)))
         return found
 
     async def some_under(self, key_ids: Collection[bytes], limit: int) -> Sequence[SealedValue]:
         found: list[SealedValue] = []
         for kind, place in PLACES.items():
             if key_ids and len(found) < limit:
-                rows = await self._session.unhurried.fetch(
+                rows = await self._session.offloaded.fetch(
                     place.under,
                     key_ids=[key_id.hex() for key_id in key_ids],
                     most=limit - len(found),

@@ -62,7 +62,7 @@ async def stop(
     session: StoreSession, which: Stop, reason: CancelReason, now: datetime, **chosen: Any
 ) -> None:
     """`chosen` names the account, and the endpoint or the ids."""
-    session = session.unhurried
+    session = session.offloaded
     if session.dialect == "postgresql":
         # All are locked first, in the order of ids: no worker may claim one of them meanwhile.
         await session.fetch(which.lock, **chosen)
@@ -75,7 +75,7 @@ async def stop(
 async def cancel(
     session: StoreSession, account: int, ids: Sequence[UUID], reason: CancelReason, now: datetime
 ) -> None:
-    """These end now, whether or not somebody is sending them."""
+    """These deliveries end now, even if a worker is sending them."""
     await session.execute(_CANCEL, account=account, ids=ids, why=reason, at=now)
     await session.execute(_UNQUEUE, account=account, ids=ids)
 
@@ -83,7 +83,7 @@ async def cancel(
 async def stop_project(
     session: StoreSession, account: int, project_id: UUID, reason: CancelReason, now: datetime
 ) -> None:
-    ids = await _live_of_project(session.unhurried, account, project_id)
+    ids = await _live_of_project(session.offloaded, account, project_id)
     if ids:
         await stop(session, _THESE, reason, now, account=account, ids=ids)
 

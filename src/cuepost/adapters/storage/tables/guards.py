@@ -14,7 +14,7 @@ reports = sa.Table(
     sa.Column("account", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("report_id", sa.Text, primary_key=True),
     sa.Column("event_id", Id),
-    # Why nobody was notified; an event of that kind has the same reason.
+    # Why no receiver was notified; an event of that kind has the same reason.
     sa.Column("reason", SILENCE_REASON),
     sa.Column("created_at", Instant, nullable=False),
     # Of what was reported; reports from before it was kept have none.
