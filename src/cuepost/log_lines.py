@@ -1,13 +1,13 @@
-"""Log lines that are due in one turn of the event loop, as one record of several lines.
+"""Collects the log lines of one iteration of the event loop into one record of several lines.
 
-To build a record and to pass it through `logging` takes three times as long as to write its line.
+Building a record and passing it through `logging` takes three times as long as writing its line.
 """
 
 import asyncio
 import logging
 from contextvars import Context, ContextVar
 
-# Of the request that is being answered. Whatever is logged meanwhile has it in its line.
+# The id of the current request; every line that is logged during the request has it.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 # Lines of several requests share a record, which therefore belongs to none of them.
 _NO_REQUEST = Context()
@@ -16,7 +16,7 @@ _NO_REQUEST = Context()
 def log_store_error(
     logger: logging.Logger, event: str, error: Exception, operation: str, **further: object
 ) -> None:
-    """`error` comes last: it is what the database said, with spaces in it."""
+    """`error` comes last in the line, because the message of the database contains spaces."""
     more = "".join(f" {name}={value}" for name, value in further.items())
     sqlstate = getattr(error, "sqlstate", None) or "-"
     logger.warning(

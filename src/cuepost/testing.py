@@ -1,4 +1,4 @@
-"""For tests of cuepost and with cuepost: a jumping clock, ids that repeat, scripted receivers."""
+"""Tools for tests: a virtual clock, repeatable ids and randomness, scripted receivers."""
 
 import asyncio
 import hashlib
@@ -22,9 +22,9 @@ START = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 
 
 class VirtualClock:
-    """Stands still until it is told to go; whoever waits is woken when the time has come.
+    """A clock that moves only when `advance` or `jump` is called, and then wakes waiting tasks.
 
-    `monotonic` starts at 0 and shows the time that has passed.
+    `monotonic` starts at 0.
     """
 
     def __init__(self, start: datetime = START) -> None:
@@ -39,14 +39,14 @@ class VirtualClock:
         return (self._now - self._start).total_seconds()
 
     def restart(self) -> None:
-        """Back to the start; only while nobody waits."""
+        """Set the clock back to the start; only allowed while no task waits."""
         self._waiting = [each for each in self._waiting if not each[2].done()]
         assert not self._waiting
         self._now = self._start
 
     def advance(self, seconds: float = 0, **more: float) -> None:
         by = timedelta(seconds=seconds, **more)
-        assert by >= timedelta(0), "time passes; only what a wall clock shows can be set back"
+        assert by >= timedelta(0), "a virtual clock cannot be advanced by a negative time"
         self._now += by
         while self._waiting and self._waiting[0][0] <= self._now:
             _, _, woken = heapq.heappop(self._waiting)
@@ -54,7 +54,7 @@ class VirtualClock:
                 woken.set_result(None)
 
     def jump(self) -> bool:
-        """On to the next instant that somebody waits for; False when nobody waits."""
+        """Advance to the next time that a task waits for; return False if none waits."""
         while self._waiting and self._waiting[0][2].done():
             heapq.heappop(self._waiting)
         if not self._waiting:
@@ -68,7 +68,7 @@ class VirtualClock:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         due = self._now + timedelta(seconds=seconds)
         if seconds > 0:
-            # It counts microseconds: a wait for less would never end.
+            # `datetime` counts microseconds; a shorter wait would end without time passing.
             due = max(due, self._now + timedelta(microseconds=1))
         heapq.heappush(self._waiting, (due, next(self._order), woken))
         await woken
@@ -84,7 +84,7 @@ class VirtualClock:
 
 
 class SequentialIds:
-    """Version 7 ids that are the same at every run."""
+    """Version 7 ids that are the same in every run."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -94,7 +94,7 @@ class SequentialIds:
 
 
 class RepeatableEntropy:
-    """Bytes that differ at each call and are the same at every run."""
+    """Bytes that differ in each call and are the same in every run."""
 
     def __init__(self, seed: str = "cuepost") -> None:
         self._seed = seed
@@ -107,7 +107,7 @@ class RepeatableEntropy:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a receiver does: a status or a fault, after so many seconds."""
+    """What a receiver does: it answers with a status, or causes a fault, after `seconds`."""
 
     status: int | None = 200
     fault: Outcome | None = None
@@ -117,13 +117,13 @@ class Answer:
     tls_fault: TlsFault | None = None
 
 
-# Takes the request and never answers.
+# The receiver accepts the request and never answers.
 HANGS = Answer(status=None, fault=Outcome.TIMEOUT, seconds=float("inf"))
 
 
 @dataclass(slots=True)
 class Sent:
-    """A request, when it began, and the answer; `ended_at` is None while it is in flight."""
+    """A request, when it was sent, and its answer; `ended_at` is None while it is in flight."""
 
     at: datetime
     request: Request
@@ -135,7 +135,7 @@ class Sent:
 
 
 class ScriptedTransport:
-    """A Transport without a network: answers as it is told, and remembers what was sent."""
+    """A Transport without a network: it answers by a script and keeps the requests."""
 
     def __init__(self, clock: Clock, script: Callable[[Request], Answer] | None = None) -> None:
         self._clock = clock
@@ -146,18 +146,18 @@ class ScriptedTransport:
         self.most_in_flight: Counter[str] = Counter()
 
     def will(self, url: str, *answers: Answer | Outcome | int) -> None:
-        """The next requests to this address are answered so; those after them as scripted."""
+        """Set the answers to the next requests to this URL; the script answers later ones."""
         self._next[url] += [_answer(each) for each in answers]
 
     def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
-        """There are no connections here that could be open."""
+        """There are no connections, so none is open."""
         return False
 
     async def send(self, request: Request) -> Exchange:
         return await self.answered(self.begin(request))
 
     def begin(self, request: Request) -> Sent:
-        """It is on its way; then its answer has to be waited for."""
+        """Send the request; the caller then awaits `answered`."""
         url = request.url.text
         answer = self._next[url].popleft() if self._next[url] else self._script(request)
         sent = Sent(self._clock.now(), request, answer)
@@ -202,7 +202,7 @@ def _answer(told: Answer | Outcome | int) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """Domain objects with everything filled in; name what matters to the test."""
+    """Domain objects with default values; a test names the values that matter to it."""
 
     ids: SequentialIds
     clock: VirtualClock

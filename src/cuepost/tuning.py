@@ -1,20 +1,19 @@
-"""The numbers that tune how deliveries are claimed, sent and recorded, with what must hold of them.
+"""The numbers that tune how deliveries are claimed, sent and recorded, and how they must relate.
 
-Each has its reason, and the decision (docs/decisions) that set it or the mechanism it belongs to.
-Limits of the contract and of what a receiver may send are not here: those are promises, and stand
-beside the code that keeps them.
+Each has its reason, and the number of the decision (docs/decisions) that set it. Limits that users
+can rely on, such as those of the API, are not here but beside the code that enforces them.
 """
 
 # Leases and workers
 
-# A worker that is silent for this long is taken for dead, and others take its work over. 0011
+# A worker without a heartbeat for this long is considered dead; others take its work over. 0011
 LEASE_SECONDS = 10.0
-# Two heartbeats may fail before the lease runs out. 0011
+# Two heartbeats may fail before the lease expires. 0011
 HEARTBEATS_PER_LEASE = 3
-# A lane stays with its worker while events keep coming, even when none is there right now. 0042
+# A worker keeps an idle lane for this long, because more events usually follow. 0042
 IDLE_LANE_KEPT_SECONDS = 10.0
-# There may be thousands of them, so they are not looked at in every claim. 0042
-HELD_LANES_LOOKED_AT_SECONDS = 1.0
+# A worker may hold thousands of lanes, so it does not look for idle ones at every claim. 0042
+IDLE_LANE_CHECK_SECONDS = 1.0
 
 # Deliveries that were handed over are read in groups of at most this many. 0042
 HANDED_OVER_AT_ONCE = 500
@@ -24,27 +23,27 @@ LEAVING_PAUSE_SECONDS = 0.05
 
 # Claims
 
-# With other workers, something may be due that nobody announced. 0011
+# With several workers, a wake-up may be lost. 0011
 POLL_SECONDS = 1.0
-# The only worker hears of everything by itself; this is a safety net. 0012
+# A worker that is alone gets every wake-up; polling is only a safety net. 0012
 POLL_ALONE_SECONDS = 30.0
 # A larger claim would delay everything else in this process. 0026
 CLAIMED_AT_ONCE = 100
 # How late a stop or a change of an endpoint may take effect on what is in memory. 0035
 LONGEST_IN_MEMORY_SECONDS = 1.0
-# Where every claim is slow, an answer of this age is still used: late is better than never. 0035
+# If every claim is slow, an answer of this age is still used: late is better than never. 0035
 LATEST_ANSWER_SECONDS = 5.0
-# Endpoints that were not announced wait no longer than this for a full scan. 0027
-LONGEST_LEFT_OUT_SECONDS = 0.25
-# A process holds this many times its attempts, so that nothing is waited for in between. 0011
+# Endpoints without a wake-up wait no longer than this for a full scan. 0027
+LONGEST_WITHOUT_SCAN_SECONDS = 0.25
+# A process holds this many times its attempts, so that no attempt waits for a claim. 0011
 HELD_PER_ATTEMPT = 8
-# Of one endpoint at least this many times its cap may be held. 0011
+# A lane may hold at least this many times the endpoint's cap. 0011
 HELD_PER_SLOT = 2
-# Of a long queue an endpoint gets this many times its cap at first. 0026
+# The first claim of a backlog takes this many times the endpoint's cap. 0026
 FIRST_SHARE_PER_SLOT = 4
-# Refilled sooner than this an endpoint may hold twice as much. 0026
+# A lane that is refilled sooner than this may hold twice as much. 0026
 QUICK_REFILL_SECONDS = 0.05
-# Refilled later than this it may hold half as much. 0026
+# A lane that is refilled later than this may hold half as much. 0026
 SLOW_REFILL_SECONDS = 0.2
 
 # Attempts
@@ -62,31 +61,31 @@ RESULTS_AT_ONCE = 100
 BUSY_FROM = 32
 # How long a group waits to become full. 0026
 LONGEST_WAIT_SECONDS = 0.05
-# SQLite has one writer, and what is being accepted waits for it. 0041
+# SQLite has one writer, for which incoming milestones wait. 0041
 LONGEST_WAIT_ALONE_SECONDS = 0.02
 # Attempts stop when this many times the attempts in flight are unrecorded. 0038
 UNRECORDED_PER_ATTEMPT = 4
-# The store may come back at any moment; asking it more often would not help it. 0011
+# Short enough to continue soon after an outage, long enough not to add load. 0011
 PAUSE_AFTER_FAILURE_SECONDS = 0.5
-# Contention is over as soon as the other transaction is. 0041
+# Contention ends with the other transaction. 0041
 PAUSE_AFTER_CONTENTION_SECONDS = 0.02
-# Then a group is split, since one of its results may be the cause. 0035
-TRIES_TOGETHER = 5
-# Then a result is set aside, and its delivery counts as interrupted. 0035
-TRIES_APART = 10
-# A process that stops tries this long to record what it has. 0011
-PARTING_SECONDS = 5.0
+# After this many failures a group is split, because one of its results may be the cause. 0035
+GROUP_TRIES = 5
+# After this many failures a result is set aside, and its attempt counts as interrupted. 0035
+SINGLE_RESULT_TRIES = 10
+# A process that stops tries for this long to record its results. 0011
+SHUTDOWN_RECORDING_SECONDS = 5.0
 
 # The watchdog
 
-# Short enough to see within two seconds that nothing goes on. 0035
-LOOK_SECONDS = 0.5
-# Looks are counted instead of seconds, so that a suspended process has time to go on. 0035
-LOOKS_UNTIL_STALLED = 4
+# Short enough to detect a stall within two seconds. 0035
+WATCHDOG_SECONDS = 0.5
+# Checks are counted instead of seconds, so that a suspended process has time to continue. 0035
+CHECKS_UNTIL_STALLED = 4
 
-# Maintenance: steps are small enough not to delay deliveries
+# Maintenance: the steps are small enough not to delay deliveries
 
-# Jobs that advance in one round, so that a long one does not keep others waiting. 0003
+# Jobs that advance in one round, so that a long one does not delay the others. 0003
 BULK_RETRY_JOBS = 50
 # Deliveries in one step of a job, in one transaction. 0003
 BULK_RETRY_DELIVERIES = 500
@@ -94,7 +93,7 @@ BULK_RETRY_DELIVERIES = 500
 EXPIRED_PROJECTS = 100
 # Rows of deleted endpoints, in one transaction. 0008
 PURGED_ROWS = 1_000
-# Listeners whose reader never came back, in one transaction. 0020
+# Listeners that have not been read for a long time, in one transaction. 0020
 UNSERVED_LISTENERS_AT_ONCE = 20
 # Rows of history that are deleted in one transaction. 0002
 EXPIRED_ROWS_AT_ONCE = 250
@@ -107,17 +106,17 @@ class BadTuning(Exception):
 
 
 def broken_relations() -> list[str]:
-    """What must hold of the numbers above and does not."""
+    """The relations between the numbers above that do not hold."""
     relations = {
         "a lease outlives two heartbeats": HEARTBEATS_PER_LEASE >= 3,
         "idle lanes are looked at before they are let go": (
-            HELD_LANES_LOOKED_AT_SECONDS < IDLE_LANE_KEPT_SECONDS
+            IDLE_LANE_CHECK_SECONDS < IDLE_LANE_KEPT_SECONDS
         ),
         "nothing in memory outlives a lease": LONGEST_IN_MEMORY_SECONDS < LEASE_SECONDS,
         "a late answer is older than what may be in memory, and the lease is older still": (
             LONGEST_IN_MEMORY_SECONDS < LATEST_ANSWER_SECONDS < LEASE_SECONDS
         ),
-        "a full scan comes before a poll": LONGEST_LEFT_OUT_SECONDS < POLL_SECONDS,
+        "a full scan comes before a poll": LONGEST_WITHOUT_SCAN_SECONDS < POLL_SECONDS,
         "workers that share poll more often than one alone": POLL_SECONDS <= POLL_ALONE_SECONDS,
         "a quick refill is quicker than a slow one": QUICK_REFILL_SECONDS < SLOW_REFILL_SECONDS,
         "an endpoint's first share is no less than its attempts": FIRST_SHARE_PER_SLOT >= 1,
@@ -127,9 +126,10 @@ def broken_relations() -> list[str]:
         "a group is written before its memory is stale": (
             LONGEST_WAIT_SECONDS < LONGEST_IN_MEMORY_SECONDS
         ),
-        "a stop tries to record more than once": PAUSE_AFTER_FAILURE_SECONDS < PARTING_SECONDS,
+        "a stop tries to record more than once": PAUSE_AFTER_FAILURE_SECONDS
+        < SHUTDOWN_RECORDING_SECONDS,
         "a stall is noticed after what may be in memory has gone back": (
-            LOOK_SECONDS * LOOKS_UNTIL_STALLED > LONGEST_IN_MEMORY_SECONDS
+            WATCHDOG_SECONDS * CHECKS_UNTIL_STALLED > LONGEST_IN_MEMORY_SECONDS
         ),
         "a crash is postponed past what may be in memory": (
             PAUSE_AFTER_CRASH_SECONDS > LONGEST_IN_MEMORY_SECONDS

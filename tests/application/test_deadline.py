@@ -14,7 +14,7 @@ from cuepost.adapters.system_clock import SystemClock
 from cuepost.application.deadline import request_deadline
 from cuepost.application.retry_after import retry_after
 from cuepost.domain.project import Project
-from cuepost.ports.saving import saving_noted
+from cuepost.ports.saving import track_saving
 from cuepost.ports.store import (
     Action,
     CommitUnknown,
@@ -86,7 +86,7 @@ async def test_a_commit_that_failed_has_changed_nothing(harness: Harness) -> Non
 
 async def test_what_the_caller_did_not_ask_for_does_not_count(harness: Harness) -> None:
     async def fails() -> None:
-        with saving_noted(None):
+        with track_saving(None):
             await saved(harness.store)
         raise StoreUnavailable("away")
 

@@ -45,13 +45,13 @@ class Counting(Argon2Passwords):
         super().__init__(CHEAP)
         self._looked_at = looked_at
 
-    async def fits(self, password: str, known_hash: str | None) -> bool:
+    async def matches(self, password: str, known_hash: str | None) -> bool:
         self._looked_at.append(password)
-        return await super().fits(password, known_hash)
+        return await super().matches(password, known_hash)
 
 
 class Busy(Argon2Passwords):
-    async def fits(self, password: str, known_hash: str | None) -> bool:
+    async def matches(self, password: str, known_hash: str | None) -> bool:
         raise PasswordsBusy
 
 
@@ -318,10 +318,10 @@ async def test_a_link_may_set_a_new_password_for_an_hour(people: Harness) -> Non
 
 async def test_the_queue_of_passwords_is_bounded() -> None:
     passwords = Argon2Passwords(CHEAP)
-    tries = [passwords.fits("wrong", None) for _ in range(MOST_AT_WORK + 5)]
+    tries = [passwords.matches("wrong", None) for _ in range(MOST_AT_WORK + 5)]
     ended = await asyncio.gather(*tries, return_exceptions=True)
     assert [type(each) for each in ended] == [bool] * MOST_AT_WORK + [PasswordsBusy] * 5
-    assert await passwords.fits("right", await passwords.hashed("right"))
+    assert await passwords.matches("right", await passwords.hashed("right"))
 
 
 async def test_no_password_and_no_token_is_in_the_store_or_in_a_repr(people: Harness) -> None:

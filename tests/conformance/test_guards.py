@@ -9,7 +9,7 @@ import pytest
 from cuepost.adapters.storage.records.guards import IDEMPOTENCY_LIFE
 from cuepost.domain.audit import Action
 from cuepost.domain.event import SilenceReason
-from cuepost.ports.records import KeptReport, Page, RememberedAnswer, ReportKey
+from cuepost.ports.records import Page, ReportKey, StoredAnswer, StoredReport
 from cuepost.ports.store import Contention
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore, introduce
@@ -19,7 +19,7 @@ FROM_BEFORE = UUID(int=0)
 MILLISECOND = timedelta(milliseconds=1)
 
 
-def keyed(account_id: UUID, *reports: KeptReport) -> dict[ReportKey, KeptReport]:
+def keyed(account_id: UUID, *reports: StoredReport) -> dict[ReportKey, StoredReport]:
     return {(account_id, each.answer.report_id): each for each in reports}
 
 
@@ -75,7 +75,7 @@ async def test_a_report_is_answered_once(store: AnyStore, records: Records) -> N
 
 async def claim(
     store: AnyStore, records: Records, key: str, fingerprint: bytes, by: UUID = API_KEY
-) -> RememberedAnswer | None:
+) -> StoredAnswer | None:
     now = records.clock.now()
     async with store.transaction() as transaction:
         return await transaction.idempotency.claim(OWNER, by, key, fingerprint, now)
@@ -89,7 +89,7 @@ async def remember(store: AnyStore, key: str, sealed: bytes, by: UUID = API_KEY)
 async def test_the_first_to_claim_a_key_has_it(store: AnyStore, records: Records) -> None:
     assert await claim(store, records, "ä 🔑", b"\x00a") is None
     assert await claim(store, records, "another", b"\x00a") is None
-    assert await claim(store, records, "ä 🔑", b"b") == RememberedAnswer(b"\x00a", None)
+    assert await claim(store, records, "ä 🔑", b"b") == StoredAnswer(b"\x00a", None)
 
 
 async def test_the_remembered_answer_is_given_to_who_claims_later(
@@ -99,8 +99,8 @@ async def test_the_remembered_answer_is_given_to_who_claims_later(
     await claim(store, records, "other", b"a")
     await remember(store, "key", b"\xffsealed")
 
-    assert await claim(store, records, "key", b"b") == RememberedAnswer(b"a", b"\xffsealed")
-    assert await claim(store, records, "other", b"b") == RememberedAnswer(b"a", None)
+    assert await claim(store, records, "key", b"b") == StoredAnswer(b"a", b"\xffsealed")
+    assert await claim(store, records, "other", b"b") == StoredAnswer(b"a", None)
 
 
 async def test_a_key_is_free_again_after_a_day(store: AnyStore, records: Records) -> None:
@@ -108,10 +108,10 @@ async def test_a_key_is_free_again_after_a_day(store: AnyStore, records: Records
     await remember(store, "key", b"sealed")
 
     records.clock.advance((IDEMPOTENCY_LIFE - MILLISECOND).total_seconds())
-    assert await claim(store, records, "key", b"b") == RememberedAnswer(b"a", b"sealed")
+    assert await claim(store, records, "key", b"b") == StoredAnswer(b"a", b"sealed")
     records.clock.advance(0.001)
     assert await claim(store, records, "key", b"b") is None
-    assert await claim(store, records, "key", b"c") == RememberedAnswer(b"b", None)
+    assert await claim(store, records, "key", b"c") == StoredAnswer(b"b", None)
 
 
 async def test_another_api_key_of_the_account_has_keys_of_its_own(
@@ -120,9 +120,9 @@ async def test_another_api_key_of_the_account_has_keys_of_its_own(
     await claim(store, records, "key", b"a")
     await remember(store, "key", b"sealed")
     assert await claim(store, records, "key", b"b", ANOTHER_API_KEY) is None
-    assert await claim(store, records, "key", b"c", ANOTHER_API_KEY) == RememberedAnswer(b"b", None)
+    assert await claim(store, records, "key", b"c", ANOTHER_API_KEY) == StoredAnswer(b"b", None)
     await remember(store, "key", b"another", ANOTHER_API_KEY)
-    assert await claim(store, records, "key", b"a") == RememberedAnswer(b"a", b"sealed")
+    assert await claim(store, records, "key", b"a") == StoredAnswer(b"a", b"sealed")
 
 
 async def test_an_answer_from_before_the_upgrade_is_given_to_every_api_key_for_its_day(
@@ -132,12 +132,12 @@ async def test_an_answer_from_before_the_upgrade_is_given_to_every_api_key_for_i
     await remember(store, "key", b"sealed", FROM_BEFORE)
     for api_key in (API_KEY, ANOTHER_API_KEY):
         found = await claim(store, records, "key", b"b", api_key)
-        assert found == RememberedAnswer(b"a", b"sealed")
+        assert found == StoredAnswer(b"a", b"sealed")
 
     records.clock.advance(IDEMPOTENCY_LIFE.total_seconds())
     assert await claim(store, records, "key", b"b") is None
     await remember(store, "key", b"mine")
-    assert await claim(store, records, "key", b"c") == RememberedAnswer(b"b", b"mine")
+    assert await claim(store, records, "key", b"c") == StoredAnswer(b"b", b"mine")
     assert await claim(store, records, "key", b"c", ANOTHER_API_KEY) is None
 
 
@@ -147,7 +147,7 @@ async def test_a_claim_from_before_the_upgrade_without_an_answer_holds_up_no_oth
     await claim(store, records, "key", b"a", FROM_BEFORE)
     assert await claim(store, records, "key", b"b") is None
     await remember(store, "key", b"mine")
-    assert await claim(store, records, "key", b"b") == RememberedAnswer(b"b", b"mine")
+    assert await claim(store, records, "key", b"b") == StoredAnswer(b"b", b"mine")
     assert await claim(store, records, "key", b"b", ANOTHER_API_KEY) is None
 
 

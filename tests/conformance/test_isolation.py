@@ -106,8 +106,8 @@ READS: dict[str, tuple[Call, object]] = {
     "Listeners.lock_named": (lambda t, s, p: t.listeners.lock_named(s.id, p.listener.name), None),
     "Listeners.count": (lambda t, s, p: t.listeners.count(s.id), 0),
     "Listeners.page": (lambda t, s, p: t.listeners.page(s.id, ALL), []),
-    "Listeners.unnoticed": (
-        lambda t, s, p: t.listeners.unnoticed(replace(p.listener, account_id=s.id), 10),
+    "Listeners.to_append": (
+        lambda t, s, p: t.listeners.to_append(replace(p.listener, account_id=s.id), 10),
         [],
     ),
     "Listeners.waiting": (
@@ -136,8 +136,8 @@ CHANGES: dict[str, tuple[Call, object]] = {
         ),
         None,
     ),
-    "Projects.save_moves": (
-        lambda t, s, p: t.projects.save_moves(
+    "Projects.save_status": (
+        lambda t, s, p: t.projects.save_status(
             [replace(p.project, account_id=s.id, status=ProjectStatus.FAILED)]
         ),
         None,
@@ -201,8 +201,8 @@ CHANGES: dict[str, tuple[Call, object]] = {
         None,
     ),
     "Listeners.delete": (lambda t, s, p: t.listeners.delete(s.id, p.listener.id), None),
-    "Listeners.let_go": (
-        lambda t, s, p: t.listeners.let_go(
+    "Listeners.delete_acknowledged": (
+        lambda t, s, p: t.listeners.delete_acknowledged(
             replace(p.listener, account_id=s.id, settled=UUID(int=2**128 - 1))
         ),
         None,

@@ -101,7 +101,7 @@ async def test_what_is_announced_is_claimed_without_being_planned_again(
     before = await plans_made_for_claims(postgres_store)
     for _ in range(2 * EXECUTIONS_BEFORE_A_SHARED_PLAN):
         woken = [await queue_up(postgres_store, records, account_id, 1)]
-        wanted = Claim(worker, ROOM, lambda _: ROOM, woken=woken, behind=None)
+        wanted = Claim(worker, ROOM, lambda _: ROOM, woken=woken, scan_after=None)
         claimed = await postgres_store.write(partial(claim, wanted), Priority.BACKGROUND)
         assert [each.lane for each in claimed.assignments] == woken
 

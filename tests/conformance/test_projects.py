@@ -118,7 +118,7 @@ async def test_projects_are_locked_for_a_change_and_saved_with_it(
         deleted = deleting.deleted(later)
         await transaction.projects.save([changed, deleted])
         await transaction.projects.save([])
-        await transaction.projects.save_moves([])
+        await transaction.projects.save_status([])
 
     assert [await stored(store, each) for each in (changing, deleting, staying)] == [
         changed,
@@ -138,7 +138,7 @@ async def test_a_move_changes_status_stage_and_times_alone(
         replace(again, status=ProjectStatus.COMPLETED, updated_at=later, exported_at=later),
     ]
     async with store.transaction() as transaction:
-        await transaction.projects.save_moves([replace(each, name="not this") for each in moved])
+        await transaction.projects.save_status([replace(each, name="not this") for each in moved])
     assert [await stored(store, each) for each in (never, again)] == moved
 
 

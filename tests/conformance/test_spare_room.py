@@ -33,9 +33,9 @@ async def test_an_embedded_store_gives_room_back_and_keeps_some_for_what_comes_n
     before = await pages(store)
 
     steps = 0
-    while await has_spare_room(store):
+    while await has_free_pages(store):
         async with store.transaction() as transaction:
-            assert await transaction.retention.give_room_back(2)
+            assert await transaction.retention.return_free_pages(2)
         steps += 1
 
     total, free = await pages(store)
@@ -48,16 +48,16 @@ async def test_an_embedded_store_gives_room_back_and_keeps_some_for_what_comes_n
 async def test_a_store_that_cannot_shrink_has_no_spare_room(store: AnyStore) -> None:
     if isinstance(store, SqliteStore):
         async with store.transaction() as transaction:
-            while await transaction.retention.give_room_back(100):
+            while await transaction.retention.return_free_pages(100):
                 """Making the schema has left some pages behind."""
-            assert not await transaction.retention.give_room_back(1)
+            assert not await transaction.retention.return_free_pages(1)
     else:
-        assert not await has_spare_room(store)
+        assert not await has_free_pages(store)
 
 
-async def has_spare_room(store: AnyStore) -> bool:
+async def has_free_pages(store: AnyStore) -> bool:
     async with store.snapshot() as transaction:
-        return await transaction.retention.has_spare_room()
+        return await transaction.retention.has_free_pages()
 
 
 async def pages(store: AnyStore) -> tuple[int, int]:

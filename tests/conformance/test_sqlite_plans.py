@@ -35,7 +35,7 @@ WORK: dict[str, Work] = {
     "owners": lambda t, p: t.projects.owners([p.project.id]),
     "lock projects": lambda t, p: t.projects.lock([(p.account.id, p.project.id)]),
     "save projects": lambda t, p: t.projects.save([p.project]),
-    "save moves of projects": lambda t, p: t.projects.save_moves([p.project]),
+    "save moves of projects": lambda t, p: t.projects.save_status([p.project]),
     "expired projects": lambda t, p: t.projects.expired(NOW, 5),
     "replace files": lambda t, p: t.projects.replace_artifacts({(p.account.id, p.project.id): ()}),
     "find reports": lambda t, p: t.reports.find([(p.account.id, "a"), (p.account.id, "b")]),

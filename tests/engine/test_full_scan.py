@@ -8,7 +8,7 @@ from cuepost.adapters.storage.records.claims import Claims
 from cuepost.engine.full_scan import FullScan
 from cuepost.ports.dispatch import BEGINNING, Claim, ScanProgress
 from cuepost.testing import Answer, VirtualClock
-from cuepost.tuning import LONGEST_LEFT_OUT_SECONDS
+from cuepost.tuning import LONGEST_WITHOUT_SCAN_SECONDS
 from tests.support.engine_harness import HOUR, MINUTE, EngineHarness, RunScenarios
 
 COUNT = 40
@@ -16,7 +16,7 @@ CLAIM_SECONDS = 0.01
 URL = "https://hooks.example.com/cue"
 OTHER_URL = "https://other.example.com/cue"
 INSTANT = 0.001
-LONGEST_LEFT_OUT = timedelta(seconds=LONGEST_LEFT_OUT_SECONDS)
+LONGEST_WITHOUT_SCAN = timedelta(seconds=LONGEST_WITHOUT_SCAN_SECONDS)
 NOTHING_DUE = ScanProgress(BEGINNING, None)
 
 
@@ -35,20 +35,20 @@ def test_it_is_due_once_something_is(clock: VirtualClock) -> None:
     assert look.is_due
 
 
-def test_it_is_left_out_for_a_moment_only(clock: VirtualClock) -> None:
+def test_it_is_skipped_for_a_moment_only(clock: VirtualClock) -> None:
     look = FullScan(clock)
-    look.left_out(clock.monotonic())
-    clock.advance(LONGEST_LEFT_OUT_SECONDS - INSTANT)
-    look.left_out(clock.monotonic())
+    look.skipped(clock.monotonic())
+    clock.advance(LONGEST_WITHOUT_SCAN_SECONDS - INSTANT)
+    look.skipped(clock.monotonic())
     assert look.seconds_left == pytest.approx(INSTANT)
     assert not look.is_due
     clock.advance(INSTANT)
     assert look.is_due
 
 
-def test_who_has_looked_around_has_left_out_nothing(clock: VirtualClock) -> None:
+def test_after_a_full_scan_nothing_is_skipped(clock: VirtualClock) -> None:
     look = FullScan(clock)
-    look.left_out(clock.monotonic())
+    look.skipped(clock.monotonic())
     look.done(NOTHING_DUE)
     clock.advance(HOUR.total_seconds())
     assert not look.is_due
@@ -88,9 +88,9 @@ def test_who_is_announced_is_served_without(
             claims.clear()
             dispatcher.work_for(lanes)
             await engine.later()
-            sent, asked = len(engine.sent), [each.behind for each in claims]
-            await engine.later(LONGEST_LEFT_OUT)
-            later = [each.behind for each in claims]
+            sent, asked = len(engine.sent), [each.scan_after for each in claims]
+            await engine.later(LONGEST_WITHOUT_SCAN)
+            later = [each.scan_after for each in claims]
         assert (sent, asked, later) == (1, [None], [None, BEGINNING])
 
     run_scenarios(scenario)
@@ -125,7 +125,7 @@ def test_a_lane_that_is_never_announced_is_found_beside_lanes_that_always_are(
                 dispatcher.work_for(announced)
                 await engine.later(timedelta(seconds=CLAIM_SECONDS / 2))
         [found] = [each for each in engine.sent if each.request.url.text == OTHER_URL]
-        assert found.at - began <= LONGEST_LEFT_OUT + timedelta(seconds=3 * CLAIM_SECONDS)
+        assert found.at - began <= LONGEST_WITHOUT_SCAN + timedelta(seconds=3 * CLAIM_SECONDS)
 
     run_embedded(scenario)
 
@@ -142,7 +142,7 @@ def test_attempts_that_begin_during_a_claim_cause_no_full_scan(
         projects = [await engine.harness.project() for _ in range(COUNT)]
         await engine.harness.report(*map(engine.harness.milestone, projects))
         async with engine.delivering(engine.dispatcher(cap=2), direct=False):
-            await engine.later(LONGEST_LEFT_OUT)
+            await engine.later(LONGEST_WITHOUT_SCAN)
         assert len(engine.sent) == COUNT
         assert [each for each in claims if not each.woken] == claims[:1]
 

@@ -404,7 +404,7 @@ def test_two_leases_of_one_delivery_are_not_taken_for_one_that_is_orphaned(
         queue = cast(DeliveryQueue, FurtherQueue(held.delivery_id))
         await look(lease, queue, engine)
         # The answer of that booking arrives; the delivery waits for too long and is returned.
-        assert lease.took(lease.not_disowned([held])) == [held]
+        assert lease.took(lease.without_released_orphans([held])) == [held]
         lease.give_back([held])
         lease.returned(await lease.release_returned(queue, engine.clock.now()))
         # It has been claimed once more, and the answer of that is on its way.
@@ -426,9 +426,9 @@ def test_what_is_returned_as_orphaned_is_not_sent_when_its_answer_comes_at_last(
         await look(lease, queue, engine)
         await look(lease, queue, engine)
         assert lease.has_releases
-        assert lease.took(lease.not_disowned([held])) == []
+        assert lease.took(lease.without_released_orphans([held])) == []
         lease.returned(await lease.release_returned(queue, engine.clock.now()))
-        assert lease.took(lease.not_disowned([held])) == []
+        assert lease.took(lease.without_released_orphans([held])) == []
         # Whoever claims it from the queue sends it.
         assert lease.took([held]) == [held]
 

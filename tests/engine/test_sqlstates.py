@@ -21,7 +21,7 @@ from cuepost.engine.maintenance import IDEMPOTENCY_LIFE, MaintenanceJob, Mainten
 from cuepost.engine.retention import Expiry
 from cuepost.engine.watchdog import Watchdog
 from cuepost.ports.retention import Expiring
-from cuepost.ports.telemetry import Silent
+from cuepost.ports.telemetry import NoTelemetry
 from tests.support.engine_harness import DAY, EngineHarness, RunScenarios
 from tests.support.other_process import OtherProcess
 
@@ -152,7 +152,7 @@ async def everything_at_work(engine: EngineHarness) -> AsyncIterator[Dispatcher]
         lambda: expiry.step(Expiring.IDEMPOTENCY_KEYS, IDEMPOTENCY_LIFE),
     )
     async with engine.delivering(worker, direct=False), asyncio.TaskGroup() as tasks:
-        watchdog = Watchdog(worker, engine.store, engine.clock, Silent())
+        watchdog = Watchdog(worker, engine.store, engine.clock, NoTelemetry())
         loops = (watchdog.run(), MaintenanceRunner(engine.clock, [job]).run())
         beside = [tasks.create_task(loop) for loop in loops]
         yield worker

@@ -15,7 +15,7 @@ from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.sending import Sending
 from cuepost.engine.watchdog import NOT_CLAIMED, NOT_RECORDED, NOT_STARTED, Watchdog
 from cuepost.ports.store import Priority, Transaction
-from cuepost.ports.telemetry import Silent
+from cuepost.ports.telemetry import NoTelemetry
 from cuepost.testing import HANGS, Answer
 from tests.support.engine_harness import MINUTE, EngineHarness, RunScenarios
 
@@ -23,7 +23,7 @@ URL = "https://hooks.example.com/cue"
 SECOND = timedelta(seconds=1)
 
 
-class Told(Silent):
+class Told(NoTelemetry):
     def __init__(self) -> None:
         self.reasons: list[str] = []
 

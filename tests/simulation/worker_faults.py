@@ -11,7 +11,7 @@ from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.watchdog import Watchdog
 from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane
-from cuepost.tuning import LATEST_ANSWER_SECONDS, LOOK_SECONDS, LOOKS_UNTIL_STALLED
+from cuepost.tuning import CHECKS_UNTIL_STALLED, LATEST_ANSWER_SECONDS, WATCHDOG_SECONDS
 from tests.simulation.freezing import FreezableClock, FreezableStore, FreezableTransport, Freeze
 from tests.simulation.observers import Observers
 from tests.support.engine_harness import HOUR
@@ -223,10 +223,10 @@ class WorkerFaults(Observers):
             Watchdog(each.dispatcher, self.engine.store, self.engine.clock, self.engine.telemetry)
             for each in self._working
         ]
-        for _ in range(LOOKS_UNTIL_STALLED + 1):
+        for _ in range(CHECKS_UNTIL_STALLED + 1):
             for watchdog in watched:
-                await watchdog.look()
-            await self.engine.clock.wait(LOOK_SECONDS)
+                await watchdog.check()
+            await self.engine.clock.wait(WATCHDOG_SECONDS)
         self.stalls += [each.stalled for each in watched if each.stalled]
 
     def thaw_all(self) -> None:

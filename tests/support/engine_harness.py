@@ -25,7 +25,7 @@ from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.dispatch import Lane
 from cuepost.ports.store import Store
 from cuepost.ports.system import Clock
-from cuepost.ports.telemetry import Silent, Telemetry
+from cuepost.ports.telemetry import NoTelemetry, Telemetry
 from cuepost.ports.transport import Transport
 from cuepost.testing import START, ScriptedTransport, Sent, VirtualClock
 from tests.application.harness import RULES, Harness, opened_harness
@@ -53,7 +53,7 @@ class EngineHarness:
     transport: ScriptedTransport
     jitter: Jitter = field(default=lambda: 0.0)
     policy: EgressPolicy = field(default_factory=EgressPolicy)
-    telemetry: Telemetry = field(default_factory=Silent)
+    telemetry: Telemetry = field(default_factory=NoTelemetry)
 
     @property
     def sent(self) -> list[Sent]:

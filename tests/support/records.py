@@ -20,7 +20,7 @@ from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.domain.secret_reveal import SecretReveal
 from cuepost.ports.dispatch import Assignment, Target
-from cuepost.ports.records import KeptReport, ReportAnswer
+from cuepost.ports.records import ReportAnswer, StoredReport
 from cuepost.testing import SequentialIds, VirtualClock
 
 T = TypeVar("T")
@@ -256,9 +256,9 @@ class Records:
     def digest(self) -> bytes:
         return next(self._numbers).to_bytes(32, "big")
 
-    def report(self, digest: bytes | None = b"\x00digest\xff", **changed: Any) -> KeptReport:
+    def report(self, digest: bytes | None = b"\x00digest\xff", **changed: Any) -> StoredReport:
         answer = ReportAnswer(f"report-{next(self._numbers)} ä", True, self.id(), True, None)
-        return KeptReport(_made(answer, changed), digest)
+        return StoredReport(_made(answer, changed), digest)
 
 
 def _made(record: T, changed: dict[str, Any]) -> T:

@@ -13,7 +13,7 @@ from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Project
 from cuepost.domain.secret_reveal import SecretReveal
 from cuepost.ports.moves import Move
-from cuepost.ports.records import KeptReport
+from cuepost.ports.records import StoredReport
 from cuepost.ports.store import Transaction
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
@@ -30,7 +30,7 @@ class Populated:
     ended: Delivery
     job: BulkRetry
     listener: Listener
-    report: KeptReport
+    report: StoredReport
     user: User
     session: Session
     link: SignInLink

@@ -9,7 +9,7 @@ from cuepost.adapters.tracing import traced
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.ports.dispatch import NextStep
-from cuepost.ports.telemetry import Silent
+from cuepost.ports.telemetry import NoTelemetry
 from tests.support.otlp_collector import collector
 from tests.unit.test_telemetry import CANARY, result
 
@@ -26,7 +26,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[Span]:
     )
     with collector() as collected:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collected.url)
-        with traced(Silent()) as telemetry:
+        with traced(NoTelemetry()) as telemetry:
             telemetry.attempted(failed)
             telemetry.attempted(delivered)
             telemetry.recorded(2, 0, failed.attempt.started_at)
@@ -64,7 +64,7 @@ def test_nothing_that_is_secret_or_foreign_is_in_a_span(exported: list[Span]) ->
 def test_an_attempt_that_got_no_answer_has_no_status(monkeypatch: pytest.MonkeyPatch) -> None:
     with collector() as collected:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collected.url)
-        with traced(Silent()) as telemetry:
+        with traced(NoTelemetry()) as telemetry:
             silent = result()
             telemetry.attempted(
                 replace(silent, attempt=replace(silent.attempt, response_status=None))

@@ -10,12 +10,12 @@ BREAKS: dict[str, dict[str, float]] = {
     "nothing in memory outlives a lease": {
         "LONGEST_IN_MEMORY_SECONDS": 10.0,
         "LATEST_ANSWER_SECONDS": 11.0,
-        "LOOK_SECONDS": 3.0,
+        "WATCHDOG_SECONDS": 3.0,
     },
     "a late answer is older than what may be in memory, and the lease is older still": {
         "LATEST_ANSWER_SECONDS": 1.0
     },
-    "a full scan comes before a poll": {"LONGEST_LEFT_OUT_SECONDS": 1.0},
+    "a full scan comes before a poll": {"LONGEST_WITHOUT_SCAN_SECONDS": 1.0},
     "workers that share poll more often than one alone": {"POLL_ALONE_SECONDS": 0.9},
     "a quick refill is quicker than a slow one": {"QUICK_REFILL_SECONDS": 0.2},
     "an endpoint's first share is no less than its attempts": {"FIRST_SHARE_PER_SLOT": 0},
@@ -24,7 +24,7 @@ BREAKS: dict[str, dict[str, float]] = {
     "groups on SQLite wait less": {"LONGEST_WAIT_ALONE_SECONDS": 0.1},
     "a group is written before its memory is stale": {"LONGEST_WAIT_SECONDS": 1.0},
     "a stop tries to record more than once": {"PAUSE_AFTER_FAILURE_SECONDS": 5.0},
-    "a stall is noticed after what may be in memory has gone back": {"LOOKS_UNTIL_STALLED": 2},
+    "a stall is noticed after what may be in memory has gone back": {"CHECKS_UNTIL_STALLED": 2},
     "a crash is postponed past what may be in memory": {"PAUSE_AFTER_CRASH_SECONDS": 1.0},
     "as many endpoints stay prepared as are promised": {"PREPARED_TARGETS": 19_999},
 }

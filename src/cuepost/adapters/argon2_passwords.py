@@ -38,7 +38,7 @@ class Argon2Passwords:
     async def hashed(self, password: str) -> str:
         return await self._in_turn(lambda: self._hasher.hash(password))
 
-    async def fits(self, password: str, known_hash: str | None) -> bool:
+    async def matches(self, password: str, known_hash: str | None) -> bool:
         return await self._in_turn(lambda: self._verified(password, known_hash))
 
     async def _in_turn(self, work: Callable[[], T]) -> T:

@@ -23,7 +23,7 @@ from cuepost.domain.access import (
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.errors import FieldError, Invalid, NotFound, Unauthenticated, WebhooksNotEnabled
-from cuepost.ports.saving import saving_noted
+from cuepost.ports.saving import track_saving
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, Entropy, IdSource
 
@@ -83,7 +83,7 @@ class Authenticate:
             account.state.require_readable()
         if key.last_used_at is None or now - key.last_used_at >= TOUCH_EVERY:
             # It is no change that the caller asked for.
-            with saving_noted(None):
+            with track_saving(None):
                 await self.perform.change(lambda transaction: transaction.keys.touch(key_id, now))
         caller = Caller(
             interface=Interface.REST,

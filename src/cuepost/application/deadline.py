@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-from cuepost.ports.saving import Saving, saving_noted
+from cuepost.ports.saving import Saving, track_saving
 from cuepost.ports.store import CommitUnknown, Contention, StoreUnavailable
 
 
@@ -33,7 +33,7 @@ async def request_deadline(seconds: float | None) -> AsyncIterator[Deadline]:
     That, and any other failure of the store, is CommitUnknown if something may have been saved.
     """
     saving = Saving()
-    with saving_noted(saving):
+    with track_saving(saving):
         try:
             async with asyncio.timeout(seconds) as timeout:
                 yield Deadline(timeout)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from cuepost.application.perform import Perform
 from cuepost.domain.errors import NotFound
-from cuepost.ports.media import MediaShelf
+from cuepost.ports.media import MediaFiles
 from cuepost.ports.store import Transaction
 
 FILES_AT_ONCE = 100
@@ -15,7 +15,7 @@ ROWS_AT_ONCE = 5_000
 @dataclass(frozen=True, slots=True)
 class EraseAccount:
     perform: Perform
-    shelf: MediaShelf
+    files: MediaFiles
 
     async def step(self, account_id: UUID) -> bool:
         """Remove a part of the account; True once everything of it is gone.
@@ -27,7 +27,7 @@ class EraseAccount:
         )
         for keys in files.values():
             for key in keys:
-                await self.shelf.remove(key)
+                await self.files.remove(key)
 
         async def erase(transaction: Transaction) -> bool:
             if await transaction.accounts.get(account_id) is None:

@@ -117,10 +117,10 @@ class FollowEvents:
         waiting = await transaction.listeners.waiting(listener, now, limit)
         if not waiting:
             turn = await transaction.listeners.turn()
-            found = await transaction.listeners.unnoticed(listener, limit)
+            found = await transaction.listeners.to_append(listener, limit)
             await transaction.listeners.append(listener, found)
             listener = listener.having_found(found, is_all=len(found) < limit, now=now, turn=turn)
-            await transaction.listeners.let_go(listener)
+            await transaction.listeners.delete_acknowledged(listener)
             waiting = await transaction.listeners.waiting(listener, now, limit)
         await transaction.listeners.save(replace(listener, served_at=now))
         return waiting
@@ -131,7 +131,7 @@ class FollowEvents:
             listener = await transaction.listeners.get(account_id, listener_id)
             if listener is None:
                 raise NotFound
-            if await transaction.listeners.unnoticed(listener, 1):
+            if await transaction.listeners.to_append(listener, 1):
                 return True
             return bool(await transaction.listeners.waiting(listener, self.clock.now(), 1))
 

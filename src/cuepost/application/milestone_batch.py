@@ -82,7 +82,7 @@ class MilestoneBatch:
         return ReportAnswer(milestone.report_id, True, event.id, notified, event.reason)
 
     async def write(self, transaction: Transaction) -> None:
-        await transaction.projects.save_moves(list(self.changed.values()))
+        await transaction.projects.save_status(list(self.changed.values()))
         await transaction.events.add(self.events)
         await transaction.deliveries.add(self.deliveries)
         await transaction.projects.replace_artifacts(self.artifacts)

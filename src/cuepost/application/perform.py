@@ -15,7 +15,7 @@ from cuepost.domain.errors import (
     PreconditionFailed,
     Refused,
 )
-from cuepost.ports.records import RememberedAnswer
+from cuepost.ports.records import StoredAnswer
 from cuepost.ports.store import (
     Action,
     ConnectionDied,
@@ -156,7 +156,7 @@ class Perform:
         async def keep(transaction: Transaction) -> None:
             earlier = await self._claim(caller, call, transaction)
             # Another request may have answered under this key meanwhile; the first answer stays.
-            if earlier is None or earlier == RememberedAnswer(call.fingerprint, None):
+            if earlier is None or earlier == StoredAnswer(call.fingerprint, None):
                 await self._keep(caller, call, content, transaction)
 
         await self.change_by(caller, keep)
@@ -173,7 +173,7 @@ class Perform:
 
     async def _claim(
         self, caller: Caller, call: IdempotentCall, transaction: Transaction
-    ) -> RememberedAnswer | None:
+    ) -> StoredAnswer | None:
         return await transaction.idempotency.claim(
             caller.account_id or OPERATOR,
             caller.id or NOBODY,
@@ -191,7 +191,7 @@ class Perform:
         )
 
     def _replay(
-        self, call: IdempotentCall, earlier: RememberedAnswer | None
+        self, call: IdempotentCall, earlier: StoredAnswer | None
     ) -> IdempotentResponse | None:
         if earlier is None:
             return None

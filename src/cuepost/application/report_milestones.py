@@ -12,7 +12,7 @@ from cuepost.domain.artifact import faults_of
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import Project, ProjectStatus, Stage, stage_after
-from cuepost.ports.records import KeptReport, ReportAnswer, ReportKey
+from cuepost.ports.records import ReportAnswer, ReportKey, StoredReport
 from cuepost.ports.store import Transaction
 
 # In the place of the account of a project that is not there.
@@ -53,7 +53,7 @@ class ReportMilestones:
         moving = batch.moving if skip_locked else ()
         answers: Answers = {}
         said: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
-        fresh: dict[ReportKey, KeptReport] = {}
+        fresh: dict[ReportKey, StoredReport] = {}
         for each, key in zip(free, keys, strict=True):
             if key[0] in moving:
                 continue
@@ -66,7 +66,7 @@ class ReportMilestones:
                 answer = batch.add(each.milestone)
                 # A refused report is not stored, so that it can be repeated later.
                 if answer.accepted:
-                    known[key] = fresh[key] = KeptReport(answer, each.digest)
+                    known[key] = fresh[key] = StoredReport(answer, each.digest)
             answers[each] = said[key, each.digest] = answer
         await batch.write(transaction)
         await transaction.reports.add(fresh, batch.now)
@@ -86,7 +86,7 @@ def _entry(milestone: Milestone) -> Entry | ReportAnswer:
     return Entry(milestone, digest_of(milestone))
 
 
-def _answer_again(kept: KeptReport, milestone: Milestone, digest: bytes) -> ReportAnswer:
+def _answer_again(kept: StoredReport, milestone: Milestone, digest: bytes) -> ReportAnswer:
     if kept.digest is None or kept.digest == digest:
         return kept.answer
     return _refused(milestone, SilenceReason.REPORT_ID_REUSED)

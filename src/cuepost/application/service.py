@@ -151,7 +151,7 @@ def assemble(
         projects=ManageProjects(clock, ids, milestone_batches, audit),
         results=FetchResult(clock, media.links, rules.link_ttl),
         downloads=FollowLink(perform, clock, media.folder) if media.folder else None,
-        media=StoreMedia(perform, clock, ids, media.shelf),
+        media=StoreMedia(perform, clock, ids, media.files),
         milestones=ReportMilestones(perform, milestone_batches),
         webhooks=_webhooks(ambient, rules, audit),
         history=BrowseHistory(),
@@ -204,7 +204,7 @@ def _maintenance(
 ) -> Maintenance:
     clock, box = ambient.clock, ambient.box
     return Maintenance(
-        erasing=EraseAccount(perform, media.shelf),
+        erasing=EraseAccount(perform, media.files),
         moving=MoveAccount(perform, clock, ambient.ids, ambient.entropy, box, audit),
         expiry=StopExpiredProjects(perform, clock),
         master_keys=Rekey(perform, clock, box),

@@ -121,7 +121,7 @@ class SignIn:
         async with self.limits.attempt(email, address) as attempt:
             user = await self.perform.read(lambda transaction: transaction.users.by_email(email))
             known_hash = user.password_hash if user else None
-            if not await self.passwords.fits(password, known_hash):
+            if not await self.passwords.matches(password, known_hash):
                 if user is not None:
                     await self._note_refusal(user, address)
                 raise WrongCredentials
@@ -186,7 +186,7 @@ class SignIn:
     async def _require_password(self, signed_in: SignedIn, password: str) -> None:
         user = signed_in.user
         async with self.limits.attempt(str(user.id), signed_in.caller.address) as attempt:
-            if not await self.passwords.fits(password, user.password_hash):
+            if not await self.passwords.matches(password, user.password_hash):
                 raise WrongCredentials("The current password is another one.")
             attempt.give_back()
 

@@ -8,7 +8,7 @@ from cuepost.application.perform import Perform
 from cuepost.domain.artifact import NAME_FAULT, Artifact, is_file_name
 from cuepost.domain.errors import FieldError, Invalid, NotFound
 from cuepost.domain.project import Project
-from cuepost.ports.media import MediaShelf, Progress
+from cuepost.ports.media import MediaFiles, Progress
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, IdSource
 
@@ -20,7 +20,7 @@ class StoreMedia:
     perform: Perform
     clock: Clock
     ids: IdSource
-    shelf: MediaShelf
+    files: MediaFiles
 
     async def put(
         self,
@@ -52,7 +52,7 @@ class StoreMedia:
             stored += count
             progress(count)
 
-        await self.shelf.put(artifact, source, note)
+        await self.files.put(artifact, source, note)
         return replace(artifact, size_bytes=stored)
 
 

@@ -1,1 +1,1 @@
-"""What goes on by itself, without anybody asking."""
+"""Background work: claiming, sending, recording and maintenance jobs."""

@@ -1,7 +1,7 @@
 """One attempt, from the assignment to its result: sign → guard → send → classify → decide.
 
-On a connection that is open already an attempt is a chain of calls without a task or a future;
-all others (new connections, the test inbox, transports of tests) are sent by a coroutine.
+Over an open connection an attempt is a chain of callbacks without a task or a future. All other
+attempts (new connections, the test inbox, transports of tests) are sent by a coroutine.
 """
 
 import asyncio
@@ -29,7 +29,10 @@ _BLOCKED = Exchange(0.0, Timings(), fault=Outcome.BLOCKED_DESTINATION)
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Something is wrong here, not with the receiver; the request may have been sent."""
+    """The attempt failed by a bug of this service, not of the receiver.
+
+    The request may have been sent.
+    """
 
     assignment: Assignment
     error: Exception
@@ -41,7 +44,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 @dataclass(slots=True)
 class _Signed:
-    """An attempt that has begun; no `request` where the policy does not allow one."""
+    """An attempt that has begun; `request` is None if the egress policy forbids the URL."""
 
     assignment: Assignment
     started_at: datetime
@@ -76,20 +79,20 @@ class AttemptPipeline:
         self._targets = PreparedTargets(box, policy, fixed)
 
     def start(self, assignment: Assignment, done: Done, spawn: Spawn) -> bool:
-        """False where no connection to the receiver is open: then it takes `run`.
+        """Return False if no connection to the receiver is open; the caller then awaits `run`.
 
-        Otherwise `done` is called exactly once, by the event loop: never before this has returned.
+        Otherwise the event loop calls `done` exactly once, after this method has returned.
         `spawn` makes a task for the rare request that has to be sent again.
         """
         try:
             signed = self._sign(assignment)
             return self._send(signed, partial(self._answered, signed, done, spawn))
-        except Exception as error:  # noqa: BLE001  # whatever it is, `done` hears of it
+        except Exception as error:  # noqa: BLE001  # passed to `done`
             asyncio.get_running_loop().call_soon(done, Crash(assignment, error))
             return True
 
     async def run(self, assignment: Assignment) -> Result | Crash:
-        """However long it takes to open a connection."""
+        """Make the attempt, opening a connection if necessary."""
         try:
             signed = self._sign(assignment)
         except Exception as error:  # noqa: BLE001  # as in `start`
@@ -117,7 +120,7 @@ class AttemptPipeline:
     def _answered(
         self, signed: _Signed, done: Done, spawn: Spawn, exchange: Exchange | None
     ) -> None:
-        """Without an exchange the receiver had closed the connection before the request came."""
+        """`exchange` is None if the receiver had closed the connection before the request came."""
         if exchange is None:
             spawn(self._send_again(signed, done))
         else:
@@ -155,7 +158,7 @@ class AttemptPipeline:
 
 
 def _rounded_up(instant: datetime) -> datetime:
-    """To the precision that is stored: cut off, it would be early."""
+    """Round up to the stored precision: truncated, the instant would be too early."""
     cut = at_millisecond(instant)
     return cut if cut == instant else cut + timedelta(milliseconds=1)
 

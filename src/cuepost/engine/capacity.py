@@ -1,4 +1,4 @@
-"""How much one process does and holds at a time."""
+"""How many attempts one process makes, and how many assignments it holds, at a time."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from cuepost.tuning import HELD_PER_ATTEMPT, HELD_PER_SLOT
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Attempts in flight in this process, and to one endpoint over all processes."""
+    """Attempts in flight in this process, and to one endpoint from all processes together."""
 
     attempts: int
     per_endpoint: int
 
     @property
     def held(self) -> int:
-        """In memory, so that nothing has to be waited for between two attempts."""
+        """The assignments in memory: enough that no attempt waits for a claim."""
         return HELD_PER_ATTEMPT * self.attempts
 
     @property

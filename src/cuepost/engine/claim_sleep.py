@@ -1,4 +1,4 @@
-"""The sleep between two claims, which anything may cut short."""
+"""The sleep between two claims, which a wake-up ends early."""
 
 import asyncio
 
@@ -12,11 +12,11 @@ class ClaimSleep:
         self.until: float | None = None
 
     def wake(self) -> None:
-        """Now, or at once when it begins."""
+        """End the current sleep, or the next one as soon as it begins."""
         self._woken.set()
 
     def expect(self) -> None:
-        """Whoever wakes it from here on means the next one."""
+        """A wake-up after this call is for the next sleep."""
         self._woken.clear()
 
     async def sleep(self, seconds: float) -> None:
@@ -27,6 +27,6 @@ class ClaimSleep:
             self.until = None
 
     def no_longer_than(self, seconds: float) -> None:
-        """One that lasts longer ends now, so that the next is shorter."""
+        """End a sleep that would last longer, so that the next can be shorter."""
         if self.until is not None and self._clock.monotonic() + seconds < self.until:
             self.wake()

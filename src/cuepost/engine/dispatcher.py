@@ -1,4 +1,4 @@
-"""Finds what is due, keeps the lanes filled, and runs attempts until it is told to stop."""
+"""Claims due deliveries, keeps the lanes filled, and runs attempts until it is stopped."""
 
 import asyncio
 import logging
@@ -27,9 +27,9 @@ from cuepost.tuning import (
     LEASE_SECONDS,
     LEAVING_PAUSE_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
-    PARTING_SECONDS,
     PAUSE_AFTER_CONTENTION_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
+    SHUTDOWN_RECORDING_SECONDS,
     UNRECORDED_PER_ATTEMPT,
 )
 
@@ -50,7 +50,7 @@ class Dispatcher:
         telemetry: Telemetry,
         lease: timedelta = timedelta(seconds=LEASE_SECONDS),
     ) -> None:
-        """`alone` says that no other worker can be at this store, so that lanes need no asking."""
+        """`alone`: no other worker can use this store, so lanes need not be held in it."""
         self._store = store
         self._clock = clock
         self._capacity = capacity
@@ -115,12 +115,14 @@ class Dispatcher:
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
         self.give_back([each.lane for each in assignments])
-        # Reserved under a lease that is gone, they are released with the rest of it.
+        # Assignments of an earlier lease are released together with that lease.
         if self.running and worker == self._lease.worker:
-            self._start(self._lease.not_disowned(assignments), self._since(as_of))
+            self._start(
+                self._lease.without_released_orphans(assignments), self._monotonic_at(as_of)
+            )
 
-    def _since(self, as_of: datetime) -> float:
-        """The wall clock has named the instant; one in the future says nothing about the age."""
+    def _monotonic_at(self, as_of: datetime) -> float:
+        """The monotonic time of a wall-clock instant; an instant in the future has no known age."""
         age = (self._clock.now() - as_of).total_seconds()
         return self._clock.monotonic() - age if age >= 0 else LONG_AGO
 
@@ -132,24 +134,24 @@ class Dispatcher:
         self._sleep.wake()
 
     def reaches(self, worker: UUID) -> bool:
-        """It is for its own process; that of others needs a way to them."""
+        """Handing over to other processes needs a channel, which only PostgreSQL has."""
         return False
 
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
-        """Another process has leased them to this worker, if it still has this name."""
-        self._handed_over.hear(worker, keys)
+        """Another process has leased these deliveries to this worker, if it still has that id."""
+        self._handed_over.add(worker, keys)
 
     def workers_changed(self) -> None:
-        """Others have come or gone, or nothing is known of what was announced for a while."""
+        """Workers have come or gone, or notifications may have been missed."""
         self._heartbeat.beat_now()
         self._sleep.wake()
 
     def announce_to(self, others: Callable[[Collection[Lane]], None]) -> None:
-        """They are to hear of lanes that this worker has let go for them."""
+        """`others` is called with the lanes that this worker has released for other workers."""
         self._intake.announce = others
 
     def owns(self, endpoint: Lane) -> bool:
-        """The lane is in this worker's share."""
+        """Whether the lane is in this worker's share."""
         return self._intake.owns(endpoint)
 
     @property
@@ -171,7 +173,7 @@ class Dispatcher:
 
     @property
     def clock_ahead_seconds(self) -> float:
-        """Of the clock that all workers share."""
+        """How far this machine's clock is ahead of the clock that all workers share."""
         return self._lease.clock_ahead.total_seconds()
 
     def has_capacity_for(self, endpoint: Lane | None = None) -> bool:
@@ -179,12 +181,12 @@ class Dispatcher:
         return not is_full and (endpoint is None or self._board.has_slot(endpoint))
 
     def stop(self) -> None:
-        """Finish what is in flight, give back the rest."""
+        """Finish the attempts in flight and release the other deliveries."""
         self._stopping = True
         self._sleep.wake()
 
     async def run(self) -> None:
-        """Until `stop` is called; then in-flight attempts end within their own limit."""
+        """Run until `stop` is called; then wait for the attempts in flight."""
         async with asyncio.TaskGroup() as tasks:
             loops = [self._recorder.run(), self._recorder.run_singles()]
             if not self._alone:
@@ -197,26 +199,26 @@ class Dispatcher:
             finally:
                 self.running = False
                 self._sending.close()
-            self._recorder.hurry()
+            self._recorder.stop_grouping()
             await self._leave()
-            await self._recorder.finish(PARTING_SECONDS)
+            await self._recorder.finish(SHUTDOWN_RECORDING_SECONDS)
             for task in beside:
                 task.cancel()
-        await self._part()
+        await self._remove_worker()
 
     async def _leave(self) -> None:
-        """Others go on at once with everything that is not in flight here."""
+        """Release everything that is not in flight here, so that other workers can send it."""
         self._lease.give_back(self._board.drop_waiting())
         while not self._alone and self._sending.in_flight:
-            # Before the store is asked: an attempt may end meanwhile.
+            # Cleared before the store is called, because an attempt may end during the call.
             self._sending.attempt_ended.clear()
-            await self._let_others_have_all_but(self._intake.leave())
+            await self._release_lanes_except(self._intake.leave())
             if self._sending.in_flight:
                 await self._sending.attempt_ended.wait()
             await self._clock.wait(LEAVING_PAUSE_SECONDS)
-        await self._sending.wait_until_quiet()
+        await self._sending.wait_until_idle()
 
-    async def _let_others_have_all_but(self, busy: Collection[Lane]) -> None:
+    async def _release_lanes_except(self, busy: Collection[Lane]) -> None:
         now = self._clock.now()
         try:
             async with self._store.transaction() as transaction:
@@ -227,8 +229,8 @@ class Dispatcher:
         else:
             self._lease.returned(returned)
 
-    async def _part(self) -> None:
-        """What was not sent goes back as it was; the rest is what could not be recorded."""
+    async def _remove_worker(self) -> None:
+        """Release what was not sent; what is still leased then counts as interrupted."""
         now = self._clock.now()
         try:
             async with self._store.transaction() as transaction:
@@ -241,8 +243,8 @@ class Dispatcher:
         while not self._stopping:
             self._sleep.expect()
             try:
-                asks_again = await self._intake.claim(self._start)
-                if not asks_again:
+                claim_again = await self._intake.claim(self._start)
+                if not claim_again:
                     await self._sleep.sleep(self._intake.seconds_to_sleep(self._longest_sleep))
             except Contention as error:
                 log.info("event=claim_contended error=%s", error)
@@ -252,7 +254,7 @@ class Dispatcher:
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
 
     def _may_take(self, endpoint: Lane) -> bool:
-        """While lease, lane and memory allow it, and nothing older waits in the store."""
+        """Whether lease, lane and memory allow it, and nothing older waits in the store."""
         return (
             self.running
             and not self._stopping
@@ -276,7 +278,7 @@ class Dispatcher:
         self._lease.recorded(result.assignment for result in results)
         again = [each.next_step.due_at for each in results if each.next_step.due_at is not None]
         if again and self._sleep.until is None:
-            # What is being claimed may have been looked for before that was written.
+            # A claim is running, and may have read the queue before these results were written.
             self._sleep.wake()
         elif again:
             self._sleep.no_longer_than((min(again) - self._clock.now()).total_seconds())

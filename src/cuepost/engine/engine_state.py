@@ -1,4 +1,4 @@
-"""What the delivery engine of a process is doing, for the watchdog and for people."""
+"""What the delivery engine of a process is doing, for the watchdog and for operators."""
 
 from dataclasses import dataclass, fields
 from uuid import UUID
@@ -6,7 +6,7 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """`progress` counts attempts that were begun and results that were recorded.
+    """`progress` is the number of attempts begun plus the number of results recorded.
 
     `sleeps_until` is an instant of the monotonic clock.
     """

@@ -1,6 +1,6 @@
-"""Takes what other processes have booked for lanes of this worker: it is leased here already.
+"""Takes deliveries that other processes committed for lanes of this worker, leased to it.
 
-The word of it may get lost; then the lease is orphaned, and the heartbeat finds it.
+The notification may be lost; the lease is then orphaned, and the heartbeat finds it.
 """
 
 import asyncio
@@ -39,16 +39,16 @@ class HandedOver:
         self._sleep = sleep
         self._begin = begin
         self._keys: list[DeliveryKey] = []
-        self._some = asyncio.Event()
+        self._has_keys = asyncio.Event()
 
-    def hear(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
+    def add(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
         if worker == self._lease.worker:
             self._keys += keys
-            self._some.set()
+            self._has_keys.set()
 
     async def run(self) -> None:
         while True:
-            await self._some.wait()
+            await self._has_keys.wait()
             keys = self._keys[:HANDED_OVER_AT_ONCE]
             try:
                 await self._take(keys)
@@ -58,16 +58,16 @@ class HandedOver:
                 continue
             del self._keys[: len(keys)]
             if not self._keys:
-                self._some.clear()
+                self._has_keys.clear()
 
     async def _take(self, keys: Sequence[DeliveryKey]) -> None:
         asked_at, worker = self._clock.monotonic(), self._lease.worker
         async with self._store.single_read() as transaction:
             found = await transaction.queue.handed_over(worker, keys, self._clock.now())
-        # Under a name that is given up they are with others by now.
+        # If this worker has a new id, the deliveries of the old one are with other workers.
         if worker != self._lease.worker or not self._lease.is_held:
             return
-        own = set(self._lease.not_disowned(assignment for assignment, _ in found))
+        own = set(self._lease.without_released_orphans(assignment for assignment, _ in found))
         rooms: Counter[int] = Counter()
         taken, surplus = [], []
         for assignment, may_be_sent in found:

@@ -1,4 +1,4 @@
-"""Says that this worker lives, takes over from those that do not, and shares with those that do."""
+"""Renews this worker's lease, removes dead workers, and shares the lanes among the live ones."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ class Heartbeat:
         self._now = asyncio.Event()
 
     def beat_now(self) -> None:
-        """Workers have come or gone."""
+        """Called when workers have come or gone."""
         self._now.set()
 
     async def run(self) -> None:
@@ -41,12 +41,12 @@ class Heartbeat:
                 self._sleep.wake()
 
     async def _beat(self) -> bool:
-        """True when there may be work for this worker that it did not have before."""
+        """Return True if there may be new work for this worker."""
         asked_at = self._clock.monotonic()
         worker, was_registered = self._lease.worker, self._lease.is_registered
         async with self._store.transaction() as transaction:
             now = await self._lease.time(transaction.queue)
-            # Before the dead are looked for: a worker that was suspended is not one of them.
+            # Before dead workers are removed, because this one may just have been suspended.
             is_mine = await self._lease.renew(transaction.queue, now)
             gone = await transaction.queue.remove_dead_workers(now)
             live = await transaction.queue.live_workers(now)

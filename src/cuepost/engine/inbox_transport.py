@@ -1,4 +1,4 @@
-"""The way to the test inbox: through the store, without opening a connection to anywhere."""
+"""Delivers to the test inbox through the store, without a network connection."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class InboxTransport:
-    """Hands deliveries for the inbox over to it, and all others to the way out."""
+    """Sends deliveries for the test inbox to the inbox, and all others by `outside`."""
 
     outside: Transport
     inbox: ReceiveInInbox
@@ -38,7 +38,7 @@ class InboxTransport:
         if request.url.inbox is None:
             return await self.outside.send(request)
         began = perf_counter()
-        answer = await self._taken_in(request.url.inbox, request)
+        answer = await self._deliver(request.url.inbox, request)
         if answer is InboxAnswer.SLOW:
             await self.clock.wait(request.timeout_seconds)
             return Exchange(request.timeout_seconds * 1000, Timings(), fault=Outcome.TIMEOUT)
@@ -49,7 +49,7 @@ class InboxTransport:
         timings = Timings(first_byte_ms=took)
         return Exchange(took, timings, status=status, headers=headers, body=body)
 
-    async def _taken_in(self, token: str, request: Request) -> InboxAnswer | None:
+    async def _deliver(self, token: str, request: Request) -> InboxAnswer | None:
         try:
             return await self.perform.change(
                 lambda transaction: self.inbox.take_in(

@@ -1,4 +1,4 @@
-"""What this worker asks the queue for: which endpoints are its own, and which have more."""
+"""What this worker claims: which lanes it owns and holds, and which have more in the store."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
@@ -13,7 +13,7 @@ from cuepost.ports.store import Priority, Store, Transaction
 from cuepost.ports.system import Clock
 from cuepost.tuning import (
     CLAIMED_AT_ONCE,
-    HELD_LANES_LOOKED_AT_SECONDS,
+    IDLE_LANE_CHECK_SECONDS,
     IDLE_LANE_KEPT_SECONDS,
     LATEST_ANSWER_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
@@ -37,20 +37,20 @@ class Intake:
         self._board = board
         self._most_held = most_held
         self._alone = alone
-        # In the order in which they came; a set would forget that.
+        # A dict instead of a set, because it keeps the order of arrival.
         self._woken: dict[Lane, None] = {}
-        self._look = FullScan(clock)
+        self._full_scan = FullScan(clock)
         self._share = Share()
-        # With the time at which each of them was last seen to hold something.
+        # With the monotonic time at which each lane was last seen to have work.
         self._held: dict[Lane, float] = {}
-        self._next_look_at_held = 0.0
+        self._next_idle_check = 0.0
         self._idle: set[Lane] = set()
-        # Of those that are held: what is booked for them elsewhere is leased to this worker.
+        # Held lanes for which other processes lease new deliveries to this worker.
         self._accepting: set[Lane] = set()
         self._unfinished: set[Lane] = set()
         self.is_full = False
         self._is_slow = False
-        # Lanes that were let go for the worker that they belong to.
+        # Called with lanes that were released for the worker that owns them.
         self.announce: Callable[[Collection[Lane]], None] = lambda _: None
 
     def wake_up(self, endpoints: Iterable[Lane]) -> None:
@@ -63,26 +63,26 @@ class Intake:
         return endpoint in self._held and self.owns(endpoint)
 
     def share_with(self, live: Sequence[UUID]) -> bool:
-        """Take the own share among these workers; True when it is another one than before.
+        """Take this worker's share among the live workers; return True if the share has changed.
 
-        Lanes outside it are let go as soon as what is in memory was sent.
+        Lanes outside the share are released as soon as their deliveries in memory are sent.
         """
         worker, before = self._lease.worker, self._share
         if worker in live:
             self._share = Share(live.index(worker), len(live))
         if self._share == before:
             return False
-        self._next_look_at_held = 0.0
+        self._next_idle_check = 0.0
         self._unfinished = set(filter(self.owns, self._unfinished))
         return True
 
     def leave(self) -> Collection[Lane]:
-        """Nothing more is taken for any lane; those that still have attempts in flight."""
+        """Stop taking deliveries for any lane; return the lanes with attempts in flight."""
         self._held.clear()
         return self._board.busy
 
     def has_room_for(self, endpoint: Lane, its_others: int, all_others: int) -> bool:
-        """One more besides those, which are about to be added."""
+        """Whether there is room for one more besides the others, which are about to be added."""
         return (
             self.holds(endpoint)
             and self._board.load + all_others < self._most_held
@@ -90,71 +90,71 @@ class Intake:
         )
 
     def decline(self, assignments: Sequence[Assignment]) -> None:
-        """They were leased to this worker, and are not sent from here now."""
+        """Release deliveries that were leased to this worker but cannot be sent here now."""
         self._lease.give_back(self._lease.took(assignments))
         self._unfinished.update(each.lane for each in assignments if self.owns(each.lane))
 
     def has_more(self, endpoint: Lane) -> bool:
-        """Something for this endpoint is left in the store."""
+        """Whether deliveries for this endpoint are left in the store."""
         return endpoint in self._unfinished
 
     @property
     def has_backlog(self) -> bool:
-        """Some endpoint has more in the store than it may hold here."""
+        """Whether some endpoint has more in the store than its lane may hold here."""
         return bool(self._unfinished)
 
     def seconds_to_sleep(self, longest: timedelta) -> float:
-        """Until something has to be done here, if nobody says so before."""
+        """Seconds until the next claim is needed, unless a wake-up comes before."""
         seconds = min(longest.total_seconds(), self._board.next_expiry - self._clock.monotonic())
-        return max(0.0, seconds if self.is_full else min(seconds, self._look.seconds_left))
+        return max(0.0, seconds if self.is_full else min(seconds, self._full_scan.seconds_left))
 
     async def claim(self, begin: Callable[[Sequence[Assignment], float], None]) -> bool:
-        """Let them begin that there is room for; True when it is worth asking again at once."""
+        """Claim what there is room for and begin it; return True to claim again at once."""
         now = self._clock.monotonic()
         self._lease.give_back(self._board.drop_expired(now))
         room = min(CLAIMED_AT_ONCE, max(0, self._most_held - self._board.load))
         self.is_full = room == 0
         if self.is_full and not self._lease.has_releases:
             return False
-        behind = self._look.behind if self._needs_full_scan() else None
+        scan_after = self._full_scan.scan_after if self._needs_full_scan() else None
         woken = self._next_woken()
         try:
-            claimed, asked_at = await self._claimed(room, woken, behind)
+            claimed, asked_at = await self._claimed(room, woken, scan_after)
         except BaseException:
             self.wake_up(woken)
             raise
         if claimed.scan is None:
-            self._look.left_out(now)
+            self._full_scan.skipped(now)
         else:
-            self._look.done(claimed.scan)
-        self._unfinished = (self._unfinished - claimed.looked_at) | claimed.more
+            self._full_scan.done(claimed.scan)
+        self._unfinished = (self._unfinished - claimed.examined) | claimed.more
         served = claimed.more & {each.lane for each in claimed.assignments}
-        self._board.claimed(served, claimed.looked_at - claimed.more, now)
+        self._board.claimed(served, claimed.examined - claimed.more, now)
         self.is_full = len(claimed.assignments) >= room
         begin(claimed.assignments, self._as_of(asked_at))
-        # Some were full when they were asked for, and had nothing left by the time of the answer.
+        # Some lanes had no room when the claim was made, and have room by now.
         self.wake_up(lane for lane in self._unfinished if self._board.claimable_of(lane) > 0)
-        return bool(self._woken) or self._look.is_halfway
+        return bool(self._woken) or self._full_scan.is_halfway
 
     def _needs_full_scan(self) -> bool:
         is_lease_new = not self._lease.is_held
         returns_some = self._lease.has_releases
-        return not self._woken or is_lease_new or returns_some or self._look.is_due
+        return not self._woken or is_lease_new or returns_some or self._full_scan.is_due
 
     def _next_woken(self) -> set[Lane]:
-        """Of many endpoints with more than there is room for, few are asked about at a time."""
+        """At most CLAIMED_AT_ONCE of the woken endpoints, the first to be woken first."""
         woken = set(islice(self._woken, CLAIMED_AT_ONCE))
-        for wake_up in woken:
-            del self._woken[wake_up]
+        for lane in woken:
+            del self._woken[lane]
         return woken
 
     async def _claimed(
-        self, room: int, woken: set[Lane], behind: Lane | None
+        self, room: int, woken: set[Lane], scan_after: Lane | None
     ) -> tuple[Claimed, float]:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
         old = None if is_held else self._start_over()
         asked_at, now = self._clock.monotonic(), self._lease.now
-        self._put_idle_lanes_aside(asked_at)
+        self._collect_idle_lanes(asked_at)
         idle = set(self._idle)
 
         async def ask(transaction: Transaction) -> tuple[Collection[UUID], Claimed, set[Lane]]:
@@ -166,7 +166,7 @@ class Intake:
                 await queue.remove_dead_workers(shared)
                 self.share_with(await queue.live_workers(shared))
             returned = await self._lease.release_returned(queue, now)
-            claimed = await queue.claim(self._wanted(room, woken, behind, idle), now)
+            claimed = await queue.claim(self._wanted(room, woken, scan_after, idle), now)
             accepting = self._accepting_after(claimed, idle)
             closed = self._accepting - accepting - (idle - claimed.held)
             await queue.accept(self._lease.worker, accepting - self._accepting, closed)
@@ -184,39 +184,41 @@ class Intake:
         return claimed, asked_at
 
     def _accepting_after(self, claimed: Claimed, idle: set[Lane]) -> set[Lane]:
-        """Lanes in which nothing is left in the store; the only worker needs no hand-over."""
+        """Held lanes with nothing left in the store; a worker that is alone needs no handover."""
         if self._alone:
             return set()
         held = (self._accepting - idle) | claimed.held
-        unfinished = (self._unfinished - claimed.looked_at) | claimed.more
+        unfinished = (self._unfinished - claimed.examined) | claimed.more
         return set(filter(self.owns, held - unfinished))
 
     def _as_of(self, asked_at: float) -> float:
-        """Of which instant an answer is: what took too long to arrive may have been stopped since.
+        """The instant that an answer describes: a slow one may be outdated, for example by a stop.
 
-        Where every claim takes that long, it is better to send late than never.
+        If every claim is that slow, a late answer is used, because late is better than never.
         """
         now = self._clock.monotonic()
         was_slow, self._is_slow = self._is_slow, now - asked_at >= LONGEST_IN_MEMORY_SECONDS
         return now if was_slow and now - asked_at < LATEST_ANSWER_SECONDS else asked_at
 
-    def _wanted(self, room: int, woken: set[Lane], behind: Lane | None, idle: set[Lane]) -> Claim:
+    def _wanted(
+        self, room: int, woken: set[Lane], scan_after: Lane | None, idle: set[Lane]
+    ) -> Claim:
         return Claim(
             worker=self._lease.worker,
             room=room,
             room_of=self._board.claimable_of,
             woken=woken,
-            behind=behind,
+            scan_after=scan_after,
             idle=() if self._alone else idle,
             share=self._share,
             alone=self._alone,
         )
 
-    def _put_idle_lanes_aside(self, now: float) -> None:
-        """From here on nothing can be reserved in them, so that they can be given up."""
-        if now < self._next_look_at_held:
+    def _collect_idle_lanes(self, now: float) -> None:
+        """Stop reservations in idle lanes, so that the next claim can release them."""
+        if now < self._next_idle_check:
             return
-        self._next_look_at_held = now + HELD_LANES_LOOKED_AT_SECONDS
+        self._next_idle_check = now + IDLE_LANE_CHECK_SECONDS
         for lane, busy_at in list(self._held.items()):
             if self._board.load_of(lane):
                 self._held[lane] = now
@@ -225,7 +227,7 @@ class Intake:
                 self._idle.add(lane)
 
     def _start_over(self) -> UUID:
-        """What the old name held may be with others already."""
+        """Drop everything held under the old worker id: other workers may have it already."""
         self._board.drop_waiting()
         self._held.clear()
         self._idle.clear()

@@ -1,9 +1,9 @@
 """The assignments that this worker holds, by endpoint; endpoints take turns.
 
-A lane is ready while it has something waiting and fewer attempts in flight than its cap. How much
-a lane may hold follows from what it got through: an endpoint that is slow leaves the memory to
-others, and what waits for it waits in the store. Of a long queue a lane gets as much at a time as
-it sends in a moment: large claims would hold up the small ones of others.
+A lane is ready while it has assignments waiting and fewer attempts in flight than its cap. How many
+assignments a lane may hold depends on how fast it sends them: a slow endpoint leaves the memory to
+others, and its deliveries wait in the store. A lane with a backlog gets as many at a time as it
+sends in a moment, because large claims would delay the small ones of other lanes.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ class _Lane:
 
 @dataclass(slots=True)
 class _Pace:
-    """Of a lane with more in the store: how much of that it may hold, and when it got some last."""
+    """For a lane with a backlog: how much it may hold, and when it was last filled."""
 
     held: int
     filled_at: float
@@ -47,15 +47,15 @@ class LaneBoard:
         self.load = 0
 
     def add(self, assignments: Iterable[Assignment], fresh_until: float) -> None:
-        """From then on the store may know better."""
+        """After `fresh_until` the assignments may be outdated and are not sent."""
         for assignment in assignments:
             lane = self._lanes.setdefault(assignment.lane, _Lane())
             lane.waiting.append((fresh_until, assignment))
             self.load += 1
-            self._note(assignment.lane, lane)
+            self._mark_ready(assignment.lane, lane)
 
     def take(self) -> tuple[float, Assignment] | None:
-        """Of the lane whose turn it is, the next assignment, behind until when it is fresh."""
+        """The next assignment of the lane whose turn it is, with the time until it is fresh."""
         if not self._ready:
             return None
         endpoint = self._ready.popleft()
@@ -65,14 +65,14 @@ class LaneBoard:
         lane.in_flight += 1
         if not lane.waiting and endpoint in self._slow:
             self._allow(endpoint, 2 * self._slow[endpoint])
-        self._note(endpoint, lane)
+        self._mark_ready(endpoint, lane)
         return taken
 
     def done(self, endpoint: Lane) -> None:
         lane = self._lanes[endpoint]
         lane.in_flight -= 1
         self.load -= 1
-        self._note(endpoint, lane)
+        self._mark_ready(endpoint, lane)
         self._drop_if_empty(endpoint, lane)
 
     def reserve(self, endpoint: Lane) -> None:
@@ -96,29 +96,29 @@ class LaneBoard:
         return lane.load if lane else 0
 
     def has_slot(self, endpoint: Lane) -> bool:
-        """One more attempt may be in flight."""
+        """Whether one more attempt may be in flight."""
         lane = self._lanes.get(endpoint)
         return lane is None or lane.in_flight < self._cap
 
     def is_blocked(self, endpoint: Lane) -> bool:
-        """Something waits that cannot begin before something else has ended."""
+        """Whether an assignment waits until another attempt of the lane has ended."""
         lane = self._lanes.get(endpoint)
         return lane is not None and bool(lane.waiting) and not lane.is_ready
 
     def room_of(self, endpoint: Lane) -> int:
-        """How many more this lane may hold."""
+        """How many more assignments this lane may hold."""
         allowed = self._slow.get(endpoint, self.most_per_lane)
         return allowed - self.load_of(endpoint)
 
     def claimable_of(self, endpoint: Lane) -> int:
-        """How many more this lane may get from the store; none while it has enough."""
+        """How many more this lane may claim; 0 while it holds more than half of its share."""
         pace = self._paces.get(endpoint)
         held = self.at_first if pace is None else pace.held
         load = self.load_of(endpoint)
         return min(self.room_of(endpoint), held - load) if 2 * load <= held else 0
 
     def claimed(self, served: Collection[Lane], done: Iterable[Lane], at: float) -> None:
-        """Those that were `served` have more in the store, those that are `done` with have not."""
+        """`served` lanes have more in the store; lanes that are `done` do not."""
         for endpoint in done:
             self._paces.pop(endpoint, None)
         for endpoint in served:
@@ -135,13 +135,13 @@ class LaneBoard:
 
     @property
     def next_expiry(self) -> float:
-        """When the first of those that wait ceases to be fresh."""
+        """When the first waiting assignment ceases to be fresh."""
         return min(
             (lane.waiting[0][0] for lane in self._lanes.values() if lane.waiting), default=inf
         )
 
     def drop_expired(self, now: float) -> list[Assignment]:
-        """Take out what has waited for too long."""
+        """Remove and return the assignments that are no longer fresh."""
         dropped: list[Assignment] = []
         for endpoint, lane in list(self._lanes.items()):
             before = len(dropped)
@@ -149,7 +149,7 @@ class LaneBoard:
                 dropped.append(lane.waiting.popleft()[1])
             if len(dropped) > before:
                 self._allow(endpoint, lane.load)
-                self._unready(endpoint, lane)
+                self._unmark_ready(endpoint, lane)
         self.load -= len(dropped)
         return dropped
 
@@ -158,7 +158,7 @@ class LaneBoard:
         for endpoint, lane in list(self._lanes.items()):
             dropped += [assignment for _, assignment in lane.waiting]
             lane.waiting.clear()
-            self._unready(endpoint, lane)
+            self._unmark_ready(endpoint, lane)
         self.load -= len(dropped)
         return dropped
 
@@ -172,12 +172,12 @@ class LaneBoard:
         if self._slow[endpoint] >= self.most_per_lane:
             del self._slow[endpoint]
 
-    def _note(self, endpoint: Lane, lane: _Lane) -> None:
+    def _mark_ready(self, endpoint: Lane, lane: _Lane) -> None:
         if lane.waiting and lane.in_flight < self._cap and not lane.is_ready:
             lane.is_ready = True
             self._ready.append(endpoint)
 
-    def _unready(self, endpoint: Lane, lane: _Lane) -> None:
+    def _unmark_ready(self, endpoint: Lane, lane: _Lane) -> None:
         if lane.is_ready and not lane.waiting:
             lane.is_ready = False
             self._ready.remove(endpoint)

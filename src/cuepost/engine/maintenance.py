@@ -1,4 +1,4 @@
-"""Small jobs that go on by themselves; every process may do them, at the same time as others."""
+"""The maintenance jobs; several processes may run them at the same time."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ logger = logging.getLogger("cuepost.maintenance")
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceJob:
-    """`step` does a small part and answers whether there is more to do at once."""
+    """`step` does a small part of the job and returns True if more can be done at once."""
 
     name: str
     every: timedelta
@@ -44,19 +44,19 @@ class MaintenanceRunner:
     jobs: Sequence[MaintenanceJob]
 
     async def run(self) -> None:
-        """Goes on until it is cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             for job in self.jobs:
-                group.create_task(self._keep_doing(job), name=f"job: {job.name}")
+                group.create_task(self._repeat(job), name=f"job: {job.name}")
 
-    async def _keep_doing(self, job: MaintenanceJob) -> None:
+    async def _repeat(self, job: MaintenanceJob) -> None:
         while True:
-            if not await _tried(job):
+            if not await _try_step(job):
                 await self.clock.wait(job.every.total_seconds())
 
 
-async def _tried(job: MaintenanceJob) -> bool:
-    """A job that fails waits for its next time, as if it had found nothing to do."""
+async def _try_step(job: MaintenanceJob) -> bool:
+    """A job that fails is tried again at its next regular time."""
     try:
         return await job.step()
     except (Contention, StoreUnavailable) as error:
@@ -96,7 +96,7 @@ def _retention_jobs(expiry: Expiry, retention: timedelta) -> Iterator[Maintenanc
         (Expiring.INBOX_MESSAGES, retention, hour),
     ):
         yield MaintenanceJob(f"forget {what}", every, partial(expiry.step, what, life))
-    yield MaintenanceJob("give room back", 10 * minute, expiry.give_room_back)
+    yield MaintenanceJob("return free pages", 10 * minute, expiry.return_free_pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class JobSteps:
 
     async def prepare_days(self) -> bool:
         now = self.clock.now()
-        if await self.service.perform.read(lambda look: look.retention.lacks_days(now)):
+        if await self.service.perform.read(lambda snapshot: snapshot.retention.lacks_days(now)):
             await self.store.prepare_days(now)
         return False
 

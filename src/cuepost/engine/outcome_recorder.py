@@ -1,7 +1,7 @@
-"""Writes results down: at once while little goes on, in groups while much does.
+"""Writes results to the store: at once while the load is low, in groups while it is high.
 
-A result that the store refuses holds up no other: a group that fails again and again is taken
-apart, its results are tried one by one, and one that still fails is set aside.
+A result that the store refuses does not delay the others: a group that keeps failing is split, its
+results are tried one by one, and one that still fails is set aside.
 """
 
 import asyncio
@@ -23,24 +23,24 @@ from cuepost.ports.store import (
 from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
+    GROUP_TRIES,
     LONGEST_WAIT_ALONE_SECONDS,
     LONGEST_WAIT_SECONDS,
     PAUSE_AFTER_CONTENTION_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
     RESULTS_AT_ONCE,
-    TRIES_APART,
-    TRIES_TOGETHER,
+    SINGLE_RESULT_TRIES,
 )
 
 log = logging.getLogger("cuepost.engine")
 
-_Held = tuple[UUID, Result]
+_HeldResult = tuple[UUID, Result]
 """A result, and the worker that held its delivery."""
 
 
 @dataclass(slots=True)
 class _Single:
-    """A result of a group that was taken apart, and how often it has been refused by itself."""
+    """A result of a group that was split, and how often the store has refused it alone."""
 
     worker: UUID
     result: Result
@@ -50,10 +50,10 @@ class _Single:
 
 @dataclass(slots=True)
 class OutcomeRecorder:
-    """`written` hears of results that are in the store, `unwritable` of one that never will be.
+    """`written` is called with results that are in the store, `unwritable` with one set aside.
 
-    `room_made` is called whenever fewer are waiting. `alone` says that the store is this worker's
-    own.
+    `room_made` is called whenever fewer results are waiting. `alone` means that no other worker
+    uses the store.
     """
 
     store: Store
@@ -65,15 +65,15 @@ class OutcomeRecorder:
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
     room_made: Callable[[], None]
-    _results: list[_Held] = field(default_factory=list)
+    _results: list[_HeldResult] = field(default_factory=list)
     _singles: list[_Single] = field(default_factory=list)
     _failures: int = 0
     _writes: int = 0
     _work: asyncio.Event = field(default_factory=asyncio.Event)
     _single_work: asyncio.Event = field(default_factory=asyncio.Event)
-    _crowd: asyncio.Event = field(default_factory=asyncio.Event)
+    _group_full: asyncio.Event = field(default_factory=asyncio.Event)
     _empty: asyncio.Event = field(default_factory=asyncio.Event)
-    _hurrying: bool = False
+    _grouping_stopped: bool = False
 
     @property
     def unrecorded(self) -> int:
@@ -81,33 +81,33 @@ class OutcomeRecorder:
 
     @property
     def is_full(self) -> bool:
-        """The store is so far behind that no attempt should be started until there is room."""
+        """Whether too many results wait for the store to start another attempt."""
         return self.unrecorded >= self.most_unrecorded
 
     def put(self, worker: UUID, result: Result) -> None:
         self._results.append((worker, result))
         self._empty.clear()
         self._work.set()
-        if self._are_many:
-            self._crowd.set()
+        if self._has_full_group:
+            self._group_full.set()
 
     async def run(self) -> None:
         while True:
             await self._work.wait()
-            if self.is_busy() and not self._hurrying:
+            if self.is_busy() and not self._grouping_stopped:
                 longest = LONGEST_WAIT_ALONE_SECONDS if self.alone else LONGEST_WAIT_SECONDS
-                await self.clock.wait_for(self._crowd, longest)
+                await self.clock.wait_for(self._group_full, longest)
             await self._flush()
             if not self._results:
                 self._work.clear()
 
     async def run_singles(self) -> None:
-        """Beside `run`, so that what is tried by itself delays nothing else."""
+        """Runs beside `run`, so that results that are tried one by one delay nothing else."""
         while True:
             await self._single_work.wait()
             for single in list(self._singles):
-                if not await self._try_apart(single):
-                    # The next round begins with another one, which may get through.
+                if not await self._try_single(single):
+                    # The next round begins with another result, which may succeed.
                     self._singles.remove(single)
                     self._singles.append(single)
                     break
@@ -116,13 +116,13 @@ class OutcomeRecorder:
             else:
                 self._single_work.clear()
 
-    def hurry(self) -> None:
-        """Nothing more waits for company."""
-        self._hurrying = True
-        self._crowd.set()
+    def stop_grouping(self) -> None:
+        """From now on results are written at once, without waiting for a group to fill."""
+        self._grouping_stopped = True
+        self._group_full.set()
 
     async def finish(self, seconds: float) -> None:
-        """Write what is left, but no longer than that; the rest counts as interrupted."""
+        """Write what is left for at most this long; the rest counts as interrupted."""
         if self.unrecorded and not await self.clock.wait_for(self._empty, seconds):
             log.error("event=outcomes_given_up count=%d", self.unrecorded)
 
@@ -133,44 +133,44 @@ class OutcomeRecorder:
             waiting = len(self._next_group())
             log_store_error(log, "outcomes_not_recorded", error, "record", waiting=waiting)
             self._failures += 1
-            if self._is_time_to_take_apart(error):
-                self._take_apart(self._next_group())
+            if self._should_split_group(error):
+                self._split_group(self._next_group())
             contended = isinstance(error, Contention)
             await self.clock.wait(
                 PAUSE_AFTER_CONTENTION_SECONDS if contended else PAUSE_AFTER_FAILURE_SECONDS
             )
         except Exception:
             log.exception("event=outcomes_refused count=%d", len(self._next_group()))
-            self._take_apart(self._next_group())
+            self._split_group(self._next_group())
         else:
             self._failures = 0
             self.written([result for _, result in group])
             del self._results[: len(group)]
             self._made_room()
 
-    def _is_time_to_take_apart(self, error: Exception) -> bool:
-        """A store that is away refuses every group: one of them is tried apart at a time."""
+    def _should_split_group(self, error: Exception) -> bool:
+        """An unavailable store refuses every group, so only one group at a time is split then."""
         if isinstance(error, StoreUnavailable):
-            return self._failures >= TRIES_TOGETHER and not self._singles
-        return self._failures >= TRIES_TOGETHER or isinstance(error, KeyTaken)
+            return self._failures >= GROUP_TRIES and not self._singles
+        return self._failures >= GROUP_TRIES or isinstance(error, KeyTaken)
 
-    def _take_apart(self, group: Sequence[_Held]) -> None:
+    def _split_group(self, group: Sequence[_HeldResult]) -> None:
         self._failures = 0
         self._singles += [_Single(worker, result, self._writes) for worker, result in group]
         del self._results[: len(group)]
         self._single_work.set()
 
-    async def _try_apart(self, single: _Single) -> bool:
-        """False while the store seems to be away, so that nothing is known about this one."""
+    async def _try_single(self, single: _Single) -> bool:
+        """Return False if the store seems unavailable, so that the failure is not the result's."""
         delivery_id = single.result.assignment.delivery_id
         try:
             await self._write(lambda: [(single.worker, single.result)])
         except (StoreUnavailable, Contention) as error:
             log_store_error(log, "outcome_not_recorded", error, "record", delivery=delivery_id)
-            # A store that takes others meanwhile is not away.
-            is_away = isinstance(error, StoreUnavailable) and self._writes == single.writes_before
+            # A store that has written other results since the last try is available.
+            no_writes = self._writes == single.writes_before
             single.writes_before = self._writes
-            if is_away:
+            if isinstance(error, StoreUnavailable) and no_writes:
                 return False
             single.refusals += 1
         except Exception:
@@ -179,7 +179,7 @@ class OutcomeRecorder:
         else:
             self.written([single.result])
             self._remove(single)
-        if single.refusals >= TRIES_APART:
+        if single.refusals >= SINGLE_RESULT_TRIES:
             self._set_aside(single.result)
             self._remove(single)
         return True
@@ -200,23 +200,23 @@ class OutcomeRecorder:
         self.unwritable(result)
 
     @property
-    def _are_many(self) -> bool:
+    def _has_full_group(self) -> bool:
         return len(self._results) >= min(RESULTS_AT_ONCE, self.most_unrecorded)
 
     def _made_room(self) -> None:
-        if not self._are_many and not self._hurrying:
-            self._crowd.clear()
+        if not self._has_full_group and not self._grouping_stopped:
+            self._group_full.clear()
         if not self.unrecorded:
             self._empty.set()
         self.room_made()
 
-    def _next_group(self) -> Sequence[_Held]:
+    def _next_group(self) -> Sequence[_HeldResult]:
         return self._results[:RESULTS_AT_ONCE]
 
-    async def _write(self, choose: Callable[[], Sequence[_Held]]) -> Sequence[_Held]:
-        """What there is to write is chosen when it can be written, as there may be more by then."""
+    async def _write(self, choose: Callable[[], Sequence[_HeldResult]]) -> Sequence[_HeldResult]:
+        """`choose` is called when the transaction begins, because more may be waiting by then."""
 
-        async def record(transaction: Transaction) -> tuple[Sequence[_Held], int]:
+        async def record(transaction: Transaction) -> tuple[Sequence[_HeldResult], int]:
             group, late, now = choose(), 0, self.clock.now()
             for worker in dict.fromkeys(worker for worker, _ in group):
                 results = [result for holder, result in group if holder == worker]

@@ -1,8 +1,8 @@
-"""What attempts to one endpoint have in common, made once: its checked URL, head and signing keys.
+"""A cache of what all attempts to one endpoint share: checked URL, request head and signing keys.
 
-An entry is found by all that it is made of: the endpoint, its URL, and the sealed secrets that are
-live at that moment. A changed URL, a new secret or one that has expired is another entry, so that
-nothing has to be invalidated.
+The key of an entry is everything that it is made of: the endpoint, its URL, and the sealed secrets
+that are live. A changed URL, a new secret or an expired one gives another key, so no entry has to
+be invalidated.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _VARYING = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 @dataclass(frozen=True, slots=True)
 class PreparedTarget:
-    """`url` is None where the policy does not allow it."""
+    """`url` is None if the egress policy forbids it."""
 
     url: ReceiverUrl | None
     template: bytes
@@ -31,7 +31,7 @@ class PreparedTarget:
     fixed: Headers
 
     def signed(self, event_id: UUID, timestamp: int, body: bytes) -> tuple[Headers, bytes]:
-        """The headers of one request, and the whole of it as it goes on the wire."""
+        """The headers of one request, and the complete request as it is sent."""
         identifier, second = str(event_id), str(timestamp)
         id_bytes, second_bytes = identifier.encode(), second.encode()
         content = b"%b.%b.%b" % (id_bytes, second_bytes, body)
@@ -53,7 +53,6 @@ class PreparedTargets:
         self._box = box
         self._policy = policy
         self._fixed = fixed
-        # By endpoint, URL, and the sealed secrets that are live.
         self.of = lru_cache(PREPARED_TARGETS)(self._prepare)
 
     def _prepare(self, webhook_id: UUID, url: str, *sealed: bytes) -> PreparedTarget:

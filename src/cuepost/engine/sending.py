@@ -1,4 +1,4 @@
-"""Starts attempts from the lanes whose turn it is, as many at a time as may be in flight."""
+"""Starts attempts from the lanes in turn, up to the number that may be in flight."""
 
 import asyncio
 import logging
@@ -45,26 +45,26 @@ class Sending:
         self._recorder = recorder
         self._sleep = sleep
         self._spawn: Spawn | None = None
-        # Set when an attempt has ended; cleared by whoever is about to wait for the next.
+        # Set when an attempt ends; cleared by the coroutine that is about to wait for it.
         self.attempt_ended = asyncio.Event()
         self.in_flight = 0
         self.begun = 0
 
     def open(self, spawn: Spawn) -> None:
-        """From now on attempts are started; those that need a task get it by `spawn`."""
+        """Allow attempts to start; `spawn` makes a task for those that need one."""
         self._spawn = spawn
 
     def close(self) -> None:
-        """No more of them."""
+        """Start no more attempts."""
         self._spawn = None
 
-    async def wait_until_quiet(self) -> None:
+    async def wait_until_idle(self) -> None:
         while self.in_flight:
             self.attempt_ended.clear()
             await self.attempt_ended.wait()
 
     def start_attempts(self) -> None:
-        """Those that may begin; none while too many results wait to be recorded."""
+        """Start all attempts that may begin; none while too many results wait to be recorded."""
         spawn, board = self._spawn, self._board
         while spawn is not None and self.in_flight < self._capacity.attempts:
             if self._recorder.is_full or (taken := board.take()) is None:
@@ -77,7 +77,7 @@ class Sending:
                 spawn(self._run(assignment, fresh_until))
 
     def _start(self, assignment: Assignment, fresh_until: float, spawn: Spawn) -> bool:
-        """False where something has to be waited for before it can be sent."""
+        """Return False if the attempt needs a task, because no connection is open."""
         if not self._may_send(assignment, fresh_until):
             self._give_back(assignment)
             return True
@@ -88,7 +88,7 @@ class Sending:
         return True
 
     async def _run(self, assignment: Assignment, fresh_until: float) -> None:
-        # The process may have been suspended since this was asked for the last time.
+        # Checked again, because the process may have been suspended since `_start`.
         if self._may_send(assignment, fresh_until):
             worker = self._lease.worker
             self.begun += 1
@@ -101,7 +101,7 @@ class Sending:
         until = assignment.access_until
         if until is not None and until <= self._clock.now():
             return False
-        # A worker that was suspended past its lease must not send: others may do by now.
+        # A worker that was suspended past its lease must not send: another may have the work.
         return self._lease.is_held and self._clock.monotonic() < fresh_until
 
     def _give_back(self, assignment: Assignment) -> None:
@@ -110,10 +110,10 @@ class Sending:
         self._free(assignment.lane)
 
     def _ended_by_callback(self, worker: UUID, spawn: Spawn, ended: Result | Crash) -> None:
-        """A bug in here ends the dispatcher, as it does where a task is what ends."""
+        """An error in `_ended` stops the dispatcher, as it does when a task calls it."""
         try:
             self._ended(worker, ended)
-        except Exception as error:  # noqa: BLE001  # it is raised there
+        except Exception as error:  # noqa: BLE001  # raised in a task of the dispatcher
             spawn(_raised(error))
 
     def _ended(self, worker: UUID, ended: Result | Crash) -> None:
@@ -124,7 +124,7 @@ class Sending:
             )
             self.postpone(assignment)
         else:
-            self._tell(ended)
+            self._report(ended)
             self._recorder.put(worker, ended)
         self._free(assignment.lane)
         self.start_attempts()
@@ -143,14 +143,14 @@ class Sending:
         if self._intake.is_full and (half_empty or not self._board.ready):
             self._sleep.wake()
 
-    def _tell(self, result: Result) -> None:
+    def _report(self, result: Result) -> None:
         try:
             self._telemetry.attempted(result)
         except Exception:
             log.exception("event=telemetry_crashed")
 
     def postpone(self, assignment: Assignment) -> None:
-        """Something is wrong here, not with the receiver: no attempt is counted."""
+        """The fault is in this service, not in the receiver, so no attempt is counted."""
         self._lease.postpone(
             assignment, self._clock.now() + timedelta(seconds=PAUSE_AFTER_CRASH_SECONDS)
         )

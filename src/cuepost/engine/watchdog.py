@@ -1,8 +1,8 @@
-"""Notices that deliveries have stopped although nothing keeps them from going on.
+"""Detects a stall: deliveries have stopped although work is due and there is capacity for it.
 
-It looks at what the engine has done, not at how: whatever the cause, there is work that is due,
-capacity to do it, and for two seconds nothing was started or recorded. Looks are counted instead of
-seconds, so that a process that was suspended is given time to go on.
+It observes only the progress of the engine, so it detects a stall whatever the cause is: for two
+seconds no attempt was started and no result recorded. It counts checks instead of seconds, so that
+a process that was suspended gets time to continue.
 """
 
 import logging
@@ -12,11 +12,11 @@ from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.store import Priority, Store, StoreError, Transaction
 from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Telemetry
-from cuepost.tuning import LOOK_SECONDS, LOOKS_UNTIL_STALLED
+from cuepost.tuning import CHECKS_UNTIL_STALLED, WATCHDOG_SECONDS
 
 log = logging.getLogger("cuepost.engine")
 
-OVERDUE = timedelta(seconds=LOOK_SECONDS * LOOKS_UNTIL_STALLED)
+OVERDUE = timedelta(seconds=WATCHDOG_SECONDS * CHECKS_UNTIL_STALLED)
 
 NOT_RECORDED = "results are not recorded"
 NOT_STARTED = "claimed deliveries are not started"
@@ -32,31 +32,31 @@ class Watchdog:
         self._clock = clock
         self._telemetry = telemetry
         self._progress = -1
-        self._looks = 0
+        self._checks = 0
         self.stalled: str | None = None
 
     async def run(self) -> None:
         while True:
-            await self._clock.wait(LOOK_SECONDS)
-            await self.look()
+            await self._clock.wait(WATCHDOG_SECONDS)
+            await self.check()
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         progress = self._dispatcher.state.progress
         if progress != self._progress:
-            self._progress, self._looks = progress, 0
+            self._progress, self._checks = progress, 0
             self._note(None)
             return
-        self._looks += 1
-        if self._looks % LOOKS_UNTIL_STALLED == 0:
+        self._checks += 1
+        if self._checks % CHECKS_UNTIL_STALLED == 0:
             self._note(await self._reason())
 
     async def _reason(self) -> str | None:
-        """Why this is a stall, or None while there is nothing to do or no store to do it with."""
+        """The reason for the stall; None if nothing is due or the store is unavailable."""
         state = self._dispatcher.state
         if not state.running:
             return None
         try:
-            await self._wait_for_a_change()
+            await self._wait_for_engine_writes()
             if self._dispatcher.state.progress != self._progress:
                 return None
             if state.unrecorded:
@@ -68,11 +68,11 @@ class Watchdog:
             return None
         return NOT_CLAIMED if overdue else None
 
-    async def _wait_for_a_change(self) -> None:
-        """Until the store has taken what the engine gave it before: a slow disk is no stall."""
+    async def _wait_for_engine_writes(self) -> None:
+        """Wait until the engine's earlier writes are done, because a slow disk is no stall."""
 
         async def nothing(_: Transaction) -> None:
-            """It waits its turn behind the engine's own writes."""
+            """An empty write, which is queued behind the engine's own."""
 
         await self._store.check()
         await self._store.write(nothing, Priority.BACKGROUND)

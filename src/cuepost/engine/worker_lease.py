@@ -1,7 +1,7 @@
-"""The name under which this process holds work, and everything that it holds.
+"""The id under which this worker holds deliveries, its lease, and the deliveries that it holds.
 
-A delivery is held once: `took` lets through only what this process does not hold already and is not
-about to return.
+A delivery is held once: `took` accepts only deliveries that this worker does not hold already and
+is not about to release.
 """
 
 import logging
@@ -18,11 +18,11 @@ from cuepost.tuning import HEARTBEATS_PER_LEASE
 
 log = logging.getLogger("cuepost.engine")
 
-# Where nobody else can take anything over, a stall of whatever length changes nothing.
+# The lease of a worker that is alone: no other worker can take over, however long it is suspended.
 ENDLESS = timedelta(days=36_500)
 LONG_AGO = -inf
 CLOCK_NOTICED = timedelta(seconds=1)
-# Receivers refuse what is off by five minutes.
+# Receivers refuse a timestamp that is off by five minutes.
 CLOCK_TOLERATED = timedelta(minutes=2)
 
 
@@ -35,7 +35,7 @@ class ClockIsOff(StoreUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class _Return:
-    """How a delivery goes back to the queue: due when, and whether its request may be out."""
+    """How a delivery is released: when it is due, and whether its request may have been sent."""
 
     due_at: datetime | None = None
     may_be_sent: bool = False
@@ -53,14 +53,14 @@ class WorkerLease:
         self._unknown: set[UUID] = set()
         self._looked_for_orphans = LONG_AGO
         self._to_release: dict[UUID, _Return] = {}
-        self._disowned: set[UUID] = set()
+        self._released_orphans: set[UUID] = set()
         self.worker = ids(clock.now())
 
     @property
     def is_held(self) -> bool:
-        """Once it has run out only the store can say whether others have the work by now.
+        """Once the lease has expired, only the store knows whether another worker has the work.
 
-        It runs from before the store was asked, so that it ends here before it does there.
+        It is counted from before the call to the store, so it expires here earlier than there.
         """
         if self._clock.monotonic() >= self._until:
             self._until = LONG_AGO
@@ -74,17 +74,17 @@ class WorkerLease:
     def has_releases(self) -> bool:
         return bool(self._to_release)
 
-    def not_disowned(self, committed: Iterable[Assignment]) -> list[Assignment]:
-        """Of a booking what was not given up as orphaned, because its answer came very late."""
-        return [each for each in committed if each.delivery_id not in self._disowned]
+    def without_released_orphans(self, committed: Iterable[Assignment]) -> list[Assignment]:
+        """Leave out deliveries that were released as orphaned because the commit took so long."""
+        return [each for each in committed if each.delivery_id not in self._released_orphans]
 
     def took(self, assignments: Iterable[Assignment]) -> list[Assignment]:
-        """Those of them that are to be sent from here."""
+        """Hold the assignments that this worker may send, and return them."""
         accepted = [each for each in assignments if self._may_hold(each)]
         for each in accepted:
             self._known[each.delivery_id] = each
             self._unknown.discard(each.delivery_id)
-            self._disowned.discard(each.delivery_id)
+            self._released_orphans.discard(each.delivery_id)
         return accepted
 
     def _may_hold(self, assignment: Assignment) -> bool:
@@ -102,11 +102,11 @@ class WorkerLease:
                 del self._known[each.delivery_id]
 
     def give_back(self, assignments: Iterable[Assignment]) -> None:
-        """They are not going to be sent now; the store hears of it at the next occasion."""
+        """Mark assignments that are not sent now; the next claim releases them in the store."""
         self._return(assignments, _Return())
 
     def postpone(self, assignment: Assignment, due_at: datetime) -> None:
-        """Its request may have been sent, but nothing can be said of what came of it."""
+        """Mark an assignment whose request may have been sent with an unknown outcome."""
         self._return([assignment], _Return(due_at, may_be_sent=True))
 
     def _return(self, assignments: Iterable[Assignment], how: _Return) -> None:
@@ -115,29 +115,28 @@ class WorkerLease:
                 self._to_release[each.delivery_id] = how
 
     def start_over(self) -> UUID:
-        """Under a new name, since the old one's work may be with others; that old name."""
+        """Take a new worker id, because others may have the work of the old; return the old id."""
         old, self.worker = self.worker, self._ids(self._clock.now())
         self.is_registered = False
         self._known.clear()
         self._unknown.clear()
         self._to_release.clear()
-        self._disowned.clear()
+        self._released_orphans.clear()
         return old
 
     @property
     def now(self) -> datetime:
-        """By the clock that all workers share, as far as this machine's is noticeably off."""
+        """The time of the clock that all workers share, estimated by the last known offset."""
         return self._clock.now() - self._noted_ahead
 
     async def time(self, queue: DeliveryQueue) -> datetime:
-        """By the clock that all workers share; how far this machine's is off is noted.
+        """Read the clock that all workers share, and note how far this machine's clock is off.
 
-        Raises ClockIsOff where deliveries would come too early or too late by minutes, and their
-        signatures be refused as too old or from the future.
+        Raises ClockIsOff if receivers would refuse signatures as too old or from the future.
         """
         asked = self._clock.now()
         shared = await queue.time(asked)
-        # It was told somewhen between asking and now.
+        # The store read its clock between the call and now; the middle is the best estimate.
         ahead = asked + (self._clock.now() - asked) / 2 - shared
         if abs(ahead - self._noted_ahead) >= CLOCK_NOTICED:
             log.warning("event=clock_is_off seconds_ahead=%.1f", ahead.total_seconds())
@@ -155,7 +154,7 @@ class WorkerLease:
         self._run_from(asked_at)
 
     async def resume(self, store: Store) -> bool:
-        """After it has run out: True when nobody has noticed, so that nothing was taken over."""
+        """Renew an expired lease; return False if this worker was removed and its work taken."""
         if not self.is_registered:
             return False
         asked_at, worker = self._clock.monotonic(), self.worker
@@ -166,7 +165,7 @@ class WorkerLease:
         return is_mine
 
     async def renew(self, queue: DeliveryQueue, now: datetime) -> bool:
-        """True when it still is this process's, and what is leased is known here as well."""
+        """Renew the lease and look for orphaned leases; return False if this worker was removed."""
         if not self.is_registered or not await queue.renew_lease(self.worker, now + self._length):
             return False
         looked_at = self._clock.monotonic()
@@ -186,7 +185,7 @@ class WorkerLease:
         self._until = asked_at + self._length.total_seconds()
 
     async def release_returned(self, queue: DeliveryQueue, now: datetime) -> Collection[UUID]:
-        """Those that were to_release when it began; meanwhile there may be more."""
+        """Release the marked deliveries and return their ids; more may be marked by then."""
         to_release = dict(self._to_release)
         alike: dict[_Return, list[UUID]] = {}
         for delivery_id, how in to_release.items():
@@ -200,14 +199,14 @@ class WorkerLease:
     def returned(self, delivery_ids: Iterable[UUID]) -> None:
         for delivery_id in delivery_ids:
             if self._known.pop(delivery_id, None) is None:
-                self._disowned.add(delivery_id)
+                self._released_orphans.add(delivery_id)
             self._to_release.pop(delivery_id, None)
 
     def _look_for_orphans(self, leased: Collection[UUID]) -> None:
-        """Leased at two looks and unknown here ever since: a commit whose answer was lost.
+        """A delivery leased at two checks in a row and unknown here: its commit's answer was lost.
 
-        Between two looks there is time for an answer that is only late. What was held here in the
-        meantime starts over, because the second look may see another lease than the first.
+        The time between two checks is enough for an answer that is only late. A delivery that was
+        held here in between is counted from the start, because its lease may be another one.
         """
         unknown = {each for each in leased if each not in self._known}
         for orphan in unknown & self._unknown:

@@ -1,1 +1,1 @@
-"""What the inside needs of the outside, as small Protocols shaped by their users."""
+"""What the use cases and the engine need of the adapters, as small Protocols."""

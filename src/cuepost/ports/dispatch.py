@@ -1,4 +1,4 @@
-"""The queue as the engine sees it: leases, assignments, and what came of them."""
+"""The queue as the engine sees it: leases, assignments and their results."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cuepost.domain.endpoint import StoredSecret
 from cuepost.domain.immutable import immutable
 
 Lane: TypeAlias = int
-"""The number of an endpoint: its deliveries wait in one lane."""
+"""The number of an endpoint; its deliveries form one lane."""
 BEGINNING: Lane = 0
 DeliveryKey: TypeAlias = tuple[int, UUID]
 """The number of the account, and the id of the delivery."""
@@ -21,10 +21,10 @@ _GOLDEN_RATIO = 0.6180339887498949
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The lanes of one of several living workers: every lane is in the share of exactly one.
+    """The lanes of one of several live workers: every lane is in the share of exactly one.
 
-    Multiples of the golden ratio are spread evenly between 0 and 1, and so are those of every
-    second or every tenth lane: workers have about the same number of lanes, whichever are busy.
+    Multiples of the golden ratio are spread evenly between 0 and 1, also for only every second or
+    every tenth lane. So workers have about the same number of lanes, whichever lanes are busy.
     """
 
     rank: int = 0
@@ -36,7 +36,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An endpoint: where to, and the secrets that are live, the newest first."""
+    """Where an endpoint's deliveries go, and its live secrets, the newest first."""
 
     account_id: UUID
     webhook_id: UUID
@@ -46,7 +46,7 @@ class Target:
 
 @immutable
 class Assignment:
-    """One attempt that this worker has to make; not after `access_until`, where that is known."""
+    """One attempt that this worker has to make, before `access_until` if that is set."""
 
     account: int
     delivery_id: UUID
@@ -90,19 +90,19 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a worker asks for: at most `room` assignments, and of each lane `room_of` it.
+    """What a worker asks for: at most `room` assignments, at most `room_of(lane)` of each lane.
 
-    `woken` are endpoints that are believed to have work; `behind` is where the full scan among
-    all endpoints goes on, and without it only the woken are looked at. Lanes outside `share` are
-    left to other workers. `idle` are lanes that the worker gives up, unless there is something for
-    it in them. `alone` says that there is no other worker, so that lanes need no holding.
+    `woken` are endpoints that may have work. `scan_after` is the lane after which the full scan
+    continues; if it is None, only the woken endpoints are examined. Lanes outside `share` are left
+    to other workers. `idle` are lanes that the worker releases unless they have work. `alone` means
+    that there is no other worker, so lanes need not be held.
     """
 
     worker: UUID
     room: int
     room_of: Callable[[Lane], int]
     woken: Collection[Lane] = ()
-    behind: Lane | None = BEGINNING
+    scan_after: Lane | None = BEGINNING
     idle: Collection[Lane] = ()
     share: Share = Share()
     alone: bool = False
@@ -110,7 +110,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ScanProgress:
-    """How far a full scan among all endpoints got, and when the next delivery is due."""
+    """The lane that a full scan has reached, and when the next delivery is due."""
 
     reached: Lane
     next_due: datetime | None
@@ -118,51 +118,51 @@ class ScanProgress:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """`held` are lanes that are the worker's now; of those `looked_at`, `more` have work left."""
+    """`held` lanes belong to the worker now; of the `examined` lanes, `more` have work left."""
 
     assignments: Sequence[Assignment]
     held: frozenset[Lane]
-    looked_at: frozenset[Lane]
+    examined: frozenset[Lane]
     more: frozenset[Lane]
     scan: ScanProgress | None
 
 
 class DeliveryQueue(Protocol):
-    """One worker at a time sends to an endpoint: it holds the endpoint's lane."""
+    """One worker at a time sends to an endpoint: the one that holds its lane."""
 
     async def time(self, here: datetime) -> datetime:
-        """By the clock that all workers share: the database's, or `here` if this is the only one.
+        """The clock that all workers share: the database's, or `here` if this worker is alone.
 
-        Whether a worker is alive is judged by it. Two machines may not agree on the time.
+        Leases expire by this clock, because the clocks of two machines may differ.
         """
         ...
 
     async def register_worker(self, worker: UUID, until: datetime) -> None:
-        """Announce a new worker."""
+        """Add a worker, with a lease until then."""
         ...
 
     async def renew_lease(self, worker: UUID, until: datetime) -> bool:
-        """Say that a worker still lives; False when it was dismissed meanwhile."""
+        """Extend the lease of a worker; return False if the worker was removed."""
         ...
 
     async def leave(self, worker: UUID, busy: Collection[Lane]) -> None:
-        """The worker keeps these lanes until its attempts have ended; others get all the rest."""
+        """Release all lanes of a worker that is stopping, except the busy ones."""
         ...
 
     async def remove_worker(self, worker: UUID, now: datetime) -> None:
-        """Give back every lane and every assignment of that worker, as interrupted attempts."""
+        """Release what the worker holds; each of its deliveries gets an interrupted attempt."""
         ...
 
     async def remove_dead_workers(self, now: datetime) -> int:
-        """Dismiss workers that have not been heard of; how many they were."""
+        """Remove the workers whose lease has expired; return how many there were."""
         ...
 
     async def remove_all_workers(self) -> None:
-        """At the start of the only worker: whoever was here before counts as dead from now on."""
+        """For the start of a worker that is alone: all earlier workers count as dead."""
         ...
 
     async def leased(self, worker: UUID) -> Collection[UUID]:
-        """The deliveries that wait for a result of that worker."""
+        """The deliveries that are leased to the worker."""
         ...
 
     async def put_back(
@@ -174,9 +174,9 @@ class DeliveryQueue(Protocol):
         *,
         may_be_sent: bool,
     ) -> None:
-        """Give back some assignments, due at once or at that time; stopped ones end here.
+        """Release deliveries, due at once or at `due_at`; stopped ones are cancelled instead.
 
-        Of those that may have been sent an interrupted attempt is kept.
+        With `may_be_sent` each gets an interrupted attempt.
         """
         ...
 
@@ -185,65 +185,66 @@ class DeliveryQueue(Protocol):
     async def accept(
         self, worker: UUID, opened: Collection[Lane], closed: Collection[Lane]
     ) -> None:
-        """From now on what is booked for opened lanes is leased to their worker at once."""
+        """New deliveries in `opened` lanes are leased to the worker when they are committed."""
         ...
 
     async def handed_over(
         self, worker: UUID, keys: Sequence[DeliveryKey], now: datetime
     ) -> Sequence[tuple[Assignment, bool]]:
-        """What was leased to the worker when it was booked, each with whether it may be sent."""
+        """The deliveries that were leased to the worker, each with whether it may be sent."""
         ...
 
     async def overdue(self, worker: UUID, before: datetime) -> Collection[Lane]:
-        """Lanes in which something has been due since before then, and that no other worker holds.
+        """Lanes with deliveries that were due before then, unless another worker holds the lane.
 
-        They are those of the few deliveries that have been due for longest.
+        Only the deliveries that have been due for longest are examined.
         """
         ...
 
     async def live_workers(self, now: datetime) -> Sequence[UUID]:
-        """The workers among which lanes are shared, in the order of their ids.
+        """The workers that share the lanes, in the order of their ids.
 
-        Their leases have not run out, and they are not leaving.
+        Their leases have not expired, and they are not stopping.
         """
         ...
 
 
 class Handover(Protocol):
-    """The straight way: what a process commits it may send itself, without asking the queue."""
+    """Gives committed deliveries to the worker that holds their lane, without a claim."""
 
     def reserve(self, lane: Lane) -> UUID | None:
-        """The worker under whose lease one delivery is to be queued in this lane, or None."""
+        """Reserve room for one delivery in the lane; return the worker to lease it to, or None."""
         ...
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
-        """They are committed, under the lease of that worker, which was reserved for them.
+        """Deliveries that were committed with a lease of that worker, after `reserve`.
 
-        What is known of their endpoints is as of that instant.
+        Their endpoints were read at `as_of`.
         """
         ...
 
     def give_back(self, lanes: Sequence[Lane]) -> None:
-        """One reservation in each of these lanes is not needed: the transaction was rolled back."""
+        """Cancel one reservation in each of these lanes, after a rollback."""
         ...
 
     def reaches(self, worker: UUID) -> bool:
-        """Whether deliveries can be handed over to that worker, of another process."""
+        """Whether deliveries can be handed over to that worker of another process."""
         ...
 
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
-        """They are committed under the lease of that worker, which can be reached."""
+        """Deliveries that were committed with a lease of that worker of another process."""
         ...
 
     def work_for(self, lanes: Collection[Lane]) -> None:
-        """Something waits in these lanes of the queue."""
+        """Wake the worker for these lanes, which have deliveries in the queue."""
         ...
 
 
 class Outcomes(Protocol):
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
-        """Write attempts, and moves of deliveries that nobody has taken over; how many had been.
+        """Write attempts, and the next steps of deliveries that are still leased to the worker.
 
-        Those are kept as superseded attempts. What is on record already is not written again.
+        Attempts of other deliveries are kept as superseded; return how many there were. What is
+        stored already is not written again.
         """
         ...

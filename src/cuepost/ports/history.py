@@ -15,7 +15,7 @@ from cuepost.ports.records import Page
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFilter:
-    """The status `failed` leaves out what was delivered before, unless `include_delivered`."""
+    """The status `failed` leaves out what was delivered earlier, unless `include_delivered`."""
 
     webhook_id: UUID | None = None
     status: DeliveryStatus | None = None
@@ -29,8 +29,7 @@ class DeliveryFilter:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What charts need of a delivery; its id says when it was made, and without a final status it
-    is under way."""
+    """What charts need of a delivery: its id, which contains the time, and its final status."""
 
     id: UUID
     final_status: DeliveryStatus | None
@@ -38,7 +37,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class AttemptFigures:
-    """What charts and filters need of an attempt, without what was sent and answered."""
+    """What charts and filters need of an attempt, without request and response."""
 
     delivery_id: UUID
     budget: int
@@ -64,7 +63,7 @@ class Events(Protocol):
 
 class Deliveries(Protocol):
     async def add(self, deliveries: Sequence[Delivery]) -> None:
-        """Store them, and queue those that are not ended already."""
+        """Store the deliveries, and queue those that have not ended."""
         ...
 
     async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None: ...
@@ -75,7 +74,7 @@ class Deliveries(Protocol):
     async def outlines(
         self, account_id: UUID, webhook_id: UUID, since: datetime, limit: int
     ) -> list[Outline]:
-        """The newest first."""
+        """The newest come first."""
         ...
 
     async def of_events(
@@ -89,8 +88,10 @@ class Deliveries(Protocol):
     async def stop_endpoint(
         self, account_id: UUID, webhook_id: UUID | None, reason: CancelReason, now: datetime
     ) -> None:
-        """Cancel what waits, of one endpoint or of all; what is in flight may finish, but gets
-        no further attempt."""
+        """Cancel the waiting deliveries of one endpoint, or of all if `webhook_id` is None.
+
+        An attempt in flight may finish, but no other follows.
+        """
         ...
 
     async def stop_project(
@@ -100,24 +101,24 @@ class Deliveries(Protocol):
     async def send_again(
         self, account_id: UUID, delivery_ids: Sequence[UUID], now: datetime
     ) -> int:
-        """Open a new budget for those that have ended; how many they were."""
+        """Start a new budget for those that have ended; return how many there were."""
         ...
 
 
 class Attempts(Protocol):
     async def add(self, attempts: Sequence[Attempt]) -> None: ...
     async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
-        """In the order in which they began."""
+        """The attempts in the order in which they began."""
         ...
 
     async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
-        """The last attempt that counts, or the last of all where none does."""
+        """The last attempt of each delivery that counts, or the last of all if none counts."""
         ...
 
     async def figures_of(
         self, account_id: UUID, delivery_ids: Sequence[UUID]
     ) -> list[AttemptFigures]:
-        """Delivery by delivery, those that count in the order in which they were made."""
+        """The attempts that count, by delivery, in the order in which they were made."""
         ...
 
 
@@ -129,5 +130,5 @@ class BulkRetries(Protocol):
     async def save(self, job: BulkRetry) -> None: ...
     async def count_candidates(self, job: BulkRetry) -> int: ...
     async def next_candidates(self, job: BulkRetry, limit: int) -> list[Delivery]:
-        """Ended deliveries that the job has not looked at yet, oldest first."""
+        """Ended deliveries that the job has not processed yet, oldest first."""
         ...

@@ -21,11 +21,11 @@ class Streamed:
 
 class Listeners(Protocol):
     async def turn(self) -> Turn:
-        """Of this transaction, which must write."""
+        """The turn of this transaction, which must be one that writes."""
         ...
 
     async def add(self, listener: Listener) -> None:
-        """What can be seen now is not in its stream; what is committed later will be."""
+        """Its stream has the events that are committed later, not those that are visible now."""
         ...
 
     async def get(self, account_id: UUID, listener_id: UUID) -> Listener | None: ...
@@ -36,23 +36,23 @@ class Listeners(Protocol):
     async def save(self, listener: Listener) -> None: ...
     async def delete(self, account_id: UUID, listener_id: UUID) -> None: ...
 
-    async def unnoticed(self, listener: Listener, limit: int) -> list[UUID]:
-        """Events that are not in its stream yet, the lowest ids first."""
+    async def to_append(self, listener: Listener, limit: int) -> list[UUID]:
+        """Events that are to be appended to its stream, the lowest ids first."""
         ...
 
     async def append(self, listener: Listener, event_ids: Sequence[UUID]) -> None:
-        """Behind its last position, in this order."""
+        """Give the events the positions after its last one, in this order."""
         ...
 
-    async def let_go(self, listener: Listener) -> None:
-        """Forget what is acknowledged and settled: nobody will find it a second time."""
+    async def delete_acknowledged(self, listener: Listener) -> None:
+        """Delete the positions that are acknowledged and settled, which are not read again."""
         ...
 
     async def waiting(self, listener: Listener, now: datetime, limit: int) -> list[Streamed]:
-        """What is in its stream and not acknowledged; nothing of projects that may not notify."""
+        """The unacknowledged events of its stream, without projects that may not notify."""
         ...
 
     async def any_unserved(self, before: datetime) -> bool: ...
     async def delete_unserved(self, before: datetime, limit: int) -> bool:
-        """Forget so many that nobody has served since then; True when there may be more."""
+        """Delete up to `limit` that were not read since then; return True if there may be more."""
         ...

@@ -1,4 +1,4 @@
-"""Where the files of exports lie, and the links that they are fetched by."""
+"""Where the files of exports are stored, and the links to download them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ class MediaLinks(Protocol):
     async def link(
         self, project: Project, artifact: Artifact, now: datetime, expires_at: datetime
     ) -> str:
-        """An address that gives the file to whoever has it, until then and no longer."""
+        """A URL that gives access to the file until `expires_at`, without a key."""
         ...
 
 
-class MediaShelf(Protocol):
+class MediaFiles(Protocol):
     async def put(self, artifact: Artifact, source: BinaryIO, progress: Progress) -> None:
-        """Store the file under its key, whole or not at all; `progress` hears of bytes done."""
+        """Store the file under its key, atomically; `progress` is called with the bytes done."""
         ...
 
     async def remove(self, key: str) -> None:
-        """Take the file away; one that is not there is gone already."""
+        """Delete the file if it exists."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What the service itself has once put into a link."""
+    """What the token of a link contains."""
 
     account_id: UUID
     project_id: UUID
@@ -42,7 +42,7 @@ class Grant:
 
 
 class MediaFile(Protocol):
-    """A file that is open; it stays what it was when it was opened, whoever replaces it."""
+    """An open file; replacing the file in the store does not change what is read here."""
 
     @property
     def size(self) -> int: ...
@@ -50,17 +50,17 @@ class MediaFile(Protocol):
     def modified_at(self) -> datetime: ...
     @property
     def version(self) -> str:
-        """Another one whenever the content is another one; letters, digits and '-'."""
+        """Changes whenever the content changes; letters, digits and '-'."""
         ...
 
     async def read(self, start: int, count: int) -> bytes:
-        """At most that many bytes; none where the file has been cut off meanwhile."""
+        """Read at most `count` bytes; none if the file was truncated."""
         ...
 
     async def send(self, descriptor: int, start: int, count: int) -> int:
-        """To a socket that does not block: as many of these bytes as it has room for.
+        """Send to a non-blocking socket as many of these bytes as it accepts; return how many.
 
-        None where the file has been cut off; BlockingIOError where there is no room at all.
+        Returns 0 if the file was truncated; raises BlockingIOError if the socket accepts none.
         """
         ...
 
@@ -68,18 +68,18 @@ class MediaFile(Protocol):
 
 
 class MediaFolder(Protocol):
-    """Files that the service hands out itself."""
+    """Files that the service itself sends to clients."""
 
     def grant(self, token: str) -> Grant | None:
-        """What is in the token of a link; None unless it was made here, letter by letter."""
+        """Decode the token of a link; None unless this service signed exactly this token."""
         ...
 
     async def open(self, key: str) -> MediaFile | None:
-        """None where there is no such file, or it lies anywhere else but in the folder."""
+        """None if there is no such file, or if it is outside the folder."""
         ...
 
 
-class _Nowhere:
+class _NoMedia:
     async def link(
         self, project: Project, artifact: Artifact, now: datetime, expires_at: datetime
     ) -> str:
@@ -94,11 +94,11 @@ class _Nowhere:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """`folder` is None where somebody else, such as S3, answers to the links."""
+    """`folder` is None if another service, such as S3, serves the links."""
 
     links: MediaLinks
-    shelf: MediaShelf
+    files: MediaFiles
     folder: MediaFolder | None = None
 
 
-NO_MEDIA = Media(_Nowhere(), _Nowhere())
+NO_MEDIA = Media(_NoMedia(), _NoMedia())

@@ -1,4 +1,4 @@
-"""An account on its way from one database to another."""
+"""Moving an account from one database to another."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from cuepost.domain.access import Account, AccountState
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """`code` releases the copy; only the database that the account leaves has it.
+    """`code` releases the copy; only the source database has it.
 
     `run_id` is the import that loads the account.
     """
@@ -25,7 +25,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of one table, without their account, in values that JSON has too."""
+    """Rows of one table without the account column, as values that JSON can represent."""
 
     table: str
     columns: tuple[str, ...]
@@ -39,40 +39,40 @@ class CannotBeRead(ValueError):
 class AccountMoves(Protocol):
     @property
     def revision(self) -> str:
-        """Of the schema that chunks belong to."""
+        """The revision of the schema that chunks belong to."""
         ...
 
     async def lock(self, account_id: UUID) -> Account | None:
-        """Whatever its state is. Who has seen it live has committed by then."""
+        """Lock the account in any state, after all transactions that saw it live have ended."""
         ...
 
     async def get(self, account_id: UUID) -> Move | None: ...
     async def put(self, move: Move) -> None:
-        """In the place of the account's former one."""
+        """Store the move, replacing an earlier one of the account."""
         ...
 
     async def end(self, account_id: UUID) -> None: ...
     async def set_state(self, account_id: UUID, state: AccountState) -> None: ...
     async def park(self, account_id: UUID) -> None:
-        """What waits in the queue is not due before it is unparked."""
+        """Its waiting deliveries are not due until `unpark`."""
         ...
 
     async def unpark(self, account_id: UUID) -> None: ...
     async def unparked(self, account_id: UUID) -> int:
-        """How many of its deliveries are with a worker, or could be claimed by one."""
+        """How many of its deliveries are leased, or could be claimed."""
         ...
 
     async def has_deleted_endpoints(self, account_id: UUID) -> bool: ...
     def chunks(self, account_id: UUID) -> AsyncIterator[Chunk]:
-        """Everything that it owns. Rows come after those that they need."""
+        """Everything that the account owns; rows come after the rows that they refer to."""
         ...
 
     async def receive(self, account: Account) -> None:
-        """Make the account, or what is left of one that was here before, into this one."""
+        """Create the account, or overwrite what is left of an earlier copy."""
         ...
 
     async def load(self, account_id: UUID, chunk: Chunk) -> None:
-        """What waits in the queue is parked; raises CannotBeRead."""
+        """Insert the rows, with waiting deliveries parked; raises CannotBeRead."""
         ...
 
     async def sealed_under(self, account_id: UUID) -> Collection[bytes]:
@@ -80,12 +80,13 @@ class AccountMoves(Protocol):
         ...
 
     async def is_loaded_by(self, account_id: UUID, run_id: UUID) -> bool:
-        """If it is, no other import begins before the transaction ends."""
+        """If it is, no other import can begin before the transaction ends."""
         ...
 
     async def erase_some(self, account_id: UUID, rows: int, *, refusing: bool) -> bool:
-        """As `Accounts.erase_some`, but the account and its move stay.
+        """As `Accounts.erase_some`, but the account and its move are kept.
 
-        If it goes on `refusing`, its keys stay too, and its projects without their names.
+        With `refusing` its keys are kept too, and its projects without their names, so that
+        requests for them are refused with a reason.
         """
         ...

@@ -1,27 +1,27 @@
-"""Passwords are hashed slowly, on purpose, and never on the thread that serves others."""
+"""Hashing of passwords: slow on purpose, and never on the thread of the event loop."""
 
 from typing import Protocol
 
 
 class PasswordsBusy(Exception):
-    """More passwords wait to be hashed than can be soon; try again in a moment."""
+    """Too many passwords are waiting to be hashed; try again in a moment."""
 
 
 class Passwords(Protocol):
-    """Both raise PasswordsBusy rather than let many wait."""
+    """Both methods raise PasswordsBusy instead of letting many callers wait."""
 
     async def hashed(self, password: str) -> str: ...
 
-    async def fits(self, password: str, known_hash: str | None) -> bool:
-        """Takes as long whether there is a hash to compare with or not."""
+    async def matches(self, password: str, known_hash: str | None) -> bool:
+        """Takes the same time whether `known_hash` is None or not."""
         ...
 
 
 class NoPasswords:
-    """Where nobody signs in: no password is ever right."""
+    """For a service without sign-in: no password matches."""
 
     async def hashed(self, password: str) -> str:
-        raise AssertionError("this service was put together without passwords")
+        raise AssertionError("this service has no password hashing")
 
-    async def fits(self, password: str, known_hash: str | None) -> bool:
+    async def matches(self, password: str, known_hash: str | None) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""The records behind signing in, and behind secrets that are shown once."""
+"""Users, sessions, sign-in links, and secrets that are shown once."""
 
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -27,7 +27,7 @@ class SignInLinks(Protocol):
     async def add(self, link: SignInLink) -> None: ...
     async def find(self, digest: bytes) -> SignInLink | None: ...
     async def take(self, account_id: UUID, link_id: UUID) -> bool:
-        """Use it up; False when somebody else has."""
+        """Mark it as used; return False if it was used already."""
         ...
 
     async def end_of_user(self, account_id: UUID, user_id: UUID) -> None: ...
@@ -35,14 +35,14 @@ class SignInLinks(Protocol):
 
 class SignInAttempts(Protocol):
     async def count(self, key: bytes, now: datetime, window: timedelta) -> int:
-        """Add one, and say how many there are in this window; the first one begins the window.
+        """Add one, and return how many there are in this window, which the first one starts.
 
         Another transaction that counts the same key waits until this one ends.
         """
         ...
 
     async def give_back(self, key: bytes, now: datetime) -> None:
-        """Take one off again, unless the window has ended."""
+        """Subtract one, unless the window has ended."""
         ...
 
 
@@ -50,5 +50,5 @@ class SecretReveals(Protocol):
     async def add(self, reveal: SecretReveal) -> None: ...
     async def find(self, account_id: UUID, digest: bytes, now: datetime) -> SecretReveal | None: ...
     async def take(self, account_id: UUID, reveal_id: UUID) -> bool:
-        """Use it up; False when somebody else has."""
+        """Mark it as used; return False if it was used already."""
         ...

@@ -1,4 +1,4 @@
-"""The records that people own: accounts, keys, projects, endpoints, and what guards them."""
+"""Accounts, keys, projects, endpoints, reports, stored answers and the audit trail."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from cuepost.domain.project import Project
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Newest first: the next `limit` rows behind the id `before`."""
+    """The next `limit` rows before the id `before`, the newest first."""
 
     limit: int
     before: UUID | None = None
@@ -33,7 +33,7 @@ ReportKey = tuple[UUID, str]
 
 @immutable
 class ReportAnswer:
-    """What is answered to a milestone report; `errors` say what is wrong with an invalid one."""
+    """The answer to a milestone report; `errors` say what is wrong with an invalid one."""
 
     report_id: str
     accepted: bool
@@ -44,7 +44,7 @@ class ReportAnswer:
 
 
 @immutable
-class KeptReport:
+class StoredReport:
     """An accepted report: its answer, and a digest of its content.
 
     Reports from before digests were kept have none.
@@ -55,7 +55,7 @@ class KeptReport:
 
 
 @dataclass(frozen=True, slots=True)
-class RememberedAnswer:
+class StoredAnswer:
     """The fingerprint of a request that carried an Idempotency-Key, and its sealed answer."""
 
     fingerprint: bytes
@@ -66,13 +66,13 @@ class Accounts(Protocol):
     async def add(self, account: Account) -> None: ...
     async def get(self, account_id: UUID) -> Account | None: ...
     async def hold(self, account_id: UUID) -> Account | None:
-        """Read it; until the transaction ends its access is neither opened nor closed."""
+        """Read the account; its access cannot change until the transaction ends."""
         ...
 
     async def lock(self, account_id: UUID) -> Account | None: ...
     async def all(self) -> list[Account]: ...
     async def not_live(self, account_ids: Collection[UUID]) -> Mapping[UUID, AccountState]:
-        """Those of them that are moving or have moved.
+        """The accounts among these that are moving or have moved.
 
         The others stay live until the transaction ends.
         """
@@ -80,7 +80,7 @@ class Accounts(Protocol):
 
     async def set_access(self, account_id: UUID, enabled: bool) -> None: ...
     async def erase_some(self, account_id: UUID, rows: int) -> bool:
-        """Remove up to that many rows of each kind; True once nothing of the account is left."""
+        """Delete up to `rows` rows of each kind; return True once the account is gone."""
         ...
 
 
@@ -88,7 +88,7 @@ class Keys(Protocol):
     async def add(self, key: ApiKey) -> None: ...
     async def get(self, key_id: UUID) -> ApiKey | None: ...
     async def all(self, account_id: UUID | None) -> list[ApiKey]:
-        """The keys of an account; of the operator where the account is None."""
+        """The keys of an account, or the operator's keys if the account is None."""
         ...
 
     async def revoke(self, key_id: UUID, now: datetime) -> None: ...
@@ -107,34 +107,34 @@ class Projects(Protocol):
         ...
 
     async def lock(self, keys: Collection[ProjectKey]) -> dict[UUID, Project]:
-        """Read them for a change; until the transaction ends nobody else changes them."""
+        """Read the projects; no other transaction can change them until this one ends."""
         ...
 
     async def lock_any(
         self, project_ids: Collection[UUID], *, skip_locked: bool
     ) -> dict[UUID, Project]:
-        """As `lock`, by their ids alone: whoever reports a milestone names no account.
+        """As `lock`, but by project id alone, because milestone reports do not name an account.
 
-        With `skip_locked` those that another transaction has locked are left out.
+        With `skip_locked` the projects that another transaction has locked are left out.
         """
         ...
 
     async def save(self, projects: Sequence[Project]) -> None: ...
-    async def save_moves(self, projects: Sequence[Project]) -> None:
-        """Their status and stage, when that was and when they were exported; nothing else."""
+    async def save_status(self, projects: Sequence[Project]) -> None:
+        """Save only status and stage, and the times of the change and of the export."""
         ...
 
     async def expired(self, now: datetime, limit: int) -> list[Project]:
-        """Projects whose access window has ended and was not dealt with yet, each of them once."""
+        """Projects whose access has expired and was not processed yet; each is returned once."""
         ...
 
     async def artifacts(self, account_id: UUID, project_id: UUID) -> list[Artifact]: ...
     async def files_to_erase(self, account_id: UUID, limit: int) -> dict[UUID, list[str]]:
-        """Keys of files, by project; without those that another account's projects have too."""
+        """Keys of files by project, without those that projects of other accounts share."""
         ...
 
     async def replace_artifacts(self, artifacts: Mapping[ProjectKey, Sequence[Artifact]]) -> None:
-        """Each project that is named has these files from now on, and no others."""
+        """Replace all artifacts of each project that is a key of `artifacts`."""
         ...
 
 
@@ -146,17 +146,17 @@ class Endpoints(Protocol):
     async def page(self, account_id: UUID, page: Page) -> list[Endpoint]: ...
     async def save(self, endpoint: Endpoint) -> None: ...
     async def delete(self, account_id: UUID, webhook_id: UUID, now: datetime) -> None:
-        """The endpoint, its secrets and its deliveries are gone for everybody at once."""
+        """Delete the endpoint and its secrets, and hide its deliveries, which are purged later."""
         ...
 
     async def purge_deleted(self, rows: int) -> bool:
-        """Clear away history of deleted endpoints; False once there is nothing more to clear."""
+        """Delete history of deleted endpoints; return False once nothing is left to delete."""
         ...
 
     async def subscribers(self, account_ids: Collection[UUID]) -> dict[UUID, list[Subscriber]]:
-        """For fan-out, of each account that has any, stopped ones included.
+        """The endpoints for fan-out, by account; stopped ones are included.
 
-        Nobody can disable or delete one of them, or close the account, until the transaction ends.
+        Until the transaction ends none of them can be disabled or deleted, nor the account closed.
         """
         ...
 
@@ -170,17 +170,17 @@ class Endpoints(Protocol):
 
 
 class Reports(Protocol):
-    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, KeptReport]: ...
-    async def add(self, accepted: Mapping[ReportKey, KeptReport], now: datetime) -> None: ...
+    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, StoredReport]: ...
+    async def add(self, accepted: Mapping[ReportKey, StoredReport], now: datetime) -> None: ...
 
 
 class Idempotency(Protocol):
-    """Whoever uses another API key of the account uses other Idempotency-Keys."""
+    """Idempotency-Keys are separate for each API key."""
 
     async def claim(
         self, account_id: UUID, key_id: UUID, key: str, fingerprint: bytes, now: datetime
-    ) -> RememberedAnswer | None:
-        """None: the key is this transaction's. Else what the first request with it left behind."""
+    ) -> StoredAnswer | None:
+        """None if this transaction is the first to use the key, else what the first one stored."""
         ...
 
     async def remember(

@@ -1,4 +1,4 @@
-"""What leaves the store by itself once it is old, and the room that it leaves behind."""
+"""Deleting what has expired, and returning the disk space."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Expiring(StrEnum):
-    """What is kept for a time and then forgotten."""
+    """What is kept for a limited time."""
 
     HISTORY = "history"
     BULK_RETRIES = "bulk retries"
@@ -16,19 +16,22 @@ class Expiring(StrEnum):
     SECRETS = "expired secrets"
     SESSIONS = "ended sessions"
     SIGN_IN_LINKS = "expired sign-in links"
-    SECRET_REVEALS = "secrets nobody came for"
+    SECRET_REVEALS = "secrets that were not revealed"
     INBOX_MESSAGES = "messages in test inboxes"
 
 
 class Retention(Protocol):
-    """Each look is a small read, and each step a small write."""
+    """The checks are small reads, and the steps small writes."""
 
     async def any_before(self, what: Expiring, instant: datetime) -> bool:
-        """Whether a step would find something that is older and not in use any more."""
+        """Whether `delete_before` would find something."""
         ...
 
     async def delete_before(self, what: Expiring, instant: datetime, rows: int) -> bool:
-        """Forget about that many; False when nothing was left to do, or others are doing it."""
+        """Delete about `rows` old rows that are no longer in use.
+
+        Returns False if nothing is left, or if another process is deleting.
+        """
         ...
 
     async def lacks_days(self, now: datetime) -> bool:
@@ -37,10 +40,10 @@ class Retention(Protocol):
 
     async def has_deleted_endpoints(self) -> bool: ...
 
-    async def has_spare_room(self) -> bool:
-        """Whether the store holds much more of the disk than it needs, and can give it back."""
+    async def has_free_pages(self) -> bool:
+        """Whether the store has enough unused pages to be worth returning to the file system."""
         ...
 
-    async def give_room_back(self, pages: int) -> bool:
-        """Whether that made the store smaller."""
+    async def return_free_pages(self, pages: int) -> bool:
+        """Return up to `pages` unused pages; return True if the store became smaller."""
         ...

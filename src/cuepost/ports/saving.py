@@ -19,8 +19,8 @@ _OF_REQUEST: ContextVar[Saving | None] = ContextVar("saving", default=None)
 
 
 @contextmanager
-def saving_noted(of_request: Saving | None) -> Iterator[None]:
-    """Commits inside the block are noted there; with None they are nobody's concern."""
+def track_saving(of_request: Saving | None) -> Iterator[None]:
+    """Track commits inside the block in `of_request`; with None they are not tracked."""
     before = _OF_REQUEST.set(of_request)
     try:
         yield
@@ -29,7 +29,7 @@ def saving_noted(of_request: Saving | None) -> Iterator[None]:
 
 
 def may_have_saved() -> None:
-    """What the request asked for goes on without it."""
+    """Another task continues the request's change, so it may be saved even if the request ends."""
     request = _OF_REQUEST.get()
     if request is not None:
         request.begun = True
@@ -37,7 +37,7 @@ def may_have_saved() -> None:
 
 @contextmanager
 def committing() -> Iterator[None]:
-    """ScanProgress each commit of a change."""
+    """Wraps each commit of a change."""
     request = _OF_REQUEST.get()
     if request is None:
         yield

@@ -1,4 +1,4 @@
-"""Everything that is stored under a master key, whichever record it belongs to."""
+"""All values that are encrypted with a master key, whichever table they are in."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class SealedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SealedValue:
-    """`row` tells its row from others of its kind; `owner` is the id that it was sealed for."""
+    """`row` is the primary key of its row; `owner` is the id that it was sealed for."""
 
     kind: SealedKind
     row: tuple[UUID | int | str, ...]
@@ -25,11 +25,11 @@ class SealedValue:
 
 class SealedValues(Protocol):
     async def counts(self, kinds: Collection[SealedKind]) -> Mapping[bytes, int]:
-        """How many there are under each master key, by the key's id."""
+        """How many values each master key has sealed, by the key's id."""
         ...
 
     async def some_under(self, key_ids: Collection[bytes], limit: int) -> Sequence[SealedValue]: ...
 
     async def replace(self, value: SealedValue, sealed: bytes) -> bool:
-        """False if it has changed or gone meanwhile."""
+        """Return False if the value was changed or deleted since it was read."""
         ...

@@ -1,4 +1,4 @@
-"""The store: transactions over the records, on whichever database stands behind them."""
+"""The store: transactions over the records, on SQLite or PostgreSQL."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -27,10 +27,8 @@ from cuepost.ports.telemetry import Backlog
 
 
 class StoreError(Exception):
-    """The database did not do what it was asked; nothing of the transaction was kept.
-
-    Only of a commit whose answer was lost is that not known. `sqlstate` is what the database calls
-    the error, if it said anything.
+    """The database failed or refused; nothing of the transaction was kept, except perhaps for
+    CommitUnknown. `sqlstate` is the error code of the database, if there is one.
     """
 
     def __init__(self, message: str = "", sqlstate: str = "-") -> None:
@@ -39,7 +37,7 @@ class StoreError(Exception):
 
 
 class StoreRefused(StoreError):
-    """The database does not take the statement or its data, and would refuse them again."""
+    """The database refuses the statement or its data, and would refuse them again."""
 
 
 class StoreUnavailable(StoreError):
@@ -47,22 +45,22 @@ class StoreUnavailable(StoreError):
 
 
 class CommitUnknown(StoreUnavailable):
-    """The database was lost while it committed, so the transaction may have been kept."""
+    """The connection was lost during the commit, so the transaction may have been kept."""
 
 
 class ConnectionDied(StoreUnavailable):
-    """This connection to the database has ended; another may do, as after a restart."""
+    """The connection to the database was closed, for example by a restart; another may work."""
 
 
 class Contention(StoreError):
-    """Another transaction was in the way; nothing was kept, and the same work may be done again."""
+    """Another transaction interfered; nothing was kept, and the transaction can be retried."""
 
 
 class KeyTaken(Contention):
-    """A row with the same key is there already.
+    """A row with the same key exists.
 
-    Another transaction may have added it, so a change that looks first may be done again; the very
-    same rows are refused again.
+    If the change checks for the row first, it can be retried, because another transaction may have
+    added the row. The same insert would fail again.
     """
 
 
@@ -70,13 +68,13 @@ class Priority(Enum):
     """Which writes of the hot path come first, and what they need of the store."""
 
     INGEST = auto()
-    """A caller waits for it. It is on the disk when it is over, and fails rather than wait for long
-    until others release a row.
+    """A caller waits for it. It is synced to disk when it returns, and fails instead of waiting
+    long for a lock.
     """
     BACKGROUND = auto()
-    """Claims and results. After a power cut they are repeated, so they need not wait for the disk.
+    """Claims and results. After a power cut they are repeated, so SQLite does not sync them.
 
-    Where the store can fail while its users live on, they are on the disk all the same.
+    PostgreSQL does, because the database can fail while the workers continue.
     """
 
 
@@ -143,22 +141,22 @@ class Store(Protocol):
         ...
 
     async def write(self, action: Action[T], priority: Priority) -> T:
-        """For the hot path: in one transaction with others of its kind, if the engine gains by it.
+        """For the hot path: the store may run several actions in one transaction.
 
-        The action begins when it is its turn. It may begin more than once, each time in a new
-        transaction, so it leaves nothing behind but what it writes and returns. Whoever is
-        cancelled before it begins has not written anything.
+        The action begins when it is its turn. It may be run more than once, each time in a new
+        transaction, so it must have no effects besides its writes and its result. If the caller is
+        cancelled before the action begins, nothing is written.
         """
         ...
 
     def snapshot(self) -> AbstractAsyncContextManager[Transaction]:
-        """For reading alone; never waits for a writer."""
+        """A read-only transaction; it never waits for a writer."""
         ...
 
     def single_read(self) -> AbstractAsyncContextManager[Transaction]:
-        """For a single question: a second one may be answered as of a later moment.
+        """For one statement: a second one may see a later state.
 
-        Here alone ConnectionDied is told apart: nothing was changed, so it may be asked again.
+        Only this method raises ConnectionDied: nothing was changed, so the read can be retried.
         """
         ...
 
@@ -167,7 +165,7 @@ class Store(Protocol):
         ...
 
     async def prepare_days(self, now: datetime) -> None:
-        """Make room for the history of the coming days, where the engine needs that."""
+        """Create the partitions of the coming days, if the database has any."""
         ...
 
 
@@ -175,11 +173,11 @@ class Replica(Protocol):
     """A copy of the store that may be a little behind."""
 
     async def lag(self) -> timedelta | None:
-        """None while it cannot be read."""
+        """How far the replica is behind; None while it cannot be read."""
         ...
 
     def snapshot(self) -> AbstractAsyncContextManager[Transaction]: ...
 
     def failed(self, error: StoreError) -> None:
-        """Told when a read of it failed."""
+        """Called when a read from the replica has failed."""
         ...

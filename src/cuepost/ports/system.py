@@ -1,4 +1,4 @@
-"""Time, ids, chance and sealed secrets: everything ambient is a port."""
+"""Clock, ids, randomness and the encryption of secrets."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,35 +9,35 @@ from uuid import UUID
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The present instant in UTC, at millisecond precision; it may be set forwards or back.
+        """The current time in UTC, in milliseconds; the clock may be set forwards or back.
 
-        It is for what is stored or signed, or compared with what is stored.
+        It is for times that are stored or signed, or compared with stored ones.
         """
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point, which no setting of the wall clock changes.
+        """Seconds since a fixed point, independent of changes of the wall clock.
 
-        It is for durations within this process; the time that the machine sleeps counts.
+        It is for durations within this process; time while the machine is suspended counts.
         """
         ...
 
     async def wait(self, seconds: float) -> None: ...
 
     async def wait_for(self, event: asyncio.Event, seconds: float) -> bool:
-        """Until the event is set, but no longer than that; whether it was set."""
+        """Wait at most `seconds` until the event is set; return whether it was set."""
         ...
 
 
 class IdSource(Protocol):
     def __call__(self, at: datetime) -> UUID:
-        """A new version 7 UUID of that instant; within one source they never go backwards."""
+        """A new version 7 UUID with that time; the ids of one source never decrease."""
         ...
 
 
 class Entropy(Protocol):
     def __call__(self, count: int) -> bytes:
-        """Bytes that nobody can guess."""
+        """Cryptographically random bytes."""
         ...
 
 
@@ -49,11 +49,11 @@ class SecretBox(Protocol):
 
     @property
     def key_ids(self) -> Sequence[bytes]:
-        """Of all keys that open; the first one seals."""
+        """The ids of all keys that can decrypt; the first one encrypts."""
         ...
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
-        """Encrypt; the same context is needed to open again."""
+        """Encrypt; `open` needs the same context."""
         ...
 
     def open(self, sealed: bytes, context: bytes) -> bytes: ...

@@ -1,4 +1,4 @@
-"""What the engine tells about itself while it works, and what the store knows of its backlog."""
+"""What the engine reports while it works, and the backlog in the store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from cuepost.ports.dispatch import Result
 
 class Telemetry(Protocol):
     def attempted(self, result: Result) -> None:
-        """An attempt has ended; called once for each, before it is written down."""
+        """Called once for each attempt that has ended, before its result is recorded."""
         ...
 
     def recorded(self, results: int, superseded: int, at: datetime) -> None:
-        """A group of results was written; `superseded` of them came after others took over."""
+        """Results were recorded; `superseded` of them came after another worker took over."""
         ...
 
     def stalled(self, reason: str) -> None:
-        """Deliveries have stopped although nothing keeps them from going on."""
+        """Deliveries have stopped although work is due and there is capacity for it."""
         ...
 
 
-class Silent:
-    """Tells nobody."""
+class NoTelemetry:
+    """Reports nothing."""
 
     def attempted(self, result: Result) -> None: ...
 
@@ -35,7 +35,7 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How many deliveries are in a state, and for how long the oldest of them has been due."""
+    """How many deliveries are in a status, and for how long the oldest of them has been due."""
 
     count: int = 0
     overdue: timedelta = timedelta(0)
@@ -43,5 +43,5 @@ class Waiting:
 
 class Backlog(Protocol):
     async def waiting(self, now: datetime) -> Mapping[DeliveryStatus, Waiting]:
-        """Of each live state; counts are of the deliveries that are due first, not of millions."""
+        """For each live status; counting stops at a limit, so that a large backlog costs little."""
         ...

@@ -1,4 +1,4 @@
-"""Sending one request to one receiver; what the network does is a value, never an exception."""
+"""Sending one request to one receiver; a network failure is a value, never an exception."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,16 +11,17 @@ from cuepost.domain.receiver_url import ReceiverUrl
 Headers = tuple[tuple[str, str], ...]
 
 
-# Both are made for every attempt, and a frozen dataclass takes five times as long to make.
+# Request and Exchange are created for every attempt; creating a frozen dataclass takes five
+# times as long.
 
 
 @dataclass(slots=True)
 class Request:
-    """A POST; `timeout_seconds` is for all of it, from the look-up to the head of the answer.
+    """A POST; `timeout_seconds` covers everything from the DNS look-up to the response head.
 
-    `message` is how it looks on the wire, where that is known already. `sent_at` is set, as an
-    instant of `time.perf_counter`, when a connection turned out to have been closed before it came:
-    it is sent once more, over a new connection, and its time runs since then.
+    `message` is the complete request as bytes, if it has been built already. `sent_at` is a time of
+    `time.perf_counter`. It is set if the receiver had closed the connection before the request
+    came: the request is sent again over a new connection, and its timeout counts from `sent_at`.
     """
 
     url: ReceiverUrl
@@ -33,10 +34,10 @@ class Request:
 
 @dataclass(slots=True)
 class Exchange:
-    """An answer (`status` is set), or the `fault` that kept it from coming.
+    """A response (`status` is set), or the `fault` that prevented it.
 
-    Header names are in lower case. `truncated` says that the body went on, or should have;
-    `tls_fault` why TLS is at fault, where it is.
+    Header names are in lower case. `truncated`: the stored body is not complete. `tls_fault` is the
+    reason of a TLS fault.
     """
 
     duration_ms: float
@@ -51,24 +52,24 @@ class Exchange:
 
 class Transport(Protocol):
     def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
-        """Send it over a connection that is open already; False where there is none.
+        """Send the request over an open connection; return False if there is none.
 
-        Then `done` is called once, by the event loop: with the exchange, or with None where the
-        receiver had closed the connection, so that the request has to be sent by `send`.
+        Otherwise the event loop calls `done` once: with the exchange, or with None if the receiver
+        had closed the connection, so that the request has to be sent by `send`.
         """
         ...
 
     async def send(self, request: Request) -> Exchange:
-        """However long it takes to open a connection."""
+        """Send the request, opening a connection if necessary."""
         ...
 
 
 class CannotResolve(Exception):
-    """The name has no address, or nobody could be asked."""
+    """The name has no address, or no name server answered."""
 
 
 class NoResolver:
-    """Where nobody looks names up."""
+    """For a service without DNS: no name can be resolved."""
 
     async def addresses(self, host: str) -> Sequence[Address]:
         raise CannotResolve
@@ -76,5 +77,5 @@ class NoResolver:
 
 class Resolver(Protocol):
     async def addresses(self, host: str) -> Sequence[Address]:
-        """Every address of that name; CannotResolve when there is none."""
+        """Every address of that name; raises CannotResolve if there is none."""
         ...

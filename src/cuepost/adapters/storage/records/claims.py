@@ -65,7 +65,7 @@ class Claims:
         self._session = session
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
-        seen = _Seen() if wanted.behind is None else await self._seen(wanted.behind, now)
+        seen = _Seen() if wanted.scan_after is None else await self._seen(wanted.scan_after, now)
         chosen = set(filter(wanted.share.has, (*wanted.woken, *seen.in_turn, *seen.due)))
         rooms = {lane: wanted.room_of(lane) for lane in chosen}
         full = {lane for lane, room in rooms.items() if room <= 0}
@@ -74,13 +74,13 @@ class Claims:
         picked, more = _shared_out(found, rooms, wanted.room, seen.in_turn)
         assignments = await self._assigned(wanted.worker, picked, now)
         scan = None
-        if wanted.behind is not None:
+        if wanted.scan_after is not None:
             left_out = more.difference(row.endpoint for row in picked)
-            scan = ScanProgress(_reached(wanted.behind, seen.in_turn, left_out), seen.next_due)
+            scan = ScanProgress(_reached(wanted.scan_after, seen.in_turn, left_out), seen.next_due)
         return Claimed(
             assignments,
             held=frozenset(found.held),
-            looked_at=frozenset(chosen),
+            examined=frozenset(chosen),
             more=frozenset(more | full),
             scan=scan,
         )

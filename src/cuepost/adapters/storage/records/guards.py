@@ -14,7 +14,7 @@ from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.ids import instant_of
-from cuepost.ports.records import KeptReport, Page, RememberedAnswer, ReportAnswer, ReportKey
+from cuepost.ports.records import Page, ReportAnswer, ReportKey, StoredAnswer, StoredReport
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
 # Answers that were kept before revision 0006 are given to every API key of their account.
@@ -84,7 +84,7 @@ class ReportRecords:
     def __init__(self, session: StoreSession) -> None:
         self._session = session
 
-    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, KeptReport]:
+    async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, StoredReport]:
         numbers = await account_numbers(self._session, [account_id for account_id, _ in keys])
         known = [key for key in keys if key[0] in numbers]
         rows = await self._session.fetch(
@@ -93,7 +93,7 @@ class ReportRecords:
             report_ids=[report_id for _, report_id in known],
         )
         kept = {
-            (account, report_id): KeptReport(
+            (account, report_id): StoredReport(
                 ReportAnswer(report_id, True, event_id, _was_notified(event_id, reason), reason),
                 digest,
             )
@@ -102,7 +102,7 @@ class ReportRecords:
         found = {key: kept.get((numbers[key[0]], key[1])) for key in known}
         return {key: report for key, report in found.items() if report is not None}
 
-    async def add(self, accepted: Mapping[ReportKey, KeptReport], now: datetime) -> None:
+    async def add(self, accepted: Mapping[ReportKey, StoredReport], now: datetime) -> None:
         numbers = await account_numbers(self._session, [account_id for account_id, _ in accepted])
         encoding = ENCODINGS[self._session.dialect]
         created_at, codes = encoding.instant(now), SILENCE_REASON.codes
@@ -130,7 +130,7 @@ class IdempotencyRecords:
 
     async def claim(
         self, account_id: UUID, key_id: UUID, key: str, fingerprint: bytes, now: datetime
-    ) -> RememberedAnswer | None:
+    ) -> StoredAnswer | None:
         same: Mapping[str, Any] = {
             "account": account_id,
             "key_id": key_id,
@@ -143,7 +143,7 @@ class IdempotencyRecords:
         ):
             return None
         rows = await self._session.fetch(_REMEMBERED, **same)
-        return RememberedAnswer(*rows[0]) if rows else None
+        return StoredAnswer(*rows[0]) if rows else None
 
     async def remember(
         self, account_id: UUID, key_id: UUID, key: str, sealed_answer: bytes

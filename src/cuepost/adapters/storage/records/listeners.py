@@ -147,7 +147,7 @@ class ListenerRecords:
         for deletion in _DELETIONS:
             await self._session.execute(deletion, account_id=account_id, listener_id=listener_id)
 
-    async def unnoticed(self, listener: Listener, limit: int) -> list[UUID]:
+    async def to_append(self, listener: Listener, limit: int) -> list[UUID]:
         rows = await self._session.offloaded.fetch(
             _UNNOTICED,
             types=[EVENT_TYPE[name] for name in listener.events],
@@ -171,7 +171,7 @@ class ListenerRecords:
             ],
         )
 
-    async def let_go(self, listener: Listener) -> None:
+    async def delete_acknowledged(self, listener: Listener) -> None:
         await self._session.execute(
             _LET_GO,
             account_id=listener.account_id,

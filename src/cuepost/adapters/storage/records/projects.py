@@ -141,7 +141,7 @@ class ProjectRecords:
             ],
         )
 
-    async def save_moves(self, moved: Sequence[Project]) -> None:
+    async def save_status(self, moved: Sequence[Project]) -> None:
         # Not one of these columns is in an index, and there is one such update for each milestone.
         encoding = ENCODINGS[self._session.dialect]
         to_id, to_instant = encoding.id, encoding.instant

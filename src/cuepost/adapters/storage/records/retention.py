@@ -151,13 +151,13 @@ class RetentionRecords:
     async def has_deleted_endpoints(self) -> bool:
         return bool(await self._session.fetch(_DELETED_ENDPOINT))
 
-    async def has_spare_room(self) -> bool:
+    async def has_free_pages(self) -> bool:
         if self._session.dialect != "sqlite":
             return False
         [(auto_vacuum, free, size)] = await self._session.fetch(_FILE)
         return bool(auto_vacuum == INCREMENTAL and free > size * SPARE_SHARE)
 
-    async def give_room_back(self, pages: int) -> bool:
+    async def return_free_pages(self, pages: int) -> bool:
         [(_, _, before)] = await self._session.fetch(_FILE)
         # The driver goes but one step of this statement, and each step gives one page back.
         for _ in range(pages):
