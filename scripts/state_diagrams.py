@@ -1,6 +1,6 @@
 """Writes docs/concepts/states.md from the state machines in the domain.
 
-Run it after a change of a move; `--check` only tells whether the page is up to date.
+Run it after a change of a state machine; `--check` only says whether the page is up to date.
 """
 
 import sys
@@ -18,13 +18,13 @@ TEMPLATE = """\
 
 <!-- Written by scripts/state_diagrams.py from the tables in the code; change those instead. -->
 
-The tables `MOVES` in `domain/project.py` and `TRANSITIONS` in `domain/delivery.py` are the only
-place where these moves are written; the diagrams are drawn from them.
+The tables `MOVES` in `domain/project.py` and `TRANSITIONS` in `domain/delivery.py` define these
+state changes; the diagrams are generated from them.
 
 ## A project
 
-The pipeline reports most moves as milestones; its owner exports and cancels. A move that is not
-drawn here is refused as `illegal_transition`, and nothing is stored.
+The pipeline reports most changes as milestones; the owner of the project exports and cancels. Any
+other change is refused as `illegal_transition`, and nothing is stored.
 
 {project_diagram}
 
@@ -35,22 +35,22 @@ drawn here is refused as `illegal_transition`, and nothing is stored.
 A project that failed or was cancelled can be processed or exported again. The files of the last
 completed export stay its result until another export completes.
 
-A deleted project keeps its last status, answers `project_deleted` and moves no more.
+A deleted project keeps its last status; every change is refused as `project_deleted`.
 
 ## A delivery
 
 A delivery is one event on its way to one endpoint. It is recorded as `cancelled` from the start
-when its endpoint is disabled or the account's access is closed at that moment, so that nothing
-vanishes silently.
+when its endpoint is disabled or the account's access is closed at that moment, so that the history
+shows it.
 
 {delivery_diagram}
 
-What has ended ({final}) can be sent again by hand: the same event, and a new budget of attempts.
-A cancelled delivery says why: {reasons}.
-`deliveredAt` is the first acknowledgement. It stays when a delivery is sent again, whatever comes
-of that.
-An attempt in flight when its delivery is stopped may still finish; its outcome is kept, but no
-further attempt follows.
+An ended delivery ({final}) can be sent again by hand: the same event, with a new budget of attempts.
+A cancelled delivery has a reason: {reasons}.
+`deliveredAt` is the time of the first acknowledgement. It stays when the delivery is sent again,
+whatever the result.
+An attempt that is in flight when its delivery is stopped may still finish; its outcome is recorded,
+but no further attempt follows.
 """
 
 
@@ -78,7 +78,7 @@ def _project_lines() -> Iterable[str]:
 
 
 def _project_row(status: ProjectStatus) -> str:
-    stage = f"`{STAGE_OF[status]}`" if status in STAGE_OF else "the one it was in"
+    stage = f"`{STAGE_OF[status]}`" if status in STAGE_OF else "unchanged"
     event = f"`{BY_STATUS[status].name}`" if status in BY_STATUS else "–"
     return f"| `{status}` | {stage} | {event} |"
 
