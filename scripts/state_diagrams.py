@@ -35,7 +35,8 @@ other change is refused as `illegal_transition`, and nothing is stored.
 A project that failed or was cancelled can be processed or exported again. The files of the last
 completed export stay its result until another export completes.
 
-A deleted project keeps its last status; every change is refused as `project_deleted`.
+A deleted project keeps its last status. Calls that name it answer 410 `project_deleted`, and its
+milestones change nothing.
 
 ## A delivery
 
@@ -45,7 +46,7 @@ shows it.
 
 {delivery_diagram}
 
-An ended delivery ({final}) can be sent again by hand: the same event, with a new budget of attempts.
+An ended delivery ({final}) can be sent again by hand: the same event, with a new budget.
 A cancelled delivery has a reason: {reasons}.
 `deliveredAt` is the time of the first acknowledgement. It stays when the delivery is sent again,
 whatever the result.
