@@ -7,7 +7,7 @@ UV ?= uv
 # Many tests wait for processes, so there are more workers than cores on a small machine.
 TEST_WORKERS ?= 4
 PYTEST_ARGS ?=
-# Some machines ask for it; here hundreds of short processes would compile the same files again.
+# Some machines set it; here hundreds of short processes would compile the same files again.
 unexport PYTHONDONTWRITEBYTECODE
 LOCK := pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
 	--no-emit-index-url --no-header --no-annotate
@@ -28,7 +28,7 @@ install-runtime:
 run: install-runtime ## set up, then serve on an embedded SQLite store
 	@exec $(BIN)/cuepost serve
 
-# These run apart from the others, to see what they cover; once is enough.
+# These run separately, to measure their coverage, and are not repeated with the others.
 COVERED := tests/unit/domain packages/receiver/tests
 
 .PHONY: test
@@ -46,7 +46,7 @@ QUICK := tests/unit tests/application tests/spec tests/architecture/test_functio
 QUICK_WITHOUT := tests/unit/test_wheel.py tests/unit/test_extras.py tests/unit/test_test_postgres.py
 
 .PHONY: quick
-quick: install ## what to run after each change: under a minute on two cores
+quick: install ## a quick check after each change: under a minute on two cores
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/python -m pytest -q -n 2 -k "not postgres and not racing" $(QUICK) \
@@ -80,13 +80,13 @@ lint: install ## format, lint, spelling, types, layering; no tests
 	@if [ -f scripts/reference.py ]; then set -x; $(BIN)/python scripts/reference.py --check; fi
 
 .PHONY: coverage
-coverage: install ## the domain and the receiver kit, whole, by their own tests alone
+coverage: install ## full coverage of the domain and the receiver kit by their own tests
 	@rm -rf .cache/coverage && mkdir -p .cache/coverage
 	$(BIN)/coverage run -m pytest -n $(TEST_WORKERS) $(COVERED)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=100
 
-# The long forms of proofs that `make test` has in short; hours on a small machine. Each can be said
+# The long forms of proofs that `make test` has in short; hours on a small machine. Each can be run
 # alone: make proof PROOF="tests/faults/test_kills.py"
 PROOF ?= tests/faults tests/simulation tests/model tests/fuzz tests/engine/test_disk_full.py \
 	tests/engine/test_store_errors.py tests/engine/test_store_faults.py \
@@ -130,16 +130,16 @@ peers: # an environment for the task queues that the benchmarks compare cuepost 
 	@scripts/set_up.sh peers
 
 .PHONY: screenshots
-screenshots: install ## pictures of every settings page, into docs/screenshots
+screenshots: install ## screenshots of every settings page, into docs/screenshots
 	@PYTHONPATH=. $(BIN)/python scripts/screenshots.py
 
 .PHONY: audit
-audit: install ## look the pinned packages up among known advisories (skipped where they cannot be had)
+audit: install ## check the pinned packages against known advisories (skipped if these cannot be fetched)
 	@scripts/set_up.sh audit
 	@$(BIN)/python scripts/audit.py
 
 .PHONY: mutation
-mutation: install ## break signing, schedule, states and egress in every way; tests must fail
+mutation: install ## mutate signing, schedule, states and egress policy; tests must fail
 	@$(BIN)/python scripts/mutate.py
 
 SOAK_MINUTES ?= 60
@@ -162,7 +162,7 @@ release: install ## sdists and wheels in dist/, checked in an empty venv, with n
 	@$(BIN)/python scripts/release.py --python "$(RELEASE_PYTHON)"
 
 .PHONY: format
-format: install ## write the code the way `check` wants it
+format: install ## apply the format that `check` requires
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
