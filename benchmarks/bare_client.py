@@ -30,7 +30,7 @@ from cuepost.domain.receiver_url import parse_receiver_url
 from cuepost.ports.transport import Request
 
 IN_FLIGHT = 100
-PATIENCE_SECONDS = 600
+TIMEOUT_SECONDS = 600
 KINDS = {
     "plain.keep-alive": (False, True, "plain HTTP, keep-alive"),
     "tls.keep-alive": (True, True, "TLS, keep-alive"),
@@ -85,7 +85,7 @@ def sent(count: int, *, tls: bool = False, keep_alive: bool = True) -> Mapping[s
             + ([receiver.trusted] if receiver.trusted else []),
             stdout=subprocess.PIPE,
             check=True,
-            timeout=PATIENCE_SECONDS,
+            timeout=TIMEOUT_SECONDS,
         )
         cpu = receiver.cpu - before
         done = msgspec.json.decode(reported.stdout, type=Done)

@@ -24,7 +24,7 @@ from tests.support.service_process import ServiceProcess, command, default_envir
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("src", ".", "packages/receiver/src")
 KEPT_IN = ROOT / ".cache" / "checkouts"
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Checkout:
             yield StoreAccess(process)
         finally:
             process.kill()
-            process.communicate(timeout=PATIENCE_SECONDS)
+            process.communicate(timeout=TIMEOUT_SECONDS)
 
 
 OURS = Checkout(ROOT, "this")

@@ -13,7 +13,7 @@ from benchmarks.feeding import Fed, batches, feed
 from benchmarks.population import Populated
 from benchmarks.processes import cpu_seconds, pin, resident_megabytes
 from benchmarks.proof import require_kept, require_no_stall
-from benchmarks.receiving import PATIENCE_SECONDS, Receiver, arrivals, read, receiving
+from benchmarks.receiving import TIMEOUT_SECONDS, Receiver, arrivals, read, receiving
 from benchmarks.stores import StoreChoice
 from tests.support.history_checker import History
 from tests.support.service_process import ServiceProcess, free_port
@@ -105,7 +105,7 @@ class Product:
 
     def wait_for_events(self, events: set[str]) -> dict[str, float]:
         """When each of them arrived, once all have, whatever else arrives."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while missing := events - (found := arrivals(self.receiver.look())).keys():
             assert time.monotonic() < deadline, f"{len(missing)} events did not arrive"
             time.sleep(0.5)

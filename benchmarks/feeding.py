@@ -13,7 +13,7 @@ import msgspec
 from benchmarks.generator import Done, Job
 from benchmarks.processes import pin
 
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 
 
 class _Result(msgspec.Struct, rename="camel"):
@@ -103,7 +103,7 @@ def generated(job: Job, cores: Sequence[int] = ()) -> Done:
         if cores:
             pin([process.pid], cores)
         try:
-            code = process.wait(PATIENCE_SECONDS)
+            code = process.wait(TIMEOUT_SECONDS)
         finally:
             process.kill()
             process.wait()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 OURS = "/src/cuepost/"
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 def between_signals(begin: Callable[[], None], end: Callable[[], object]) -> None:
@@ -37,7 +37,7 @@ def reported_by(pid: int, folder: Path) -> Any:
     """Outside of it: end it, and read what was found."""
     os.kill(pid, signal.SIGUSR1)
     file = _file(folder, pid)
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not file.exists():
         assert time.monotonic() < deadline, "the service did not tell what it found"
         time.sleep(0.05)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SAMPLES_A_SECOND = 999
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 ATTACH_SECONDS = 0.5
 KERNEL = re.compile(r"\[(kernel|guest)|^\[k\]|\.ko\b")
 
@@ -90,7 +90,7 @@ def sampling(pids: Sequence[int]) -> Iterator[Sampled]:
             yield found
         finally:
             perf.send_signal(signal.SIGINT)
-            _, said = perf.communicate(timeout=PATIENCE_SECONDS)
+            _, said = perf.communicate(timeout=TIMEOUT_SECONDS)
         if not data.exists():
             raise NoPerf(said.decode(errors="replace")[-300:])
         found.samples = list(parsed(_script(data).splitlines()))
@@ -104,7 +104,7 @@ def require_perf() -> None:
         check=False,
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
     )
     if tried.returncode:
         raise NoPerf(f"`perf` does not work here: {tried.stderr.strip()[:200]}")
@@ -122,7 +122,7 @@ def _script(data: Path) -> str:
         check=True,
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
     ).stdout
 
 

@@ -17,12 +17,12 @@ from tests.support.history_checker import History, Seen, StoredDelivery
 from tests.support.store_rows import AnyStore, snapshot_rows
 from tests.support.stored_history import stored_deliveries
 
-PATIENCE_SECONDS = 180.0
+TIMEOUT_SECONDS = 180.0
 
 
 def wait_until_settled(settings: Mapping[str, str], accounts: Sequence[UUID]) -> None:
     """Until every delivery of these accounts has its final status."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
 
     async def settled(store: AnyStore) -> None:
         while await _has_live(store, accounts):

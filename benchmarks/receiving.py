@@ -17,7 +17,7 @@ from tests.support.certificates import Authority
 from tests.support.history_checker import Seen
 
 LOCAL = "127.0.0.1"
-PATIENCE_SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 AT_A_TIME = 0.01
 
 
@@ -55,7 +55,7 @@ class Receiver:
     def wait_for(
         self,
         requests: int,
-        seconds: float = PATIENCE_SECONDS,
+        seconds: float = TIMEOUT_SECONDS,
         sender_lives: Callable[[], bool] = lambda: True,
     ) -> None:
         """Wait until it has seen `count` requests; polled rarely, so as not to disturb it."""
@@ -69,13 +69,13 @@ class Receiver:
         for process in self.processes:
             process.terminate()
         for process in self.processes:
-            process.wait(PATIENCE_SECONDS)
+            process.wait(TIMEOUT_SECONDS)
         self.seen = [each for path in self.reports for each in _decoded(path.read_bytes())]
 
     def kill(self) -> None:
         for process in self.processes:
             process.kill()
-            process.wait(PATIENCE_SECONDS)
+            process.wait(TIMEOUT_SECONDS)
 
     def wait_until_ready(self) -> None:
         for path, process in zip(self.reports, self.processes, strict=True):
@@ -96,7 +96,7 @@ def _decoded(report: bytes) -> list[tuple[float, bytes]]:
 
 
 def _wait_until(condition: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not condition():
         assert process.poll() is None, "the receiver has ended"
         assert time.monotonic() < deadline, "the receiver does not answer"

@@ -31,7 +31,7 @@ from tests.support.service_process import Ended, ServiceProcess, free_port
 
 LOCAL = "127.0.0.1"
 MASTER_KEY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-PATIENCE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 PATHS = ("/hook/0", "/hook/1", "/hook/2", "/hook/3")
 PROJECTS_EACH = 50
 PAUSES = (5.0, 10.0)
@@ -70,7 +70,7 @@ class Sampler:
             yield
         finally:
             self._stopped.set()
-            thread.join(PATIENCE_SECONDS)
+            thread.join(TIMEOUT_SECONDS)
 
     def _run(self) -> None:
         with httpx2.Client(base_url=f"http://{LOCAL}:{self.port}", trust_env=False) as client:
@@ -138,7 +138,7 @@ class Receiver:
 
     def end(self) -> None:
         self.process.terminate()
-        assert self.process.wait(PATIENCE_SECONDS) == 0
+        assert self.process.wait(TIMEOUT_SECONDS) == 0
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def receiving(folder: Path) -> Iterator[Receiver]:
             yield Receiver(listener.getsockname()[1], notebook, process)
         finally:
             process.kill()
-            process.wait(PATIENCE_SECONDS)
+            process.wait(TIMEOUT_SECONDS)
 
 
 def soaked(folder: Path, minutes: float, deliveries: int) -> Report:
@@ -204,7 +204,7 @@ def _settings(folder: Path, receiver_port: int) -> dict[str, str]:
 
 
 def _wait_until_settled(settings: dict[str, str]) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + TIMEOUT_SECONDS
     assert not asyncio.run(asked(settings, lambda store: drained(store, until)))
 
 

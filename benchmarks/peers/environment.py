@@ -13,7 +13,7 @@ PACKAGES = ("aiohttp", "arq", "celery", "httpx", "huey", "procrastinate", "redis
 BULLMQ = NodePackages(
     ROOT / "benchmarks" / "peers" / "bullmq", "bullmq", ("install", "--omit=optional")
 )
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 _ASKED = (
     "import importlib.metadata, json, sys;"
     "print(json.dumps({each: importlib.metadata.version(each) for each in sys.argv[1:]}))"
@@ -34,7 +34,7 @@ def peer_versions() -> dict[str, str]:
 def _node_versions() -> dict[str, str]:
     manifest = json.loads((BULLMQ.source / "package.json").read_text(encoding="utf-8"))
     reported = subprocess.run(
-        ["node", "--version"], capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS
+        ["node", "--version"], capture_output=True, text=True, check=True, timeout=TIMEOUT_SECONDS
     )
     return {"Node.js": reported.stdout.strip().removeprefix("v"), **manifest["dependencies"]}
 
@@ -45,7 +45,7 @@ def _python_versions() -> dict[str, str]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
     )
     found: dict[str, str] = json.loads(reported.stdout)
     return found

@@ -21,7 +21,7 @@ UNPACKED = ROOT / ".cache" / "redis"
 PACKAGES = ("redis-tools", "libatomic1", "libjemalloc2", "liblzf1")
 NAMES = ("redis-server", "valkey-server", "redis-check-rdb")
 FETCH_SECONDS = 120
-PATIENCE_SECONDS = 20.0
+TIMEOUT_SECONDS = 20.0
 
 
 class NoRedis(Exception):
@@ -47,7 +47,7 @@ class Program:
 
     def version(self) -> str:
         reported, _ = self.started("--version", output=subprocess.PIPE).communicate(
-            timeout=PATIENCE_SECONDS
+            timeout=TIMEOUT_SECONDS
         )
         return reported.partition("v=")[2].partition(" ")[0]
 
@@ -71,7 +71,7 @@ def redis_server() -> Iterator[RedisServer]:
             yield RedisServer(f"redis://127.0.0.1:{port}/0", [process.pid])
         finally:
             process.terminate()
-            process.wait(PATIENCE_SECONDS)
+            process.wait(TIMEOUT_SECONDS)
 
 
 def redis_version() -> str:
@@ -124,7 +124,7 @@ def _try(*command: str, folder: str) -> None:
 
 
 def _wait_until_up(port: int, process: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

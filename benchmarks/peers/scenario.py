@@ -24,7 +24,7 @@ from benchmarks.signed import PATH, SECRET, body_of, event_ids, require_received
 from benchmarks.sizes import Sizes
 from tests.support.postgres import PostgresServer, fresh_database_sync
 
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 WARM_UP = 200
 
 
@@ -189,7 +189,7 @@ class Run:
         done = json.loads(result.read_text(encoding="utf-8"))
         self.handed_over |= set(done["began"])
         wanted = len(self.handed_over)
-        self.receiver.wait_for(wanted, PATIENCE_SECONDS, lambda: self.worker.poll() is None)
+        self.receiver.wait_for(wanted, TIMEOUT_SECONDS, lambda: self.worker.poll() is None)
         return done["began"], done["cpu"]
 
     def burst(self, count: int) -> Mapping[str, float]:
@@ -221,7 +221,7 @@ class Run:
 
 
 def _run(known: Mapping[str, str], *command: str) -> None:
-    subprocess.run(command, env=known, check=True, timeout=PATIENCE_SECONDS)
+    subprocess.run(command, env=known, check=True, timeout=TIMEOUT_SECONDS)
 
 
 @contextmanager

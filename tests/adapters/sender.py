@@ -107,7 +107,7 @@ def loopback_policy(*networks: str) -> EgressPolicy:
 def sender(
     policy: EgressPolicy | None = None,
     tls: ssl.SSLContext | None = None,
-    most_resting: int = 16,
+    most_idle: int = 16,
     resolver: StubResolver | None = None,
     unusable_seconds: float = 0.0,
 ) -> Iterator[Sender]:
@@ -118,7 +118,7 @@ def sender(
         policy,
         resolver,
         tls or _system_tls(),
-        most_resting,
+        most_idle,
         on_unusable=lambda why, request: reported.append(why),
         unusable_seconds=unusable_seconds,
     )

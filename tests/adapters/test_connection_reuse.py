@@ -234,7 +234,7 @@ async def test_a_resting_connection_is_closed_at_the_end_of_its_life(
 async def test_no_more_connections_rest_than_the_limit_and_the_idlest_goes_first() -> None:
     before = open_sockets()
     async with fault_server(answering()) as server:
-        with sender(most_resting=2) as client:
+        with sender(most_idle=2) as client:
             for host in ("a.example", "b.example", "a.example", "c.example"):
                 await client.post(f"http://{host}:{server.port}/")
             await asyncio.wait_for(server.peers[1].gone.wait(), 5)

@@ -89,7 +89,7 @@ async def received(
 
 async def complaints_about(mix: Mix, trusting: ssl.SSLContext, port: int) -> list[str]:
     try:
-        with sender(POLICY, trusting, mix.most_resting, DrawnResolver()) as client:
+        with sender(POLICY, trusting, mix.most_idle, DrawnResolver()) as client:
             await mix.run(client, port)
     except Exception as error:  # noqa: BLE001 - with the seed beside it, among all others
         mix.troubles.append(repr(error))
@@ -122,7 +122,7 @@ def replay(first: int, mixes: int) -> str:
 
 
 def is_over(connection: HttpConnection) -> bool:
-    return not (connection.usable or connection._alarm or connection._settled)
+    return not (connection.usable or connection._timer or connection._settled)
 
 
 def left_by(mixes: Sequence[Mix], sockets: int, tasks: set[asyncio.Task[Any]]) -> list[str]:

@@ -139,7 +139,7 @@ async def test_a_request_that_is_cancelled_at_any_moment_leaves_no_socket(
 ) -> None:
     async with fault_server(answering(), tls=authority.server_context(NAME)) as server:
         before = open_sockets()
-        with sender(tls=trusting, most_resting=0) as client:
+        with sender(tls=trusting, most_idle=0) as client:
             url = f"https://{NAME}:{server.port}/"
             took = (await client.post(url)).duration_ms
             for moment in range(40):

@@ -303,7 +303,7 @@ async def test_two_that_wait_for_one_another_are_parted(postgres_store: Postgres
 
 
 async def test_a_pool_without_a_free_connection_says_so(migrated_database: str) -> None:
-    store = PostgresStore(migrated_database, connections=1, patience_seconds=0.01)
+    store = PostgresStore(migrated_database, connections=1, timeout_seconds=0.01)
     async with store.snapshot():
         with pytest.raises(StoreUnavailable, match="became free"):
             await accounts(store)

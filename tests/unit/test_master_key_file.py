@@ -49,7 +49,7 @@ def test_a_file_that_is_open_to_others_is_refused(path: Path, mode: int) -> None
 
     assert str(caught.value) == (
         f"The master key file is open to others (mode {mode:04o}): run 'chmod 600 {path}', "
-        "and think of the key as known to whoever could read it."
+        "and assume that other users of this machine have read the key."
     )
 
 

@@ -1,8 +1,8 @@
 """Reads HTTP/1.1 answers within bounds, whatever a receiver sends.
 
-The grammar is llhttp's, strictly. Nothing is decompressed, and beyond the bounds nothing is kept,
-so that a hostile answer costs no more memory than a friendly one. Once the head is complete the
-status has decided: what goes wrong after it only shortens the body.
+Parsing follows llhttp's strict grammar. Nothing is decompressed, and nothing is kept beyond the
+bounds, so that a hostile answer costs no more memory than a normal one. Once the head is complete,
+the status decides the outcome: a later error only truncates the body.
 """
 
 from typing import Final
@@ -10,13 +10,13 @@ from typing import Final
 import httptools
 
 BODY_KEPT: Final = 16 * 1024
-# With the interim answers before it, to the next full read: the bound is looked at after each.
+# Includes the interim answers before it. Checked after each read, so one read may exceed it.
 LARGEST_HEAD: Final = 32 * 1024
 MOST_HEADERS: Final = 128
 MOST_INTERIM_ANSWERS: Final = 8
-# Chunk sizes, their extensions and trailers count here: they are not kept, but they take time.
+# Also counts chunk sizes, their extensions and trailers, which are not kept but take time.
 _LARGEST_BODY_WITH_FRAMING: Final = 2 * BODY_KEPT
-# llhttp would take an answer of RTSP or ICE as well, and skips empty lines before any of them.
+# llhttp would also accept answers of RTSP or ICE; it skips empty lines before any answer.
 _FIRST_BYTES: Final = b"H\r\n"
 
 
@@ -25,7 +25,7 @@ class BadAnswer(Exception):
 
 
 class AnswerReader:
-    """Of one connection: `begin`, then `feed` until `over`, and again for the next answer."""
+    """Reads the answers of one connection: for each, call `begin`, then `feed` until `over`."""
 
     __slots__ = (
         "_budget",
@@ -62,7 +62,7 @@ class AnswerReader:
         return b"".join(self._parts)
 
     def feed(self, data: memoryview) -> None:
-        """Raises BadAnswer, and only while there is no complete head."""
+        """Raises BadAnswer only while the head is incomplete."""
         if self._untouched:
             self._untouched = False
             if data[0] not in _FIRST_BYTES:
@@ -77,7 +77,7 @@ class AnswerReader:
                 self.cut()
 
     def cut(self) -> None:
-        """Nothing more of this answer is wanted, or nothing more comes."""
+        """Ends this answer early; raises BadAnswer while the head is incomplete."""
         self.reusable = False
         if not self.status:
             raise BadAnswer
@@ -86,14 +86,14 @@ class AnswerReader:
             self.over = True
 
     def connection_ended(self) -> None:
-        """Some bodies have no other end; for all others it comes too early."""
+        """A body without a length ends here; any other is truncated."""
         if self.status and not self.over and not self._has_length():
             self.over = True
         else:
             self.cut()
 
     def release(self) -> None:
-        """The parser and this object hold each other; let go, for no more is read."""
+        """Breaks the reference cycle with the parser; nothing can be read afterwards."""
         del self._parser
 
     def _has_length(self) -> bool:
@@ -102,11 +102,11 @@ class AnswerReader:
             return codings[-1].rpartition(",")[2].strip().lower() == "chunked"
         return any(name == "content-length" for name, _ in self.headers)
 
-    # What httptools calls; whatever is raised in here ends the feeding with an HttpParserError
+    # Callbacks of httptools; any exception raised in them makes feed_data raise HttpParserError
 
     def on_message_begin(self) -> None:
         if self.over:
-            raise BadAnswer  # more than was asked for
+            raise BadAnswer  # a second answer to one request
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.status:
@@ -124,7 +124,7 @@ class AnswerReader:
             return
         self._interim += 1
         self.headers.clear()
-        # A change of protocol (101) ends the feeding by itself.
+        # For a change of protocol (101), feed_data raises HttpParserUpgrade.
         if status < 100 or self._interim > MOST_INTERIM_ANSWERS:
             raise BadAnswer
 

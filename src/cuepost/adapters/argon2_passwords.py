@@ -1,4 +1,4 @@
-"""Passwords under Argon2id, hashed in threads, few at once: each takes memory and a core."""
+"""Hashes passwords with Argon2id in a few threads, because each hash takes memory and a core."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Argon2Passwords:
 
     def __init__(self, hasher: "PasswordHasher | None" = None) -> None:
         self._given = hasher
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._at_work = 0
 
     @cached_property
@@ -36,17 +36,17 @@ class Argon2Passwords:
         return self._hasher.hash("unknown user")
 
     async def hashed(self, password: str) -> str:
-        return await self._in_turn(lambda: self._hasher.hash(password))
+        return await self._in_thread(lambda: self._hasher.hash(password))
 
     async def matches(self, password: str, known_hash: str | None) -> bool:
-        return await self._in_turn(lambda: self._verified(password, known_hash))
+        return await self._in_thread(lambda: self._verified(password, known_hash))
 
-    async def _in_turn(self, work: Callable[[], T]) -> T:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         if self._at_work >= MOST_AT_WORK:
             raise PasswordsBusy
         self._at_work += 1
         try:
-            async with self._turns:
+            async with self._slots:
                 return await asyncio.to_thread(work)
         finally:
             self._at_work -= 1

@@ -1,13 +1,13 @@
-"""Whether the operating system keeps its clock in step with others (`adjtimex` of Linux)."""
+"""Whether the operating system keeps its clock synchronised (`adjtimex` of Linux)."""
 
 import ctypes
 
 _TIME_ERROR = -1
-_NOT_IN_STEP = 0x40
+_UNSYNCHRONISED = 0x40
 
 
 class _Timex(ctypes.Structure):
-    """The beginning of `struct timex`; the system fills in the rest of the room as well."""
+    """The first fields of `struct timex`; `rest` has room for the others that the kernel writes."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -20,11 +20,11 @@ class _Timex(ctypes.Structure):
     )
 
 
-def is_in_step() -> bool | None:
-    """None where the system does not tell. Nothing is changed: no mode is asked for."""
+def is_synchronised() -> bool | None:
+    """None if the system cannot tell. Without `modes`, the call only reads."""
     state = _Timex()
     try:
         answer = ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(state))
     except AttributeError:
         return None
-    return None if answer == _TIME_ERROR else not state.status & _NOT_IN_STEP
+    return None if answer == _TIME_ERROR else not state.status & _UNSYNCHRONISED

@@ -1,4 +1,4 @@
-"""Work on a connection or a descriptor that must have ended before anybody else may use it."""
+"""Work on a connection or a descriptor that must end before the resource may be used again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,8 +12,8 @@ _AGAIN_SECONDS = 0.01
 def _nothing() -> None: ...
 
 
-async def to_the_end(work: Awaitable[T], on_cancel: Callable[[], None] = _nothing) -> T:
-    """Wait for it even when the caller is cancelled meanwhile; the cancellation comes after it."""
+async def run_to_completion(work: Awaitable[T], on_cancel: Callable[[], None] = _nothing) -> T:
+    """Waits for the work even if the caller is cancelled; then the cancellation is raised."""
     running = asyncio.ensure_future(work)  # noqa: TID251  # it never outlives this call
     try:
         return await asyncio.shield(running)
@@ -27,7 +27,7 @@ async def to_the_end(work: Awaitable[T], on_cancel: Callable[[], None] = _nothin
             await asyncio.wait([running], timeout=_AGAIN_SECONDS)
         except asyncio.CancelledError as error:
             cancelled = error
-        # More than once: what was told to stop may not have started by then.
+        # Repeated, because the work may not have started when it was first told to stop.
         on_cancel()
     if not running.cancelled():
         running.exception()

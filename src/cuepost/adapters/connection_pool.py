@@ -1,4 +1,4 @@
-"""Connections that rest between two requests to the same receiver."""
+"""Keeps idle connections for the next request to the same receiver."""
 
 from time import perf_counter
 
@@ -6,21 +6,21 @@ from cuepost.adapters.http_connection import HttpConnection, Receiver
 
 
 class ConnectionPool:
-    """The connection used last is used next; beyond `most`, one that rested long goes."""
+    """The most recently used connection is taken first; beyond `most`, an old one is closed."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._count = 0
         self._closed = False
-        # A receiver comes last when its first connection comes to rest.
-        self._resting: dict[Receiver, list[HttpConnection]] = {}
+        # In the order in which the first connection of each receiver became idle.
+        self._idle: dict[Receiver, list[HttpConnection]] = {}
 
     def take(self, receiver: Receiver) -> HttpConnection | None:
-        while connections := self._resting.get(receiver):
+        while connections := self._idle.get(receiver):
             connection = connections.pop()
             self._count -= 1
             if not connections:
-                del self._resting[receiver]
+                del self._idle[receiver]
             if perf_counter() < connection.expires_at:
                 return connection
             connection.abort()
@@ -31,27 +31,27 @@ class ConnectionPool:
             connection.abort()
             return
         receiver = connection.receiver
-        connections = self._resting.get(receiver)
+        connections = self._idle.get(receiver)
         if connections is None:
-            self._resting[receiver] = [connection]
+            self._idle[receiver] = [connection]
         else:
             connections.append(connection)
         self._count += 1
         if self._count > self._most:
-            next(iter(self._resting.values()))[0].abort()
+            next(iter(self._idle.values()))[0].abort()
 
     def forget(self, connection: HttpConnection) -> None:
-        """It is over; if it rested here, it does so no more."""
-        connections = self._resting.get(connection.receiver, [])
+        """Drops a connection that has ended; it need not be in the pool."""
+        connections = self._idle.get(connection.receiver, [])
         if connection in connections:
             connections.remove(connection)
             self._count -= 1
             if not connections:
-                del self._resting[connection.receiver]
+                del self._idle[connection.receiver]
 
     def close(self) -> None:
-        """Those in use are ended when they would come to rest."""
+        """A connection in use is closed when `keep` gets it."""
         self._closed = True
-        for connections in list(self._resting.values()):
+        for connections in list(self._idle.values()):
             for connection in list(connections):
                 connection.abort()

@@ -1,7 +1,7 @@
 """Opens connections to receivers, and only to addresses that the egress policy allows.
 
-A name is looked up once for each connection, every answer must be allowed, and the connection goes
-to the checked address itself; the name serves for SNI and for the check of the certificate.
+A name is resolved once for each connection, every resolved address must be allowed, and the
+connection goes to a checked address. The name is used only for SNI and to verify the certificate.
 """
 
 import asyncio
@@ -19,13 +19,14 @@ from cuepost.domain.egress_policy import Address, EgressPolicy, Verdict, judge_a
 from cuepost.domain.receiver_url import ReceiverUrl
 from cuepost.ports.transport import CannotResolve, Resolver
 
-# A checked address is believed for no longer than this.
+# How long the check of an address stays valid.
 LONGEST_CONNECTION_LIFE_SECONDS: Final = 60.0
-# All addresses of a name are judged, but a name with thousands must not be a way to knock on them.
+# All addresses of a name are checked, but only a few are tried: a name with thousands of addresses
+# must not make the service connect to each of them.
 MOST_TRIED_OF_A_FAMILY: Final = 2
 _READ_BUFFER_SIZE: Final = 16 * 1024
-# The loop's own limit for a handshake must not come first. It must not be long either: cancelled
-# at the wrong moment, the loop holds on to everything of a connection until then.
+# The loop's own handshake timeout must not expire before the deadline. It must be short as well:
+# if the handshake is cancelled at the wrong moment, the loop keeps the connection until then.
 _AFTER_THE_DEADLINE_SECONDS: Final = 1.0
 
 
@@ -35,9 +36,9 @@ class Blocked(Exception):
 
 @dataclass(slots=True)
 class PhaseTimings:
-    """Until when an attempt may last, and how long its phases took.
+    """The deadline of an attempt, and how long its phases took.
 
-    A phase that failed has its time too; one that was not gone through has none.
+    A failed phase has a time too; a phase that was not reached has none.
     """
 
     deadline: float
@@ -57,7 +58,7 @@ class GuardedDialler:
         self,
         url: ReceiverUrl,
         phases: PhaseTimings,
-        on_over: Callable[[HttpConnection], None],
+        on_closed: Callable[[HttpConnection], None],
     ) -> HttpConnection:
         """Raises Blocked, CannotResolve, TlsBroke, TimeoutError or another OSError."""
         loop = asyncio.get_running_loop()
@@ -66,12 +67,12 @@ class GuardedDialler:
             expires_at = perf_counter() + LONGEST_CONNECTION_LIFE_SECONDS
             sock = await _connected(loop, addresses, url.port, phases)
             receiver = (url.scheme, url.host, url.port)
-            connection = HttpConnection(loop, receiver, self._buffer, expires_at, on_over)
+            connection = HttpConnection(loop, receiver, self._buffer, expires_at, on_closed)
             await self._start(loop, connection, sock, url, phases)
             return connection
 
     async def _checked_addresses(self, url: ReceiverUrl, phases: PhaseTimings) -> Sequence[Address]:
-        # The URL was parsed under the same policy; this is the only check at connect time.
+        # Parsing the URL checks these too; here they are checked for each connection.
         if not self._policy.allows_port(url.port):
             raise Blocked
         if url.scheme != "https" and not self._policy.allow_http:
@@ -104,7 +105,7 @@ class GuardedDialler:
         phases: PhaseTimings,
     ) -> None:
         began = perf_counter()
-        patience = max(0.0, phases.deadline - began) + _AFTER_THE_DEADLINE_SECONDS
+        handshake_timeout = max(0.0, phases.deadline - began) + _AFTER_THE_DEADLINE_SECONDS
         try:
             if url.scheme == "https":
                 await loop.create_connection(
@@ -112,12 +113,12 @@ class GuardedDialler:
                     sock=sock,
                     ssl=self._tls,
                     server_hostname=url.host,
-                    ssl_handshake_timeout=patience,
+                    ssl_handshake_timeout=handshake_timeout,
                 )
             else:
                 await loop.create_connection(lambda: connection, sock=sock)
         except BaseException as error:
-            # The loop would wait for a polite farewell when it is cancelled at the wrong moment.
+            # If cancelled at the wrong moment, the loop would wait for an orderly TLS shutdown.
             connection.abort()
             sock.close()
             if isinstance(error, ssl.SSLError):
@@ -129,7 +130,7 @@ class GuardedDialler:
 
 
 def _to_try(addresses: Sequence[Address]) -> Sequence[Address]:
-    """The first ones of both families in turn, so that one broken family is not all there is."""
+    """The first addresses of both families, alternating, in case one family does not work."""
     first = addresses[0].version
     same = [address for address in addresses if address.version == first]
     other = [address for address in addresses if address.version != first]
@@ -153,10 +154,10 @@ async def _connected(
 async def _connected_to_first(
     loop: asyncio.AbstractEventLoop, addresses: Sequence[Address], port: int, deadline: float
 ) -> socket.socket:
-    """To the first that takes the connection; they are tried one after the other.
+    """Tries the addresses one after the other, until one accepts the connection.
 
-    Each but the last has an equal share of the time that is left, where the answer is kept a share
-    too: an address that swallows packets must not use up the time of one that would answer.
+    Each address but the last gets an equal share of the remaining time, and one share is reserved
+    for the answer: an address that drops packets must not use up the time of one that works.
     """
     for untried in range(len(addresses), 1, -1):
         share = (deadline - perf_counter()) / (untried + 1)

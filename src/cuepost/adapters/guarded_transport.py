@@ -1,10 +1,9 @@
-"""The only way out: one POST to one receiver, over a connection to a checked address.
+"""The only code that sends to receivers: one POST to one receiver, at a checked address.
 
-Redirects are not followed, proxies of the environment are not known here, and nothing is
-decompressed. Whatever goes wrong becomes one of the outcomes, and where TLS is at fault one of its
-faults, without a word more: what a resolver or a peer said is not for the owner of an endpoint.
-A name without an address and one with a denied address look alike, in time as well; the operator is
-told which it was.
+Redirects are not followed, proxies of the environment are ignored, and nothing is decompressed.
+Each failure becomes an outcome, for TLS with a fault, and no other detail: the owner of an endpoint
+must not see messages of resolvers or peers. A name without an address and a name with a denied
+address have the same outcome and duration; only the operator can tell them apart.
 """
 
 import ssl
@@ -25,12 +24,12 @@ from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.http_message import message
 from cuepost.ports.transport import CannotResolve, Exchange, Request, Resolver
 
-MOST_RESTING_CONNECTIONS: Final = 256
-# Longer than nearly every look-up takes.
+MOST_IDLE_CONNECTIONS: Final = 256
+# Longer than nearly every DNS lookup.
 UNUSABLE_SECONDS: Final = 1.0
 _REQUEST_TIMEOUT: Final = 408
 
-# The first kind that fits: a TimeoutError is an OSError too, and TlsBroke a ConnectionBroke.
+# The first match counts: a TimeoutError is also an OSError, and TlsBroke also a ConnectionBroke.
 _FAULTS: Final[Mapping[type[Exception], Outcome]] = {
     TimeoutError: Outcome.TIMEOUT,
     BadAnswer: Outcome.PROTOCOL_ERROR,
@@ -41,21 +40,21 @@ _FAULTS: Final[Mapping[type[Exception], Outcome]] = {
 
 
 class Unusable(StrEnum):
-    """Why a name cannot be used; for the operator alone."""
+    """Why a name cannot be used; shown only to the operator."""
 
     NOT_RESOLVED = "dns_error"
     BLOCKED = "blocked_destination"
 
 
 class GuardedTransport:
-    """`on_unusable` is told of each name that could not be used, and why."""
+    """Calls `on_unusable` for each name that could not be used."""
 
     def __init__(
         self,
         policy: EgressPolicy,
         resolver: Resolver,
         tls: ssl.SSLContext,
-        most_resting: int = MOST_RESTING_CONNECTIONS,
+        most_idle: int = MOST_IDLE_CONNECTIONS,
         *,
         on_unusable: Callable[[Unusable, Request], None] = lambda why, request: None,
         unusable_seconds: float = UNUSABLE_SECONDS,
@@ -63,7 +62,7 @@ class GuardedTransport:
         self._on_unusable = on_unusable
         self._unusable_seconds = unusable_seconds
         self._dialler = GuardedDialler(policy, resolver, tls)
-        self._pool = ConnectionPool(most_resting)
+        self._pool = ConnectionPool(most_idle)
 
     def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
         url, message = request.url, _message(request)
@@ -95,7 +94,7 @@ class GuardedTransport:
     async def send(self, request: Request) -> Exchange:
         began = request.sent_at or perf_counter()
         if request.url.inbox is not None:
-            # It has no place on the network; whoever sends it here was put together wrongly.
+            # Test inboxes are delivered to inside the service; reaching this is a wiring error.
             return Exchange(0.0, Timings(), Outcome.BLOCKED_DESTINATION)
         phases = PhaseTimings(began + request.timeout_seconds)
         try:
@@ -119,13 +118,13 @@ class GuardedTransport:
         return Exchange(took * 1000, Timings(), Outcome.BLOCKED_DESTINATION)
 
     def close(self) -> None:
-        """Ends the connections that rest; one in use ends with its request."""
+        """Closes idle connections; a connection in use is closed after its request."""
         self._pool.close()
 
     async def _exchanged(self, request: Request, phases: PhaseTimings) -> HttpConnection:
         url = request.url
         message = _message(request)
-        # Once is enough: a receiver that closes its connections may have read what it got.
+        # Only one idle connection is tried: a receiver that closes it may have read the request.
         receiver = (url.scheme, url.host, url.port)
         connection = self._pool.take(receiver) if request.sent_at is None else None
         if connection is not None:
@@ -156,9 +155,9 @@ class GuardedTransport:
 
 
 def _was_closed(connection: HttpConnection, failure: Exception | None) -> bool:
-    """By the receiver while it rested: no failure, and no answer either.
+    """Whether the receiver closed the connection while it was idle, so the request can be resent.
 
-    A 408 was said to the resting connection, not to the request that crossed with it.
+    A 408 that ends the connection answers the idle connection, not the request that crossed it.
     """
     if failure is not None:
         return isinstance(failure, ConnectionBroke)
@@ -176,7 +175,7 @@ def _message(request: Request) -> bytes:
 
 
 def tls_context(extra_ca_file: str | None = None) -> ssl.SSLContext:
-    """The system's trust anchors, and the operator's; verification cannot be switched off."""
+    """Trusts the system's CAs and the operator's; verification cannot be switched off."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])

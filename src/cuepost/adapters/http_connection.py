@@ -1,4 +1,4 @@
-"""One connection to a receiver: writes a request, waits for its answer, no longer than it may.
+"""One connection to a receiver: writes a request and waits for its answer until a deadline.
 
 Deadlines are instants of `time.perf_counter`, because uvloop's own clock counts milliseconds.
 """
@@ -18,23 +18,23 @@ from cuepost.adapters.tls_faults import fault_in
 from cuepost.domain.attempt import TlsFault
 
 Receiver = tuple[str, str, int]
-"""Scheme, host and port: who may use the same connection."""
+"""Scheme, host and port: requests to the same receiver share connections."""
 
 Settled = Callable[[Exception | None], None]
-"""Called once: `answer` has what came, or this is why nothing did."""
+"""Called once: with None when `answer` is complete, or with the reason why there is none."""
 
-# How long after its head the rest of an answer is waited for.
-BODY_PATIENCE_SECONDS: Final = 2.0
-# So much is taken by a socket that has nothing else to send.
+# How long to wait for the body after the head of an answer.
+BODY_TIMEOUT_SECONDS: Final = 2.0
+# An idle socket accepts at least this many bytes at once.
 _SENT_AT_ONCE: Final = 32 * 1024
 
 
 class ConnectionBroke(Exception):
-    """The connection ended before a single byte of an answer came."""
+    """The connection ended before the first byte of an answer arrived."""
 
 
 class TlsBroke(ConnectionBroke):
-    """TLS is the reason; a server may refuse a TLS 1.3 client after the client's handshake."""
+    """The connection ended by a TLS error, in TLS 1.3 possibly after the client's handshake."""
 
     def __init__(self, fault: TlsFault) -> None:
         super().__init__(fault)
@@ -44,8 +44,8 @@ class TlsBroke(ConnectionBroke):
 class HttpConnection(asyncio.BufferedProtocol):
     """A BufferedProtocol, because that reads TLS into one buffer instead of making bytes objects.
 
-    Cancelling an exchange ends the connection. There is one alarm, and it is only ever moved
-    forward: when it rings too early it is set again, which is cheaper than a timer per exchange.
+    Cancelling an exchange closes the connection. One timer serves all exchanges: a timer that fires
+    too early is set again, which is cheaper than one timer per exchange.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class HttpConnection(asyncio.BufferedProtocol):
         receiver: Receiver,
         buffer: memoryview,
         expires_at: float,
-        on_over: Callable[["HttpConnection"], None],
+        on_closed: Callable[["HttpConnection"], None],
     ) -> None:
-        """`buffer` may be shared: the loop fills it and hands it over before it reads again."""
+        """`buffer` may be shared: the loop fills it and passes it on before it reads again."""
         self._loop = loop
         self.receiver = receiver
         self._buffer = buffer
-        self._on_over = on_over
+        self._on_closed = on_closed
         self.answer = AnswerReader()
         self._transport: asyncio.Transport | None = None
         self._settled: Settled | None = None
-        self._spoilt_by: Exception | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-        self._rings_at = self._deadline = self.expires_at = expires_at
+        self._broken_by: Exception | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._fires_at = self._deadline = self.expires_at = expires_at
         self._sent_at = self._first_byte_at = 0.0
         self._request_size = 0
         self.usable = False
@@ -76,7 +76,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         return (self._first_byte_at - self._sent_at) * 1000
 
     async def exchange(self, request: bytes, deadline: float) -> None:
-        """Then `answer` has it, until the next; TimeoutError, ConnectionBroke or BadAnswer."""
+        """`answer` is valid until the next exchange. TimeoutError, ConnectionBroke or BadAnswer."""
         waiter: asyncio.Future[Exception | None] = self._loop.create_future()
         self.begin(request, deadline, partial(_tell, waiter))
         try:
@@ -89,9 +89,9 @@ class HttpConnection(asyncio.BufferedProtocol):
             raise failure
 
     def begin(self, request: bytes, deadline: float, settled: Settled) -> None:
-        """The same without a coroutine; `settled` is called by the loop."""
+        """As `exchange`, without a coroutine; the loop calls `settled`."""
         if self._transport is None or not self.usable:
-            raise self._spoilt_by or ConnectionBroke
+            raise self._broken_by or ConnectionBroke
         self.answer.begin()
         self._first_byte_at = 0.0
         self._deadline = deadline
@@ -99,19 +99,19 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._sent_at = perf_counter()
         self._settled = settled
         self._transport.write(request)
-        if self._alarm is None or deadline < self._rings_at:
-            self._ring_by(min(deadline, self.expires_at))
+        if self._timer is None or deadline < self._fires_at:
+            self._set_timer(min(deadline, self.expires_at))
 
     def abort(self) -> None:
         self.usable = False
         if self._transport is not None:
             self._transport.abort()
-        self._on_over(self)
+        self._on_closed(self)
 
-    # What the loop calls
+    # Callbacks of the loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports have the interface without the base class.
+        # uvloop's transports implement the interface but do not inherit from it.
         self._transport = cast(asyncio.Transport, transport)
         self.usable = True
 
@@ -121,7 +121,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     def buffer_updated(self, count: int) -> None:
         if self._settled is None:
             # Data without a request: the next request must not take it for its answer.
-            self._spoilt_by = BadAnswer()
+            self._broken_by = BadAnswer()
             self.abort()
             return
         answer = self.answer
@@ -136,19 +136,19 @@ class HttpConnection(asyncio.BufferedProtocol):
         if answer.over:
             self._settle()
         elif answer.status and not in_body:
-            self._deadline = min(self._deadline, perf_counter() + BODY_PATIENCE_SECONDS)
-            self._ring_by(self._deadline)
+            self._deadline = min(self._deadline, perf_counter() + BODY_TIMEOUT_SECONDS)
+            self._set_timer(self._deadline)
 
     def connection_lost(self, error: Exception | None) -> None:
         self.usable = False
         self._transport = None
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        self._on_over(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._on_closed(self)
         broke = TlsBroke(fault_in(error)) if isinstance(error, ssl.SSLError) else ConnectionBroke()
         if self._settled is None:
-            self._spoilt_by = self._spoilt_by or broke
+            self._broken_by = self._broken_by or broke
         elif not self._first_byte_at:
             self._settle(broke)
         else:
@@ -170,7 +170,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         settled, self._settled = self._settled, None
         if failure is not None or not self.answer.reusable or self._has_unsent_bytes():
             self.abort()
-        # Last: the next request may go out over this connection before it returns.
+        # Last, because `settled` may send the next request over this connection.
         if settled is not None:
             settled(failure)
 
@@ -179,24 +179,24 @@ class HttpConnection(asyncio.BufferedProtocol):
             return True
         if self._request_size <= _SENT_AT_ONCE:
             return False
-        # Under TLS the loop counts only what is not encrypted yet.
-        return self.receiver[0] == "https" or _is_still_on_its_way(self._transport)
+        # Under TLS the loop counts only bytes that are not encrypted yet.
+        return self.receiver[0] == "https" or _has_unacknowledged_bytes(self._transport)
 
-    # The alarm: for the deadline while an exchange is on, for the end of its life while it rests
+    # The timer: for the deadline during an exchange, for `expires_at` while the connection is idle
 
-    def _ring_by(self, due: float) -> None:
-        if self._alarm is not None:
-            if self._rings_at <= due:
+    def _set_timer(self, due: float) -> None:
+        if self._timer is not None:
+            if self._fires_at <= due:
                 return
-            self._alarm.cancel()
-        self._rings_at = due
-        self._alarm = self._loop.call_later(max(0.0, due - perf_counter()), self._ring)
+            self._timer.cancel()
+        self._fires_at = due
+        self._timer = self._loop.call_later(max(0.0, due - perf_counter()), self._on_timer)
 
-    def _ring(self) -> None:
-        self._alarm = None
+    def _on_timer(self) -> None:
+        self._timer = None
         due = self.expires_at if self._settled is None else self._deadline
         if perf_counter() < due:
-            self._ring_by(due)
+            self._set_timer(due)
         elif self._settled is None:
             self.abort()
         elif self.answer.status:
@@ -207,12 +207,12 @@ class HttpConnection(asyncio.BufferedProtocol):
 
 
 def _tell(waiter: "asyncio.Future[Exception | None]", failure: Exception | None) -> None:
-    # Done already when the waiting task has just been cancelled.
+    # The future is already done if the waiting task has just been cancelled.
     if not waiter.done():
         waiter.set_result(failure)
 
 
-def _is_still_on_its_way(transport: asyncio.Transport) -> bool:
+def _has_unacknowledged_bytes(transport: asyncio.Transport) -> bool:
     """Whether the kernel holds bytes that the peer's kernel has not acknowledged.
 
     A peer that answers after it has read the whole request acknowledges it along with the answer.
@@ -221,6 +221,6 @@ def _is_still_on_its_way(transport: asyncio.Transport) -> bool:
     try:
         (size,) = unpack("i", ioctl(connection.fileno(), TIOCOUTQ, bytes(4)))
     except OSError:
-        # Not every system tells.
+        # Not every system supports TIOCOUTQ.
         return True
     return bool(size)

@@ -1,4 +1,4 @@
-"""The master key of an embedded service: a file that its owner alone can read, made once."""
+"""The master key file of an embedded service: created once, readable only by its owner."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ class BadKeyFile(Exception):
 
 
 def read_or_make(path: Path, entropy: Entropy) -> bytes:
-    """Two processes that start at once on an empty folder end with the same key."""
+    """Two processes that start at once on an empty folder get the same key."""
     try:
         return read(path)
     except FileNotFoundError:
@@ -32,7 +32,7 @@ def read(path: Path) -> bytes:
         if mode & _OPEN_TO_OTHERS:
             raise BadKeyFile(
                 f"The master key file is open to others (mode {mode:04o}): run 'chmod 600 {path}', "
-                "and think of the key as known to whoever could read it."
+                "and assume that other users of this machine have read the key."
             )
         content = file.read(1024)
     try:
@@ -45,7 +45,7 @@ def read(path: Path) -> bytes:
 
 
 def _make(path: Path, key: bytes) -> None:
-    """Written elsewhere first: the name appears only when the key behind it is safe on disk."""
+    """Writes a draft first, so that the name appears only when the key is safe on disk."""
     descriptor, draft = mkstemp(dir=path.parent, prefix=path.name + ".")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,8 +1,8 @@
-"""Sends what `/metrics` shows to a collector of OpenTelemetry, for whoever has `cuepost[otel]`.
+"""Sends the metrics of `/metrics` to an OpenTelemetry collector.
 
-This module and `tracing` alone need it, and are imported only where it is wanted. Where the metrics
-go and how often is said by OpenTelemetry's own variables (`OTEL_EXPORTER_OTLP_ENDPOINT`,
-`OTEL_METRIC_EXPORT_INTERVAL` and so on).
+Only this module and `tracing` need `cuepost[otel]`; they are imported only if it is enabled.
+OpenTelemetry's own variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_METRIC_EXPORT_INTERVAL` and so
+on) say where the metrics go and how often.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _BUCKET_LABEL = "le"
 
 
 class MetricsPush:
-    """`refresh` brings up to date what is read from the store, before each sending."""
+    """Calls `refresh` before each export, to update the metrics that are read from the store."""
 
     def __init__(
         self, registry: CollectorRegistry, clock: Clock, refresh: Callable[[], Awaitable[None]]
@@ -59,7 +59,7 @@ class MetricsPush:
             await self.send()
 
     async def send(self) -> None:
-        """The exporter reports its own failures to the log, and tries again by itself."""
+        """The exporter itself logs failures and retries."""
         await self._refresh()
         found = metrics_data(self._registry, self._started, self._clock.now())
         await asyncio.to_thread(self._exporter.export, found)
@@ -94,7 +94,7 @@ def _number(sample: Sample, span: tuple[int, int]) -> NumberDataPoint:
 
 
 def _histograms(family: Family, span: tuple[int, int]) -> Iterator[HistogramDataPoint]:
-    """One for each set of labels. OTLP counts what lies between two bounds."""
+    """One for each set of labels. Buckets of OTLP are not cumulative, unlike Prometheus'."""
     by_labels: defaultdict[tuple[tuple[str, str], ...], list[Sample]] = defaultdict(list)
     for sample in family.samples:
         labels = {name: text for name, text in sample.labels.items() if name != _BUCKET_LABEL}

@@ -1,4 +1,4 @@
-"""The real clock, real ids and real chance: the only place that asks the outside world."""
+"""The real clock, ids and randomness: the only place that reads them from the system."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ _COUNTER_BITS = 18
 # Of the 74 free bits: twelve above the variant, 62 below it.
 _LOW_COUNTER_BITS = 6
 _CHANCE_BITS = 74 - _COUNTER_BITS
-# Linux stops CLOCK_MONOTONIC while the machine sleeps; a lease runs out all the same.
+# Linux stops CLOCK_MONOTONIC while the machine is suspended, but leases expire nevertheless.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -38,7 +38,7 @@ class SystemClock:
 
 
 class SystemIds:
-    """Ids of one millisecond are numbered, so that they sort as they were made."""
+    """Ids of one millisecond are numbered, so that they sort in the order of their creation."""
 
     def __init__(self) -> None:
         self._at: datetime | None = None
@@ -50,10 +50,10 @@ class SystemIds:
         lowest = self._lowest if at == self._at else composed(to_millis(at), 0)
         self._counter = self._counter + 1 if lowest == self._lowest else 0
         self._at, self._lowest = at, lowest
-        # A millisecond of more than 2^18 ids wraps the counter; chance still keeps them apart.
+        # More than 2^18 ids in a millisecond wrap the counter; the random bits still differ.
         number = self._counter % (1 << _COUNTER_BITS)
         high, low = number >> _LOW_COUNTER_BITS, number & (1 << _LOW_COUNTER_BITS) - 1
-        # Ids have to be different, not secret: no need to ask the system for each.
+        # Ids have to be unique, not secret, so `random` suffices.
         chance = random.getrandbits(_CHANCE_BITS)
         made = self._lowest | high << 64 | low << _CHANCE_BITS | chance
         return id_from(made.to_bytes(ID_BYTES))

@@ -1,7 +1,7 @@
-"""Names to addresses, through the operating system.
+"""Resolves names through the operating system.
 
-Each look-up runs in a thread of its own, because one that hangs cannot be ended from outside. The
-threads are daemons: a process that stops does not wait for them.
+Each lookup runs in its own thread, because a lookup that hangs cannot be cancelled. The threads
+are daemons, so that a process that stops does not wait for them.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ MOST_LOOK_UPS_AT_ONCE: Final = 256
 
 
 class SystemResolver:
-    """Whoever asks for a name that is being looked up shares that look-up: it holds one thread."""
+    """Concurrent calls for the same name share one lookup, and thus one thread."""
 
     def __init__(self, most_at_once: int = MOST_LOOK_UPS_AT_ONCE) -> None:
         self._most_at_once = most_at_once
@@ -35,7 +35,7 @@ class SystemResolver:
             asked = self._asked[host] = loop.create_future()
             self._queue.append(host)
             self._start_next(loop)
-        # Shielded: one delivery that gives up must not take the answer from the others.
+        # Shielded, because a cancelled caller must not cancel the lookup of the others.
         found = await asyncio.shield(asked)
         if not found:
             raise CannotResolve
@@ -60,9 +60,9 @@ class SystemResolver:
 
 
 def look_up(host: str) -> Sequence[Address]:
-    """None at all when there is an error, or an answer that is no address.
+    """Empty if the lookup fails or returns something that is not an address.
 
-    A scope id (`fe80::1%eth0`) stays where it is: the policy refuses it.
+    A scope id (`fe80::1%eth0`) is kept: the policy refuses such addresses.
     """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)

@@ -14,7 +14,7 @@ from prometheus_client.utils import floatToGoString
 
 
 class Tally(Collector):
-    """How often each of these values was seen."""
+    """Counts how often each of `values` was seen."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Tally(Collector):
 
 
 class Distribution(Collector):
-    """How many numbers are not above each bound, and what they add up to."""
+    """A histogram: how many numbers are not above each bound, and their sum."""
 
     def __init__(
         self, name: str, meaning: str, bounds: Sequence[float], registry: CollectorRegistry

@@ -1,6 +1,6 @@
-"""Tells operators how delivery goes: a log line for each attempt, and Prometheus metrics.
+"""A log line for each attempt, and Prometheus metrics.
 
-Neither has a secret, a URL or anything of a body in it, and no metric names an account.
+Neither contains secrets, URLs or parts of a body, and no metric names an account.
 """
 
 import asyncio
@@ -98,7 +98,7 @@ class EngineTelemetry:
         stalled: Callable[[], float],
         clock_ahead: Callable[[], float],
     ) -> None:
-        """They are asked when the metrics are shown."""
+        """The functions are called when metrics are collected."""
         self._in_flight.set_function(in_flight)
         self._held.set_function(held)
         self._stalled.set_function(stalled)
@@ -133,7 +133,7 @@ class BacklogMetrics(Collector):
     """The backlog of the store, read when metrics are collected and cached for a moment."""
 
     KEPT_SECONDS = 2.0
-    PATIENCE_SECONDS = 2.0
+    TIMEOUT_SECONDS = 2.0
 
     def __init__(self, store: Store, clock: Clock, registry: CollectorRegistry) -> None:
         self._store = store
@@ -144,14 +144,14 @@ class BacklogMetrics(Collector):
         registry.register(self)
 
     async def refresh(self) -> None:
-        """Where the store does not answer, its metrics are missing and the others are shown."""
+        """If the store does not answer, only its metrics are missing."""
         async with self._turn:
             read_at = self._clock.monotonic()
             if read_at < self._fresh_until:
                 return
             self._waiting = {}
             try:
-                async with asyncio.timeout(self.PATIENCE_SECONDS), self._store.snapshot() as look:
+                async with asyncio.timeout(self.TIMEOUT_SECONDS), self._store.snapshot() as look:
                     self._waiting = await look.backlog.waiting(self._clock.now())
             except (Contention, StoreUnavailable, TimeoutError) as error:
                 log_store_error(logger, "backlog_not_read", error, "metrics")
@@ -178,7 +178,7 @@ class BacklogMetrics(Collector):
 
 
 class TaskMetrics(Collector):
-    """How much goes on in this process; a number that only ever grows is a leak."""
+    """The number of tasks of this process; constant growth indicates a leak."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         registry.register(self)
@@ -222,7 +222,7 @@ def _line(result: Result) -> str:
 
 
 def _phases(timings: Timings) -> str:
-    """Over a connection that is open already there is only one."""
+    """Over a connection that is already open, only the first byte has a time."""
     if timings.connect_ms is None and timings.dns_ms is None:
         opened = "dns_ms=- connect_ms=- tls_ms=-"
     else:

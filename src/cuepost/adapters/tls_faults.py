@@ -1,4 +1,4 @@
-"""What a TLS error means, in words of our own: OpenSSL's and the peer's go no further."""
+"""Maps TLS errors to our own list of faults, so that no text of OpenSSL or a peer is passed on."""
 
 import ssl
 from collections.abc import Mapping
@@ -6,14 +6,14 @@ from typing import Final
 
 from cuepost.domain.attempt import TlsFault
 
-# By the numbers of OpenSSL (X509_V_ERR_…), which do not change.
+# By OpenSSL's stable error numbers (X509_V_ERR_…).
 _BY_VERIFY_CODE: Final[Mapping[int, TlsFault]] = {
     9: TlsFault.CERTIFICATE_NOT_YET_VALID,
     10: TlsFault.CERTIFICATE_EXPIRED,
     **dict.fromkeys((62, 64), TlsFault.CERTIFICATE_WRONG_HOST),
     **dict.fromkeys((2, 18, 19, 20, 21), TlsFault.CERTIFICATE_UNKNOWN_AUTHORITY),
 }
-# Not WRONG_VERSION_NUMBER: that is how something which is no TLS at all looks.
+# Not WRONG_VERSION_NUMBER, which a peer that does not speak TLS at all causes.
 _TOO_OLD: Final = frozenset({"UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION"})
 
 

@@ -1,9 +1,8 @@
-"""A span for each attempt, by OpenTelemetry, for whoever has installed `cuepost[otel]`.
+"""An OpenTelemetry span for each attempt.
 
-This module and `otlp_metrics` alone need it, and are imported only where it is wanted.
-
-Where spans go is said by OpenTelemetry's own variables (`OTEL_EXPORTER_OTLP_ENDPOINT` and so on).
-They name ids, outcomes and times; no URL, no header, nothing of a body.
+Only this module and `otlp_metrics` need `cuepost[otel]`; they are imported only if it is enabled.
+OpenTelemetry's own variables (`OTEL_EXPORTER_OTLP_ENDPOINT` and so on) say where spans go. Spans
+hold ids, outcomes and times, but no URL, no header and nothing of a body.
 """
 
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ _NANOS = 1_000_000
 
 
 class Traced:
-    """Telemetry that also draws spans."""
+    """Telemetry that also creates spans."""
 
     def __init__(self, inner: Telemetry, tracer: Tracer) -> None:
         self._inner = inner
@@ -69,7 +68,7 @@ class Traced:
 
 @contextmanager
 def traced(inner: Telemetry) -> Iterator[Telemetry]:
-    """Leaving the block sends the spans that are left."""
+    """Sends the remaining spans at the end of the block."""
     named = Resource.create({"service.name": "cuepost", "service.version": __version__})
     provider = TracerProvider(resource=named)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

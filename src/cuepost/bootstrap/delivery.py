@@ -164,7 +164,7 @@ def _transport(container: Container, telemetry: EngineTelemetry) -> GuardedTrans
         container.rules.policy,
         SystemResolver(),
         context,
-        most_resting=container.settings.worker_concurrency,
+        most_idle=container.settings.worker_concurrency,
         on_unusable=telemetry.unusable,
     )
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cuepost.adapters.clock_state import is_in_step
+from cuepost.adapters.clock_state import is_synchronised
 from cuepost.adapters.master_key_file import BadKeyFile, read
 from cuepost.bootstrap.container import MASTER_KEY_FILE
 from cuepost.bootstrap.extras import is_installed
@@ -130,7 +130,7 @@ def clock_checks(ahead_of_us: timedelta) -> Iterator[Finding]:
     if abs(ahead_of_us) > LARGEST_OFFSET:
         seconds = ahead_of_us.total_seconds()
         yield failure("clock", f"The database's clock differs by {seconds:+.0f} s.", fix)
-    elif is_in_step() is False:
+    elif is_synchronised() is False:
         yield warning("clock", "The system does not keep its clock in step with others.", fix)
     else:
         yield fine("clock", "The clock is kept in step, or nothing says otherwise.")

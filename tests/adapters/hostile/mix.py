@@ -127,7 +127,7 @@ class Mix:
         self._resting: list[tuple[Peer, Conduct]] = []
         self._ended: set[Peer] = set()
         chance = Random(seed)
-        self.most_resting = chance.choice((0, 1, 2, 16, 16, 16))
+        self.most_idle = chance.choice((0, 1, 2, 16, 16, 16))
         self._receivers = [
             (chance.choice(("http", "http", "https")), f"m{seed}-{n}.receiver.example")
             for n in range(chance.choice((1, 1, 2, 3)))

@@ -34,7 +34,7 @@ LOCAL = {"RECEIVER_NETWORKS": "127.0.0.0/8", "RECEIVER_PORTS": "1-65535", "RECEI
 @pytest.fixture(autouse=True)
 def _clock_in_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the clock of this machine does."""
-    monkeypatch.setattr(machine_checks, "is_in_step", lambda: True)
+    monkeypatch.setattr(machine_checks, "is_synchronised", lambda: True)
 
 
 def findings(terminal: Terminal, *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
@@ -235,14 +235,14 @@ def test_a_disk_that_is_full_or_nearly_so(
 def test_a_clock_that_is_off_is_found(
     monkeypatch: pytest.MonkeyPatch, ahead: int, in_step: bool | None, level: str
 ) -> None:
-    monkeypatch.setattr(machine_checks, "is_in_step", lambda: in_step)
+    monkeypatch.setattr(machine_checks, "is_synchronised", lambda: in_step)
     for sign in (1, -1):
         [found] = clock_checks(timedelta(seconds=sign * ahead))
         assert found.level == level
 
 
 def test_the_system_tells_whether_its_clock_is_in_step() -> None:
-    assert clock_state.is_in_step() in {True, False, None}
+    assert clock_state.is_synchronised() in {True, False, None}
 
 
 def test_what_is_well_needs_no_fixing() -> None:

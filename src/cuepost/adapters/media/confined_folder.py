@@ -12,17 +12,17 @@ from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _INNER = _FOLDER | os.O_NOFOLLOW
-# Not to wait for whoever writes to a pipe, should one appear in the place of a file.
+# O_NONBLOCK: should a named pipe replace the file, opening it must not wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Outside(OSError):
-    """The key names nothing that can lie in the folder."""
+    """The key does not name a regular file inside the folder."""
 
 
 def open_inside(root: Path, key: str) -> int:
-    """A descriptor of the file; OSError where there is none."""
+    """A descriptor of the file; OSError if there is none."""
     *folders, name = _steps(key)
     with _walked(root, folders) as folder:
         _require_plain(os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -37,7 +37,7 @@ def open_inside(root: Path, key: str) -> int:
 
 @contextmanager
 def created_inside(root: Path, key: str, draft: str) -> Iterator[int]:
-    """A descriptor to write to; the file has its name once the block has ended well."""
+    """A descriptor to write to; the file gets its name when the block ends without an error."""
     *folders, name = _steps(key)
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _walked(root, folders, making=True) as folder:
@@ -68,7 +68,7 @@ def remove_inside(root: Path, key: str) -> None:
 
 @contextmanager
 def _walked(root: Path, folders: list[str], *, making: bool = False) -> Iterator[int]:
-    # The root itself may be a link: that is the operator's own choice.
+    # The root itself may be a symbolic link, because the operator chose it.
     here = os.open(root, _FOLDER)
     try:
         for name in folders:

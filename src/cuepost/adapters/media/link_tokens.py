@@ -1,8 +1,8 @@
-"""Tokens of download links: what they grant, signed under keys that follow from the master keys.
+"""Tokens of download links: a grant, signed with keys that are derived from the master keys.
 
-A token is `version (1 byte) | account (16) | project (16) | fingerprint of the file (16) | its end
-in milliseconds (6) | HMAC-SHA256 of all that (32)`, in base64 for URLs. The 87 bytes fill their 116
-characters to the last bit, so that no two texts are the same token.
+A token is `version (1 byte) | account (16) | project (16) | fingerprint of the file (16) | expiry
+in milliseconds (6) | HMAC-SHA256 of all that (32)`, in base64 for URLs. The 87 bytes use all bits
+of the 116 characters, so that no two texts decode to the same token.
 """
 
 import hmac
@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{116}")
 
 
 class LinkTokens:
-    """The first key signs, every key is accepted: links live on through a rotation."""
+    """The first key signs, every key is accepted: links stay valid through a rotation."""
 
     def __init__(self, master_keys: Sequence[bytes]) -> None:
         self._keys = [_derived(key) for key in master_keys]
@@ -47,7 +47,7 @@ class LinkTokens:
             return None
         content = urlsafe_b64decode(token)
         body, mac = content[:-_MAC_BYTES], content[-_MAC_BYTES:]
-        # All keys, whichever fits: how long it takes tells nothing.
+        # All keys are tried, so that the duration does not reveal which one matches.
         fits = [hmac.compare_digest(_mac(key, body), mac) for key in self._keys]
         if not any(fits) or not body.startswith(_VERSION):
             return None

@@ -1,4 +1,4 @@
-"""Media in a folder of this machine: the service answers to the links itself."""
+"""Media in a folder of this machine, which the service serves itself."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import BinaryIO, TypeVar
 
-from cuepost.adapters.completion import to_the_end
+from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.media.confined_folder import created_inside, open_inside, remove_inside
 from cuepost.adapters.media.link_tokens import LinkTokens
 from cuepost.domain.artifact import Artifact
@@ -28,7 +28,7 @@ logger = logging.getLogger("cuepost.media")
 
 
 class LocalMedia:
-    """Files are read in threads of their own, so that a slow disk holds up nothing else."""
+    """Files are read in a separate thread pool, so that a slow disk blocks nothing else."""
 
     def __init__(self, root: Path, base_url: str, master_keys: Sequence[bytes]) -> None:
         self._root = root
@@ -104,13 +104,13 @@ class LocalFile:
         sending = asyncio.get_running_loop().run_in_executor(
             self._threads, os.sendfile, descriptor, self._descriptor, start, count
         )
-        # A descriptor that is closed while a thread has it may be another client's by then.
-        return await to_the_end(sending)
+        # A descriptor that is closed while the thread uses it may be reused for another client.
+        return await run_to_completion(sending)
 
     def _read_at_once(self, start: int, count: int) -> bytes | None:
-        """What the system has in memory anyway; None where the disk would have to be waited for.
+        """Reads from the page cache; None if the disk would have to be read.
 
-        Most files are fetched while they are warm, and a thread costs more than to copy a piece.
+        Most files are cached when they are fetched, and a thread costs more than copying a piece.
         """
         buffer = bytearray(count)
         try:

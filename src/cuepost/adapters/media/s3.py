@@ -1,7 +1,7 @@
-"""Media in S3, or in what speaks like it: links are presigned (SigV4), and S3 answers to them.
+"""Media in S3 or a compatible store: links are presigned (SigV4), and S3 serves the files.
 
-Whatever is not set comes from the usual `AWS_…` variables; credentials always do, or from the role
-of the machine or container.
+Options that are not set come from the usual `AWS_…` variables. Credentials always come from there,
+or from the role of the machine or container.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ class S3Media:
     async def link(
         self, project: Project, artifact: Artifact, now: datetime, expires_at: datetime
     ) -> str:
-        # S3 counts whole seconds; the rest of one is given up, so that no link lives too long.
+        # S3 counts whole seconds; rounding down keeps a link from living too long.
         lifetime = (expires_at - now) // _SECOND * _SECOND
         try:
             async with asyncio.timeout(SIGNING_SECONDS):
@@ -82,7 +82,7 @@ class S3Media:
                 self._store,
                 artifact.key,
                 _pieces(source, progress),
-                # A presigned link cannot carry them, so they are the object's own.
+                # A presigned link cannot carry these headers, so they are stored with the object.
                 attributes={
                     "Content-Disposition": artifact.disposition,
                     "Content-Type": artifact.content_type,
@@ -101,14 +101,14 @@ class S3Media:
 
 
 def _unavailable(error: Exception) -> MediaUnavailable:
-    """What exactly went wrong is for the operator: it may name hosts, buckets and keys."""
+    """Only the operator sees the details, because they may name hosts, buckets and keys."""
     logger.warning("event=media_unavailable cause=%s %s", type(error).__name__, _line(error))
     return MediaUnavailable()
 
 
 def _line(error: Exception) -> str:
-    said = "no credentials came in time" if isinstance(error, TimeoutError) else str(error)
-    return " ".join(said.split())[:500]
+    text = "timed out waiting for credentials" if isinstance(error, TimeoutError) else str(error)
+    return " ".join(text.split())[:500]
 
 
 def _pieces(source: BinaryIO, progress: Progress) -> Iterator[bytes]:
@@ -118,6 +118,6 @@ def _pieces(source: BinaryIO, progress: Progress) -> Iterator[bytes]:
 
 
 def _below(endpoint: str, bucket: str) -> str:
-    """`https://host` of all buckets as `https://bucket.host`."""
+    """Turns `https://host` into `https://bucket.host`."""
     parts = urlsplit(endpoint)
     return urlunsplit(parts._replace(netloc=f"{bucket}.{parts.netloc}"))

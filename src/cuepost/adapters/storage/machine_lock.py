@@ -8,7 +8,7 @@ from pathlib import Path
 from cuepost.ports.store import StoreUnavailable
 from cuepost.ports.system import Clock
 
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 POLL_SECONDS = 0.002
 
 
@@ -46,7 +46,7 @@ async def wait_for_turn(clock: Clock, took: Callable[[], bool]) -> None:
     """Try until it succeeds; between the tries everybody else may run."""
     waited = 0.0
     while not took():
-        if waited >= PATIENCE_SECONDS:
+        if waited >= TIMEOUT_SECONDS:
             raise StoreUnavailable("another process keeps the embedded store locked")
         await clock.wait(POLL_SECONDS)
         waited += POLL_SECONDS

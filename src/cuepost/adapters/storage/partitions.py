@@ -19,7 +19,7 @@ EXISTING = (
 )
 STANDING = Sql(postgresql=EXISTING.replace("$1", ":names"))
 # Everybody who writes history stands in line behind a drop that waits; better to try again later.
-PATIENCE = "200ms"
+TIMEOUT = "200ms"
 _NAMED_BY_DAY = "%Y%m%d"
 
 
@@ -47,7 +47,7 @@ def ended_before(existing: Iterable[str], instant: datetime) -> list[datetime]:
 
 def locking() -> Iterator[str]:
     """Locks tables before their partitions, as every other statement does, to avoid deadlocks."""
-    yield f"SET LOCAL lock_timeout = '{PATIENCE}'"
+    yield f"SET LOCAL lock_timeout = '{TIMEOUT}'"
     names = ", ".join(f"ONLY {table}" for table in PARTITIONED)
     yield f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE"
 

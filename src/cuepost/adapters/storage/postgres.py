@@ -11,8 +11,8 @@ from cuepost.adapters.storage.outbox import NoHandover, Outbox
 from cuepost.adapters.storage.pooler import Pooler
 from cuepost.adapters.storage.postgres_connecting import Driver
 from cuepost.adapters.storage.postgres_pool import (
-    CLOSE_PATIENCE_SECONDS,
-    COMMAND_PATIENCE_SECONDS,
+    CLOSE_TIMEOUT_SECONDS,
+    COMMAND_TIMEOUT_SECONDS,
     SERVER_SETTINGS,
     PostgresPool,
 )
@@ -39,8 +39,8 @@ T = TypeVar("T")
 
 CONNECTIONS = 20
 IDLE_SECONDS = 300
-POOL_PATIENCE_SECONDS = 10
-ROLLBACK_PATIENCE_SECONDS = 5
+POOL_TIMEOUT_SECONDS = 10
+ROLLBACK_TIMEOUT_SECONDS = 5
 
 
 class _Begin(NamedTuple):
@@ -75,8 +75,8 @@ class PostgresStore:
         idle_seconds: float = IDLE_SECONDS,
         keeps_time: bool = False,
         wanted_server: str = "read-write",
-        patience_seconds: float = POOL_PATIENCE_SECONDS,
-        command_seconds: float = COMMAND_PATIENCE_SECONDS,
+        timeout_seconds: float = POOL_TIMEOUT_SECONDS,
+        command_seconds: float = COMMAND_TIMEOUT_SECONDS,
     ) -> None:
         """With `keeps_time` workers go by the server's clock; tests have a clock of their own.
 
@@ -95,7 +95,7 @@ class PostgresStore:
             url,
             most=connections,
             idle_seconds=idle_seconds,
-            patience_seconds=patience_seconds,
+            timeout_seconds=timeout_seconds,
             pooler=pooler,
             wanted_server=wanted_server,
             command_seconds=command_seconds,
@@ -123,7 +123,7 @@ class PostgresStore:
 
     async def close(self) -> None:
         if self._endings:
-            await asyncio.wait(self._endings, timeout=CLOSE_PATIENCE_SECONDS)
+            await asyncio.wait(self._endings, timeout=CLOSE_TIMEOUT_SECONDS)
         await self._pool.close()
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
@@ -268,7 +268,7 @@ class PostgresStore:
         """Returns the connection to the pool with no transaction open."""
         try:
             if not driver.is_closed() and driver.is_in_transaction():
-                await driver.execute("ROLLBACK", timeout=ROLLBACK_PATIENCE_SECONDS)
+                await driver.execute("ROLLBACK", timeout=ROLLBACK_TIMEOUT_SECONDS)
         except DRIVER_ERRORS:
             driver.terminate()
         finally:

@@ -11,7 +11,7 @@ from cuepost.adapters.storage.pooler import WrongPooler
 Driver: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 APPLICATION_NAME = "cuepost"
-CONNECT_PATIENCE_SECONDS = 5.0
+CONNECT_TIMEOUT_SECONDS = 5.0
 
 
 async def connect(
@@ -35,7 +35,7 @@ async def connect(
     try:
         made: Driver = await asyncpg.connect(
             urlunsplit(parts._replace(query=urlencode(given))),
-            timeout=CONNECT_PATIENCE_SECONDS,
+            timeout=CONNECT_TIMEOUT_SECONDS,
             server_settings=server_settings,
             **options,
         )

@@ -7,15 +7,15 @@ server: as long as a small transaction.
 import asyncio
 from contextlib import suppress
 
-from cuepost.adapters.completion import to_the_end
+from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.storage.columns import KINDS
 from cuepost.adapters.storage.pooler import Pooler
 from cuepost.adapters.storage.postgres_connecting import Driver, connect
 from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS, translated
 from cuepost.ports.store import StoreUnavailable
 
-COMMAND_PATIENCE_SECONDS = 60
-CLOSE_PATIENCE_SECONDS = 5
+COMMAND_TIMEOUT_SECONDS = 60
+CLOSE_TIMEOUT_SECONDS = 5
 # More than there are different statements.
 STATEMENTS_KEPT = 512
 # No statement waits for a lock indefinitely. A process that hangs must not keep its locks for much
@@ -23,7 +23,7 @@ STATEMENTS_KEPT = 512
 LOCK_TIMEOUT = "20s"
 SERVER_SETTINGS = {
     "lock_timeout": LOCK_TIMEOUT,
-    "statement_timeout": f"{COMMAND_PATIENCE_SECONDS}s",
+    "statement_timeout": f"{COMMAND_TIMEOUT_SECONDS}s",
     "idle_in_transaction_session_timeout": "15s",
     # What runs all the time has one plan for all values, which looks up its few rows in indexes.
     # Left to itself the server would plan it again each time beside a long queue, and that takes
@@ -50,30 +50,30 @@ class PostgresPool:
         *,
         most: int,
         idle_seconds: float,
-        patience_seconds: float,
+        timeout_seconds: float,
         pooler: Pooler = Pooler.NONE,
         wanted_server: str = "read-write",
-        command_seconds: float = COMMAND_PATIENCE_SECONDS,
+        command_seconds: float = COMMAND_TIMEOUT_SECONDS,
     ) -> None:
         self._url = url
         self._idle_seconds = idle_seconds
-        self._patience_seconds = patience_seconds
+        self._timeout_seconds = timeout_seconds
         self._pooler = pooler
         self._wanted_server = wanted_server
         self._command_seconds = command_seconds
         self._places = asyncio.Semaphore(most)
         # With the time since which each is idle, longest first.
-        self._resting: list[tuple[float, Driver]] = []
+        self._idle: list[tuple[float, Driver]] = []
 
     async def take(self) -> Driver:
         """The caller gives it back. It may be dead if its end was not reported to this process."""
         await self._take_place()
         try:
-            while self._resting:
-                _, driver = self._resting.pop()
+            while self._idle:
+                _, driver = self._idle.pop()
                 if _is_usable(driver):
                     return driver
-                await to_the_end(_closed(driver))
+                await run_to_completion(_closed(driver))
             return await self._opened()
         except BaseException:
             self._places.release()
@@ -83,17 +83,17 @@ class PostgresPool:
         try:
             if _is_usable(driver):
                 now = asyncio.get_running_loop().time()
-                self._resting.append((now, driver))
-                if self._resting[0][0] > now - self._idle_seconds:
+                self._idle.append((now, driver))
+                if self._idle[0][0] > now - self._idle_seconds:
                     return
-                _, driver = self._resting.pop(0)
-            await to_the_end(_closed(driver))
+                _, driver = self._idle.pop(0)
+            await run_to_completion(_closed(driver))
         finally:
             self._places.release()
 
     async def close(self) -> None:
-        while self._resting:
-            _, driver = self._resting.pop()
+        while self._idle:
+            _, driver = self._idle.pop()
             await _closed(driver)
 
     async def _take_place(self) -> None:
@@ -101,7 +101,7 @@ class PostgresPool:
             await self._places.acquire()
             return
         try:
-            async with asyncio.timeout(self._patience_seconds):
+            async with asyncio.timeout(self._timeout_seconds):
                 await self._places.acquire()
         except TimeoutError as error:
             raise StoreUnavailable("no database connection became free in time") from error
@@ -136,6 +136,6 @@ def _is_usable(driver: Driver) -> bool:
 async def _closed(driver: Driver) -> None:
     if _is_usable(driver):
         with suppress(*DRIVER_ERRORS):
-            await driver.close(timeout=CLOSE_PATIENCE_SECONDS)
+            await driver.close(timeout=CLOSE_TIMEOUT_SECONDS)
     else:
         driver.terminate()

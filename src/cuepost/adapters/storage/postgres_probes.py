@@ -14,7 +14,7 @@ import asyncpg
 from cuepost.adapters.storage.pooler import Pooler, WrongPooler
 from cuepost.adapters.storage.postgres_connecting import Driver, connect
 from cuepost.adapters.storage.postgres_pool import (
-    CLOSE_PATIENCE_SECONDS,
+    CLOSE_TIMEOUT_SECONDS,
     LOCK_TIMEOUT,
     SERVER_SETTINGS,
 )
@@ -69,4 +69,4 @@ async def _connected(url: str, names: int = 0, **options: Any) -> AsyncIterator[
     try:
         yield driver
     finally:
-        await driver.close(timeout=CLOSE_PATIENCE_SECONDS)
+        await driver.close(timeout=CLOSE_TIMEOUT_SECONDS)

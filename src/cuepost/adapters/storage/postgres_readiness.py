@@ -12,12 +12,12 @@ from cuepost.ports.store import Contention, StoreUnavailable
 PROOF_SECONDS = 0.5
 # Shorter than the time after which the server looks for deadlocks: whoever changes the schema and
 # waits for this is never the one that has to give way.
-LOCK_PATIENCE = "750ms"
+LOCK_TIMEOUT = "750ms"
 # The history first, in the order in which days of it are dropped.
 _WRITTEN = (*PARTITIONED, "queue", "lanes", "workers", "projects", "reports", "endpoints")
 _IS_READ_ONLY = "SELECT current_setting('transaction_read_only')::boolean OR pg_is_in_recovery()"
 _LOCKS = (
-    f"SET LOCAL lock_timeout = '{LOCK_PATIENCE}'; LOCK TABLE "
+    f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'; LOCK TABLE "
     + ", ".join(f"ONLY {table}" for table in _WRITTEN)
     + " IN ROW EXCLUSIVE MODE"
 )

@@ -16,7 +16,7 @@ LOOK_SECONDS = 1.0
 AGAIN_SECONDS = 5.0
 # Shorter than for the primary, because the primary can answer instead of a replica.
 MEASURING_SECONDS = 1.0
-PATIENCE_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 # A standby that has replayed all it received is not behind, however old the last change is. That
 # holds only while it is connected.
 _LAG = """
@@ -44,8 +44,8 @@ class PostgresReplica(PostgresStore):
             connections=connections,
             idle_seconds=idle_seconds,
             wanted_server="standby",
-            patience_seconds=PATIENCE_SECONDS,
-            command_seconds=PATIENCE_SECONDS,
+            timeout_seconds=TIMEOUT_SECONDS,
+            command_seconds=TIMEOUT_SECONDS,
         )
         self._max_lag = max_lag
         self._lag: timedelta | None = None

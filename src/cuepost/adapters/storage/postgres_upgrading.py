@@ -25,7 +25,7 @@ MIGRATION_LOCK = 0x6375_6571
 _TAKE_TURN = f"SELECT pg_try_advisory_xact_lock({MIGRATION_LOCK})"
 TURN_AGAIN_SECONDS = 0.1
 # Less than the second after which a server looks for deadlocks: it is the migration that gives up.
-LOCK_PATIENCE = "500ms"
+LOCK_TIMEOUT = "500ms"
 LOCK_TRIES = 100
 LOCK_AGAIN_SECONDS = 1.0
 # Lock not available, deadlock.
@@ -112,4 +112,4 @@ def _said_by_driver(error: Exception) -> BaseException:
 
 def _limit_waits(connection: sa.Connection) -> None:
     """Outside of a transaction, as for CREATE INDEX CONCURRENTLY, this has no effect."""
-    connection.exec_driver_sql(f"SELECT set_config('lock_timeout', '{LOCK_PATIENCE}', true)")
+    connection.exec_driver_sql(f"SELECT set_config('lock_timeout', '{LOCK_TIMEOUT}', true)")

@@ -24,7 +24,7 @@ log = logging.getLogger("cuepost.store")
 
 BATCHING_SECONDS = 0.003
 RECONNECT_SECONDS = 1.0
-PATIENCE_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 APPLICATION_NAME = "cuepost wake-up"
 # PostgreSQL takes payloads of less than 8,000 bytes.
 LANES_AT_ONCE = 200
@@ -68,7 +68,7 @@ class PostgresWakeup:
 
     async def _talk(self, listener: Listener | None) -> None:
         connection = await connect(
-            self._url, application_name=APPLICATION_NAME, command_timeout=PATIENCE_SECONDS
+            self._url, application_name=APPLICATION_NAME, command_timeout=TIMEOUT_SECONDS
         )
         try:
             # Who only listens would never find out otherwise.

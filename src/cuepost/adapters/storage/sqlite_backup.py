@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
-from cuepost.adapters.completion import to_the_end
+from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.storage.machine_lock import MachineLock
 from cuepost.ports.system import Clock
 
@@ -89,7 +89,7 @@ async def _copied(source: sqlite3.Connection, partial: Path, progress: Progress)
             raise InterruptedError
         progress(total - remaining, total)
 
-    await to_the_end(asyncio.to_thread(_copy, source, partial, look), stopped.set)
+    await run_to_completion(asyncio.to_thread(_copy, source, partial, look), stopped.set)
 
 
 def _copy(source: sqlite3.Connection, partial: Path, look: Callable[[int, int, int], None]) -> None:

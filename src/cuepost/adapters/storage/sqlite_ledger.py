@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from cuepost.adapters.completion import to_the_end
+from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.sqlite_session import MANY_ROWS, translated
@@ -120,7 +120,7 @@ class SqliteLedger:
         async with self._turn, self._transaction():
             yield
             with committing():
-                await to_the_end(self._finish(committed, durable=True))
+                await run_to_completion(self._finish(committed, durable=True))
 
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:

@@ -9,7 +9,7 @@ from functools import cache, partial
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
-from cuepost.adapters.completion import to_the_end
+from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.storage.columns import ColumnType, kind_of
 from cuepost.adapters.storage.session import EncodedRows, Numbers, Rows
 from cuepost.adapters.storage.sql import Sql
@@ -110,7 +110,7 @@ class SqliteSession:
     async def in_thread(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
         with translated():
-            return await to_the_end(
+            return await run_to_completion(
                 loop.run_in_executor(self._threads, work), self.driver.interrupt
             )
 
