@@ -16,7 +16,7 @@ KEEPS_STATEMENTS = (1, 21)
 # What every connection is opened with where there is no pooler.
 IGNORING = {"ignore_startup_parameters": ", ".join(SERVER_SETTINGS)}
 REFUSED = "unsupported startup parameter"
-IGNORED = "ignores what connections are opened with"
+IGNORED = "ignores the settings of new connections"
 pytestmark = pytest.mark.timeout(600)
 
 

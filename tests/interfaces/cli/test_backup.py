@@ -119,7 +119,7 @@ def test_a_file_that_is_there_is_never_overwritten(empty_sqlite: Terminal, targe
 
     assert empty_sqlite.refusal("backup", str(target)) == (
         1,
-        f"Error: {target} is there already; a backup never takes the place of a file.\n",
+        f"Error: {target} already exists; a backup never replaces a file.\n",
     )
     assert target.read_text() == "last week's backup"
 

@@ -1,1 +1,1 @@
-"""The only place that speaks SQL: one schema, two engines."""
+"""The only package with SQL: one schema, two engines."""

@@ -1,6 +1,6 @@
-"""Values of closed lists, which lie in the database as small numbers.
+"""Values of closed lists, which are stored as small numbers.
 
-The domain has the only list of each. Its order is part of the schema: new values come last.
+The domain defines each list. Its order is part of the schema: new values come last.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,9 +14,9 @@ from cuepost.domain.project import Origin, ProjectKind, ProjectStatus, Stage
 
 
 class Codes:
-    """The number of each value is its place in the list: 1, 2, 3 and so on.
+    """The number of each value is its position in the list, starting at 1.
 
-    A code that is `retired` is never written again, and is read as the value that replaced it.
+    A `retired` code is never written again, and is read as the value that replaced it.
     """
 
     def __init__(self, listed: Iterable[str], retired: Iterable[tuple[int, str]] = ()) -> None:
@@ -38,7 +38,7 @@ STATUS = Codes(DeliveryStatus)
 TRIGGER = Codes(Trigger)
 CANCEL_REASON = Codes(CancelReason)
 EVENT_TYPE = Codes(entry.name for entry in CATALOG)
-# 5 was "dns_error", which told accounts which names exist inside.
+# 5 was "dns_error", which revealed to accounts which names exist in the internal network.
 OUTCOME = Codes(Outcome, retired=[(5, Outcome.BLOCKED_DESTINATION)])
 TLS_FAULT = Codes(TlsFault)
 SILENCE_REASON = Codes(SilenceReason)
@@ -47,7 +47,7 @@ PROJECT_KIND = Codes(ProjectKind)
 ORIGIN = Codes(Origin)
 STAGE = Codes(Stage)
 
-# The codes of enumerations, which are parameters of statements by their own type.
+# The codes of enumerations; statements convert such parameters by their type.
 BY_TYPE: Mapping[type, Codes] = {
     DeliveryStatus: STATUS,
     Trigger: TRIGGER,

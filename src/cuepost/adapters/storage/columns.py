@@ -1,7 +1,7 @@
-"""What kind of value each column holds, and how such values lie in each database.
+"""The type of each column, and how its values are stored in each database.
 
-A column's name says its kind, in every table but a few. A statement that reads one of those few
-gives it the name of its kind: `SELECT status AS project_status FROM projects`.
+The name of a column determines its type, with a few exceptions. A statement that reads one of
+these gives it the name of its type: `SELECT status AS project_status FROM projects`.
 """
 
 import json
@@ -20,9 +20,9 @@ Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnType:
-    """A conversion is None where the driver takes and gives the value as it is.
+    """A conversion is None if the driver takes and returns the value unchanged.
 
-    Of None only `to_postgres` is ever asked.
+    Only `to_postgres` is ever called with None.
     """
 
     postgres_type: str
@@ -54,7 +54,7 @@ INSTANT = ColumnType("timestamptz", to_millis, from_millis)
 INTEGER = ColumnType("integer")
 BIGINT = ColumnType("bigint")
 DOUBLE = ColumnType("double precision")
-# Members of enumerations are strings too, but SQLite's driver is slow with them.
+# Converts members of enumerations to plain strings, because SQLite's driver is slow with them.
 TEXT = ColumnType("text", str)
 BYTES = ColumnType("bytea")
 BOOLEAN = ColumnType("boolean", None, bool)
@@ -104,7 +104,7 @@ _NAMES: Mapping[ColumnType, str] = {
 KINDS: Mapping[str, ColumnType] = {
     name: kind for kind, names in _NAMES.items() for name in names.split()
 }
-# Columns whose name has another kind elsewhere, with the name of theirs.
+# Columns whose name has another type elsewhere, with the name that has their type.
 EXCEPTIONS: Mapping[tuple[str, str], str] = {
     ("projects", "status"): "project_status",
     ("projects", "kind"): "project_kind",
@@ -122,8 +122,8 @@ PARTITION_KEYS: Mapping[str, str] = {
     "attempts": "delivery_id",
 }
 
-# One of these is part of every statement that looks for more than one live delivery, spelled out
-# and not as a parameter: the planner has to see that the partial indexes fit.
+# Every statement that looks for more than one live delivery contains one of these as a literal,
+# not as a parameter, because the planner has to see that a partial index applies.
 WAITING = f"queue.status != {codes.STATUS[DeliveryStatus.DELIVERING]}"
 IN_FLIGHT = "queue.worker IS NOT NULL"
 NOT_DELIVERED = f"deliveries.status != {codes.STATUS[DeliveryStatus.DELIVERED]}"

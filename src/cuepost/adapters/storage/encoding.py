@@ -1,4 +1,4 @@
-"""How values of rows that are written all the time look to each driver."""
+"""Converts the values of frequently written rows to the form of each driver."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def _bytes(value: UUID) -> bytes:
     return value.bytes
 
 
-# Most instants of a batch are the same one.
+# Cached, because most instants of a batch are equal.
 ENCODINGS: Mapping[str, Encoding] = {
     "sqlite": Encoding(_bytes, lru_cache(maxsize=1024)(to_millis)),
     "postgresql": Encoding(_same, _same),

@@ -1,4 +1,4 @@
-"""Looks at a store from outside, without opening it and without changing anything in it."""
+"""Inspects a store without opening it as a service does, and without changing anything in it."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class CannotInspect(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """`newest` is the revision of this version; `clock_ahead` is that of a database server."""
+    """`newest` is this version's revision; `clock_ahead` is how far the server's clock is ahead."""
 
     found: schema.Found
     newest: str
@@ -36,13 +36,13 @@ def inspect_sqlite(path: Path) -> Inspected:
 
 
 async def inspect_postgres(url: str, now: datetime) -> Inspected:
-    # Loaded here, because an embedded store has no use for it.
+    # Imported here, because an embedded store does not need it.
     import asyncpg  # noqa: PLC0415  # see above
 
     from cuepost.adapters.storage.postgres_connecting import connect  # noqa: PLC0415  # see above
 
     try:
-        # Without names for statements, which not every pooler keeps.
+        # Without named prepared statements, which not every pooler supports.
         connection = await connect(url, statement_cache_size=0)
         try:
             found = await schema.found_on_postgres(connection)

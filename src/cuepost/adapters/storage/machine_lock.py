@@ -13,7 +13,7 @@ POLL_SECONDS = 0.002
 
 
 class MachineLock:
-    """The kernel lets go of it when its holder dies, however that happens."""
+    """The kernel releases it when its holder dies, for whatever reason."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
@@ -43,7 +43,7 @@ class MachineLock:
 
 
 async def wait_for_turn(clock: Clock, took: Callable[[], bool]) -> None:
-    """Try until it succeeds; between the tries everybody else may run."""
+    """Polls until `took` returns True; other tasks run between the tries."""
     waited = 0.0
     while not took():
         if waited >= TIMEOUT_SECONDS:

@@ -1,4 +1,4 @@
-"""What a transaction has for the engine, told only once it is committed."""
+"""What a transaction has for the dispatcher, passed on after the commit."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -50,9 +50,9 @@ class Outbox:
     def lease(
         self, delivery: Delivery, account: int, lane: Lane, holder: UUID | None
     ) -> UUID | None:
-        """The worker that sends it at once; None when it has to wait in the queue.
+        """The worker that sends it at once; None if it has to wait in the queue.
 
-        `holder` is the worker that accepts what is booked for this lane.
+        `holder` is the worker that accepts new deliveries of this lane.
         """
         if self._knows(delivery):
             worker = self.handover.reserve(lane)
@@ -73,14 +73,14 @@ class Outbox:
         return self.reserved[0].delivery.created_at
 
     def assign(self, targets: dict[Lane, Target]) -> None:
-        """A worker may have got another name between two reservations, hence by worker."""
+        """Grouped by worker, because a worker's id may change between two reservations."""
         self._assignments = {}
         for each in self.reserved:
             assignment = each.assignment(self.bodies[each.delivery.event_id], targets[each.lane])
             self._assignments.setdefault(each.worker, []).append(assignment)
 
     def committed(self) -> None:
-        """Once, however often it is called; what happens to the caller then changes nothing."""
+        """Passes everything on; further calls, and a later `rolled_back`, have no effect."""
         if self._is_over:
             return
         self._is_over = True
@@ -102,7 +102,7 @@ class Outbox:
 
 @asynccontextmanager
 async def sending(handover: Handover) -> AsyncIterator[Outbox]:
-    """ScanProgress a whole transaction: what is in the outbox goes when it has committed."""
+    """Wraps a whole transaction: the outbox is passed on when the block ends without an error."""
     outbox = Outbox(handover)
     try:
         yield outbox
@@ -114,7 +114,7 @@ async def sending(handover: Handover) -> AsyncIterator[Outbox]:
 
 
 class NoHandover:
-    """Of a process that sends nothing itself."""
+    """The handover of a process without a dispatcher."""
 
     def reserve(self, lane: Lane) -> UUID | None:
         return None
@@ -132,4 +132,4 @@ class NoHandover:
         raise AssertionError("no worker was reached")
 
     def work_for(self, lanes: Collection[Lane]) -> None:
-        """The workers find it by themselves."""
+        """Workers find the deliveries when they poll."""

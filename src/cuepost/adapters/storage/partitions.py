@@ -1,4 +1,4 @@
-"""One partition a day for the history tables, by the day that their version 7 ids carry."""
+"""Daily partitions of the history tables, by the day in their version 7 ids."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ from cuepost.domain.ids import lowest_at
 PARTITIONED = tuple(PARTITION_KEYS)
 AHEAD = timedelta(days=14)
 DAY = timedelta(days=1)
-# Any constant will do, as long as every process takes the same one.
+# An arbitrary constant that is the same in every process.
 LOCK = 0x6375_6570
 EXISTING = (
     "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
@@ -18,13 +18,13 @@ EXISTING = (
     "WHERE p.relname = ANY($1) AND p.relnamespace = current_schema()::regnamespace"
 )
 STANDING = Sql(postgresql=EXISTING.replace("$1", ":names"))
-# Everybody who writes history stands in line behind a drop that waits; better to try again later.
+# Short, because every writer of history queues behind a drop that waits; it is tried again later.
 TIMEOUT = "200ms"
 _NAMED_BY_DAY = "%Y%m%d"
 
 
 def missing(existing: frozenset[str], now: datetime) -> Iterator[str]:
-    """The statements that make yesterday's, today's and the coming days' partitions."""
+    """The statements that create the missing partitions from yesterday to `AHEAD` days ahead."""
     day = now.replace(hour=0, minute=0, second=0, microsecond=0) - DAY
     while day <= now + AHEAD:
         for table in PARTITIONED:
@@ -35,12 +35,12 @@ def missing(existing: frozenset[str], now: datetime) -> Iterator[str]:
 
 
 def of_day(table: str, day: str) -> Iterator[str]:
-    """The statements that make one partition, by the day in its name."""
+    """The statements that create one partition, by the day in its name."""
     return _new(f"{table}_{day}", table, _parsed(day))
 
 
 def ended_before(existing: Iterable[str], instant: datetime) -> list[datetime]:
-    """The days with partitions of which no moment is at that instant or later, oldest first."""
+    """The days with partitions that ended before that instant, oldest first."""
     days = {_parsed(name.rpartition("_")[2]) for name in existing}
     return sorted(day for day in days if day + DAY <= instant)
 
@@ -62,7 +62,7 @@ def _parsed(day: str) -> datetime:
 
 
 def _new(name: str, table: str, day: datetime) -> Iterator[str]:
-    """Made apart and then attached: to create it in its place would lock the whole table."""
+    """Created separately and then attached: `PARTITION OF` would lock the whole table."""
     yield f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"
     yield (
         f"ALTER TABLE {table} ATTACH PARTITION {name} "

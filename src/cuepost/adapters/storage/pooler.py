@@ -1,4 +1,4 @@
-"""What a pooler between this process and PostgreSQL, such as PgBouncer, does with connections."""
+"""How a pooler such as PgBouncer assigns server connections."""
 
 from enum import StrEnum
 
@@ -13,7 +13,7 @@ class Pooler(StrEnum):
 
     @property
     def is_by_transaction(self) -> bool:
-        """Nothing on a connection outlives a transaction, prepared statements possibly apart."""
+        """No session state outlives a transaction, except possibly prepared statements."""
         return self in (Pooler.TRANSACTION, Pooler.TRANSACTION_PREPARED)
 
     @property

@@ -44,7 +44,7 @@ ROLLBACK_TIMEOUT_SECONDS = 5
 
 
 class _Begin(NamedTuple):
-    """How a transaction begins; `changed` are settings for it alone."""
+    """How a transaction begins; `changed` are settings for this transaction only."""
 
     level: str
     changed: str = ""
@@ -55,12 +55,12 @@ _ANY_PLAN = "".join(
 )
 _HOT_WRITE = _Begin("READ COMMITTED")
 _WRITE = _Begin("READ COMMITTED", f"{_ANY_PLAN}; SET LOCAL plan_cache_mode = auto")
-# People's questions are planned for the values they name: one plan for a status that nearly all
-# deliveries have and for one that hardly any has would be wrong for one of the two.
+# Queries of people are planned for their actual values: one plan for a status that nearly all
+# deliveries have and for a rare one would be wrong for one of the two.
 _READ = _Begin(
     "REPEATABLE READ READ ONLY", f"{_ANY_PLAN}; SET LOCAL plan_cache_mode = force_custom_plan"
 )
-# Where a connection keeps nothing, each transaction brings its settings along.
+# Settings for each transaction, behind a pooler that keeps no session state.
 _EVERY_TIME = "".join(f"; SET LOCAL {name} = '{value}'" for name, value in SERVER_SETTINGS.items())
 
 
@@ -78,9 +78,9 @@ class PostgresStore:
         timeout_seconds: float = POOL_TIMEOUT_SECONDS,
         command_seconds: float = COMMAND_TIMEOUT_SECONDS,
     ) -> None:
-        """With `keeps_time` workers go by the server's clock; tests have a clock of their own.
+        """With `keeps_time`, workers use the server's clock; tests have their own clock.
 
-        `direct_url` leads past the pooler. `wanted_server` is the one among several hosts.
+        `direct_url` bypasses the pooler. `wanted_server` selects one of several hosts.
         """
         self.handover: Handover = NoHandover()
         self.direct_url = direct_url or url
@@ -88,7 +88,7 @@ class PostgresStore:
         self._pooler = pooler
         self._keeps_time = keeps_time
         self._readiness = Readiness(self._asked)
-        # Commits and roll-backs that go on after their caller was cancelled.
+        # Commits and rollbacks, which go on after their caller was cancelled.
         self._endings: set[asyncio.Future[None]] = set()
         self._connections = connections
         self._pool = PostgresPool(
@@ -102,17 +102,17 @@ class PostgresStore:
         )
 
     async def open(self, now: datetime) -> None:
-        """Refuse a pooler or a schema that does not fit, and say what to do about it."""
+        """Refuses a wrong pooler setting or schema, with a message that says what to do."""
         await require_fitting(self.url, self._pooler)
         await self._require_usable()
         await self.prepare_days(now)
 
     async def migrate(self, now: datetime, *, with_downtime: bool = False) -> bool:
-        """True when something had to be done. It may take as long as it takes.
+        """True if something had to be done. There is no time limit.
 
-        Without `with_downtime` a step is refused on which the version before could not run.
+        Without `with_downtime`, a migration is refused if the version before could not run on it.
         """
-        # Loaded here, because a start hardly ever needs it.
+        # Imported here, because a start rarely needs it.
         from cuepost.adapters.storage.postgres_upgrading import (  # noqa: PLC0415  # see above
             upgrade_postgres,
         )
@@ -130,7 +130,7 @@ class PostgresStore:
         return self._transaction(_WRITE)
 
     async def write(self, action: Action[T], priority: Priority) -> T:
-        """The server has no priorities: transactions run beside each other."""
+        """The priority is ignored: transactions run concurrently on the server."""
         async with self._transaction(_HOT_WRITE) as transaction:
             return await action(transaction)
 
@@ -150,7 +150,7 @@ class PostgresStore:
 
     @asynccontextmanager
     async def single_read(self) -> AsyncIterator[Transaction]:
-        """Without telling the server where it begins and ends: that takes longer than asking."""
+        """Without BEGIN and COMMIT, which would take longer than the query."""
         if self._pooler.is_by_transaction:
             async with self.snapshot() as transaction:
                 yield transaction
@@ -217,7 +217,7 @@ class PostgresStore:
     async def _committed(self, session: PostgresSession, outbox: Outbox | None = None) -> None:
         try:
             await _commit(session.driver)
-            # At once: the caller may be gone meanwhile, and what is committed has to be sent.
+            # Here and not in the caller, which may be cancelled: committed deliveries must be sent.
             if outbox is not None:
                 outbox.committed()
         except BaseException as error:
@@ -230,10 +230,10 @@ class PostgresStore:
             await self._give_back(session.driver)
 
     async def _outliving(self, work: Coroutine[Any, Any, None]) -> None:
-        """Whoever is cancelled goes at once; the work goes on, and gives its connection back.
+        """A cancelled caller returns at once; the work goes on and gives its connection back.
 
-        A commit is never cancelled at the server: one that waits for a standby would be done there
-        without it.
+        A COMMIT is never cancelled at the server: if it waits for a standby, cancelling would
+        commit it without waiting for the standby.
         """
         ending = asyncio.ensure_future(work)  # noqa: TID251  # `close` waits for it
         self._endings.add(ending)
@@ -243,7 +243,7 @@ class PostgresStore:
     def _ended(self, ending: asyncio.Future[None]) -> None:
         self._endings.discard(ending)
         if not ending.cancelled():
-            # Whoever waited for it has got it.
+            # Marks it as retrieved; the caller got it from the shield.
             ending.exception()
 
     async def _begun(self, how: _Begin) -> Driver:

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, by a URL as libpq takes it."""
+"""Connects to PostgreSQL by a libpq URL."""
 
 import ssl
 from typing import Any, TypeAlias
@@ -22,11 +22,11 @@ async def connect(
     server_settings: dict[str, str] | None = None,
     **options: Any,
 ) -> Driver:
-    """The URL's own name of the application comes first, and its own choice of a server."""
+    """Parameters of the URL take precedence over `application_name` and `wanted_server`."""
     parts = urlsplit(url)
     given = dict(parse_qsl(parts.query))
     if "," in parts.netloc or "," in given.get("host", ""):
-        # Only one of several servers takes changes, and it is not always the same one.
+        # Only one of several servers accepts writes, and not always the same one.
         given.setdefault("target_session_attrs", wanted_server)
     given.setdefault("application_name", application_name)
     if given.get("sslrootcert") == "system":

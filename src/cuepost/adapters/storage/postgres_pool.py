@@ -1,7 +1,7 @@
 """Connections to PostgreSQL that stay open between transactions.
 
-The driver's own pool resets a connection each time that it is given back, which takes a trip to the
-server: as long as a small transaction.
+The driver's own pool resets a connection each time it is given back. That is a round trip to the
+server, which takes as long as a small transaction.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from cuepost.ports.store import StoreUnavailable
 
 COMMAND_TIMEOUT_SECONDS = 60
 CLOSE_TIMEOUT_SECONDS = 5
-# More than there are different statements.
+# More than the number of different statements.
 STATEMENTS_KEPT = 512
 # No statement waits for a lock indefinitely. A process that hangs must not keep its locks for much
 # longer than a worker's lease, or no other worker could take over its deliveries.
@@ -25,15 +25,15 @@ SERVER_SETTINGS = {
     "lock_timeout": LOCK_TIMEOUT,
     "statement_timeout": f"{COMMAND_TIMEOUT_SECONDS}s",
     "idle_in_transaction_session_timeout": "15s",
-    # What runs all the time has one plan for all values, which looks up its few rows in indexes.
-    # Left to itself the server would plan it again each time beside a long queue, and that takes
-    # longer than running it. Other transactions undo this when they begin.
+    # Statements of the hot path have one plan for all values, which looks up few rows in indexes.
+    # By default, the server would plan them again each time while the queue is long, which takes
+    # longer than running them. Other transactions reset these settings when they begin.
     "plan_cache_mode": "force_generic_plan",
     **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"), "off"),
 }
 _SET = "; ".join(f"SET {name} = '{value}'" for name, value in SERVER_SETTINGS.items())
-# The driver asks the server about each kind of array when it meets it first, which takes
-# milliseconds. So it meets all of them before anybody waits for an answer on the connection.
+# The driver asks the server about each array type at its first use, which takes milliseconds. So
+# all of them are used once when the connection opens.
 _EVERY_KIND_OF_ARRAY = "SELECT " + ", ".join(
     f"${place}::{kind}[]"
     for place, kind in enumerate(sorted({kind.postgres_type for kind in KINDS.values()}), start=1)
@@ -120,7 +120,7 @@ class PostgresPool:
             try:
                 if self._pooler is Pooler.SESSION:
                     await driver.execute(_SET)
-                # In one transaction, since the driver changes a setting meanwhile.
+                # In one transaction, because the driver changes a setting temporarily.
                 async with driver.transaction():
                     await driver.prepare(_EVERY_KIND_OF_ARRAY)
             except BaseException:

@@ -1,8 +1,8 @@
-"""Finds out at the start whether a pooler does what the settings say of it.
+"""Checks at the start whether the pooler behaves as the settings say.
 
 Two clients that are connected at the same time have two server connections, unless a pooler assigns
-these by transaction. Then the first client's next transaction runs on another server connection
-while the second one keeps the first one's.
+them by transaction. In that case, the second client's transaction gets the first client's server
+connection, and the first client's next transaction runs on another one.
 """
 
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ from cuepost.adapters.storage.postgres_pool import (
 )
 from cuepost.adapters.storage.postgres_session import translated
 
-# Other clients of the pooler may come in between.
+# Other clients of the pooler may interfere with a round.
 ROUNDS = 5
 _SERVER = "SELECT pg_backend_pid()"
 _NOT_BY_SESSION = (
@@ -32,7 +32,7 @@ _NOT_PREPARED = (
     "max_prepared_statements of PgBouncer 1.21 or newer."
 )
 _IGNORED = (
-    "A pooler ignores what connections are opened with: set CUEPOST_DATABASE_POOLER to its "
+    "A pooler ignores the settings of new connections: set CUEPOST_DATABASE_POOLER to its "
     "pool_mode, session or transaction."
 )
 
@@ -64,7 +64,7 @@ async def _compare(first: Driver, second: Driver, pooler: Pooler) -> None:
 
 @asynccontextmanager
 async def _connected(url: str, names: int = 0, **options: Any) -> AsyncIterator[Driver]:
-    """Without a name a statement is prepared and used at once, which every pooler allows."""
+    """With `names=0`, statements are unnamed and used at once, which every pooler allows."""
     driver = await connect(url, statement_cache_size=names, **options)
     try:
         yield driver

@@ -1,4 +1,4 @@
-"""Whether a PostgreSQL takes changes now: asked often, and proved by a change now and then."""
+"""Checks whether PostgreSQL accepts writes: by reading often, and by writing now and then."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,10 +10,10 @@ from cuepost.adapters.storage.postgres_session import translated
 from cuepost.ports.store import Contention, StoreUnavailable
 
 PROOF_SECONDS = 0.5
-# Shorter than the time after which the server looks for deadlocks: whoever changes the schema and
-# waits for this is never the one that has to give way.
+# Shorter than the server's deadlock_timeout, so that in a deadlock with a migration this check
+# gives up, and never the migration.
 LOCK_TIMEOUT = "750ms"
-# The history first, in the order in which days of it are dropped.
+# History tables first, in the order in which their partitions are dropped.
 _WRITTEN = (*PARTITIONED, "queue", "lanes", "workers", "projects", "reports", "endpoints")
 _IS_READ_ONLY = "SELECT current_setting('transaction_read_only')::boolean OR pg_is_in_recovery()"
 _LOCKS = (
@@ -21,7 +21,7 @@ _LOCKS = (
     + ", ".join(f"ONLY {table}" for table in _WRITTEN)
     + " IN ROW EXCLUSIVE MODE"
 )
-# Written to the log of the server, so its commit waits for the disk and the synchronous standbys.
+# This writes to the WAL, so the commit waits for the disk and the synchronous standbys.
 _CHANGE = "SELECT pg_logical_emit_message(true, 'cuepost', '')"
 
 Ask = Callable[[Callable[[Driver], Awaitable[None]]], Awaitable[None]]
@@ -34,7 +34,7 @@ class Readiness:
         self._proof: asyncio.Future[None] | None = None
 
     async def check(self) -> None:
-        """Anybody may ask at any rate; however many wait, one change is under way."""
+        """May be called at any rate: concurrent calls share one write."""
         if self._proof is None:
             now = asyncio.get_running_loop().time()
             if now < self._next_proof:

@@ -11,14 +11,14 @@ from cuepost.ports.store import StoreError, StoreUnavailable
 
 log = logging.getLogger("cuepost.store")
 
-# How often the lag is measured at most, and how soon a replica that failed is tried again.
+# The shortest time between two measurements of the lag, and before a failed replica is retried.
 LOOK_SECONDS = 1.0
 AGAIN_SECONDS = 5.0
 # Shorter than for the primary, because the primary can answer instead of a replica.
 MEASURING_SECONDS = 1.0
 TIMEOUT_SECONDS = 5.0
-# A standby that has replayed all it received is not behind, however old the last change is. That
-# holds only while it is connected.
+# A connected standby that has replayed all it received is not behind, however old the last change
+# is.
 _LAG = """
 SELECT pg_is_in_recovery(), CASE
     WHEN pg_last_wal_replay_lsn() >= pg_last_wal_receive_lsn()
@@ -53,7 +53,7 @@ class PostgresReplica(PostgresStore):
         self._is_used = True
 
     async def lag(self) -> timedelta | None:
-        """While it is measured, others go by the last answer."""
+        """During a measurement, other callers get the previous value."""
         now = asyncio.get_running_loop().time()
         if now >= self._next_look:
             self._next_look = now + LOOK_SECONDS
@@ -67,8 +67,8 @@ class PostgresReplica(PostgresStore):
         return self._lag
 
     def failed(self, error: StoreError) -> None:
-        """A read that was refused, as one that got in the way of the replay, says nothing of the
-        next one."""
+        """A read that was refused, for example by a conflict with the replay, does not count: the
+        next one may succeed."""
         if isinstance(error, StoreUnavailable):
             self._give_up(str(error))
 
@@ -77,7 +77,7 @@ class PostgresReplica(PostgresStore):
             with translated():
                 [(is_standby, seconds)] = await session.driver.fetch(_LAG)
         if not is_standby:
-            # It may be the new primary, or go its own way beside the old one.
+            # It may be the new primary, or have diverged from the old one.
             raise StoreUnavailable("it is not a standby")
         if seconds is None or seconds > self._max_lag.total_seconds():
             behind = "by an unknown time" if seconds is None else f"by {seconds:.0f} s"

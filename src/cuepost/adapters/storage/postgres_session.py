@@ -1,4 +1,4 @@
-"""How the records speak to PostgreSQL: changes of many rows go as arrays, several in one trip."""
+"""A session on PostgreSQL: many rows are written as arrays, several tables in one round trip."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,18 +18,17 @@ from cuepost.ports.store import (
     StoreUnavailable,
 )
 
-# The driver calls it its own mistake when it is asked for something on a connection that the
-# server is just ending.
+# The driver raises InternalClientError for a command on a connection that the server is closing.
 CONNECTION_ERRORS = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
-# The driver takes errors of the class 02 for warnings, and raises them all the same.
+# The driver treats errors of class 02 as warnings, but raises them.
 SERVER_ERRORS = (asyncpg.PostgresError, asyncpg.PostgresWarning)
 DRIVER_ERRORS = (*SERVER_ERRORS, *CONNECTION_ERRORS)
 
 # Serialisation failure, deadlock, lock not available.
 _CONTENTION = ("40001", "40P01", "55P03")
 _UNIQUE_VIOLATION = "23505"
-# Statements and data that no server would take. Whatever else a server refuses, another one, or the
-# same one later, may take: it is read-only, starts, stops, has no room, cannot read its disk.
+# Statements and data that no server would accept. Any other error may be temporary: the server is
+# read-only, starting, stopping, out of space, or cannot read its disk.
 _DATA_EXCEPTION = "22"
 _OUR_FAULT = ("21", _DATA_EXCEPTION, "23", "42")
 
@@ -90,7 +89,7 @@ class PostgresSession:
             await self._hold_back(Shape("delete", table, key, key), list(zip(*rows, strict=True)))
 
     async def flush(self) -> None:
-        """Write what is held back; before anything is read, and before the end."""
+        """Executes the buffered writes; called before each read and before the commit."""
         if self._writes:
             sql, values = self._writes.take()
             with translated():
@@ -107,7 +106,7 @@ class PostgresSession:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Driver errors become the port's own; everything else passes."""
+    """Turns errors of the driver into those of the port."""
     try:
         yield
     except SERVER_ERRORS as error:
@@ -119,8 +118,8 @@ def translated() -> Iterator[None]:
 
 
 def _port_error(error: asyncpg.PostgresError | asyncpg.PostgresWarning) -> StoreError:
-    # What follows the first line may show the rows themselves, and the first line a value that is
-    # out of range or cannot be read.
+    # The lines after the first may contain rows, and the first line of a data exception a value
+    # that is out of range or malformed.
     has_value = error.sqlstate.startswith(_DATA_EXCEPTION)
     said = type(error).__name__ if has_value else str(error).partition("\n")[0]
     words = f"{said} (SQLSTATE {error.sqlstate})"

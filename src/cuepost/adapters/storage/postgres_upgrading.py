@@ -1,4 +1,4 @@
-"""Brings a PostgreSQL database to the newest schema. Loaded only where that is needed.
+"""Migrates a PostgreSQL database to the newest schema. Imported only if that is needed.
 
 Services may run on it at the same time, so a migration waits only briefly for a lock: while it
 waits for a table, every later request for that table queues behind it.
@@ -20,11 +20,11 @@ from cuepost.adapters.system_clock import SystemClock
 T = TypeVar("T")
 log = logging.getLogger("cuepost.store")
 
-# Any constant will do, as long as every process takes the same one.
+# An arbitrary constant that is the same in every process.
 MIGRATION_LOCK = 0x6375_6571
 _TAKE_TURN = f"SELECT pg_try_advisory_xact_lock({MIGRATION_LOCK})"
 TURN_AGAIN_SECONDS = 0.1
-# Less than the second after which a server looks for deadlocks: it is the migration that gives up.
+# Less than the server's default deadlock_timeout of 1 s, so that the migration gives up first.
 LOCK_TIMEOUT = "500ms"
 LOCK_TRIES = 100
 LOCK_AGAIN_SECONDS = 1.0
@@ -33,7 +33,7 @@ _LOCKED = ("55P03", "40P01")
 
 
 async def upgrade_postgres(url: str, *, with_downtime: bool) -> bool:
-    """True when something had to be done. It may take as long as it takes."""
+    """True if something had to be done. There is no time limit."""
     engine = create_async_engine(
         "postgresql+asyncpg://",
         async_creator=lambda: connect(url),
@@ -64,7 +64,7 @@ async def upgrade_postgres(url: str, *, with_downtime: bool) -> bool:
 
 @asynccontextmanager
 async def _turn(url: str) -> AsyncIterator[None]:
-    """Two may migrate at once; the second waits until the first is done.
+    """Allows one migration at a time; a second process waits until the first is done.
 
     The second polls instead of waiting inside a statement, because CREATE INDEX CONCURRENTLY waits
     for every running statement to end.
@@ -77,7 +77,7 @@ async def _turn(url: str) -> AsyncIterator[None]:
                 break
             await driver.execute("ROLLBACK")
             await SystemClock().wait(TURN_AGAIN_SECONDS)
-        # It also ends the statement before, of which the server keeps the snapshot until then.
+        # This also releases the snapshot of the statement before.
         await driver.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         yield
     finally:
@@ -85,7 +85,7 @@ async def _turn(url: str) -> AsyncIterator[None]:
 
 
 async def _patiently(engine: AsyncEngine, work: Callable[[sa.Connection], T]) -> T:
-    """Again and again, as long as others have locks on the tables."""
+    """Retries the work while other sessions hold locks on the tables."""
     tries = 0
     while True:
         try:
@@ -103,7 +103,7 @@ async def _patiently(engine: AsyncEngine, work: Callable[[sa.Connection], T]) ->
 
 
 def _said_by_driver(error: Exception) -> BaseException:
-    """It is wrapped twice, and hidden by what fails because of it."""
+    """SQLAlchemy wraps the driver's error twice, and later errors may hide it."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, DRIVER_ERRORS):
         cause = cause.__cause__ or cause.__context__
@@ -111,5 +111,5 @@ def _said_by_driver(error: Exception) -> BaseException:
 
 
 def _limit_waits(connection: sa.Connection) -> None:
-    """Outside of a transaction, as for CREATE INDEX CONCURRENTLY, this has no effect."""
+    """Has no effect outside of a transaction, as for CREATE INDEX CONCURRENTLY."""
     connection.exec_driver_sql(f"SELECT set_config('lock_timeout', '{LOCK_TIMEOUT}', true)")

@@ -1,9 +1,9 @@
-"""What processes at the same PostgreSQL tell each other: lanes that have work, and deliveries that
-were booked for a worker.
+"""Wake-ups between processes on the same PostgreSQL: lanes that have work, and deliveries that are
+leased to a worker of another process.
 
-Announcements are sent apart from the transactions: `NOTIFY` inside a transaction makes all commits
-of the database wait for one another. After each one those that follow are gathered for a moment.
-One that is lost costs a poll of the dispatcher, or the time until a heartbeat finds the lease.
+Wake-ups are sent outside of the transactions, because `NOTIFY` inside a transaction serialises all
+commits of the database. They are batched for a moment. Losing one costs a poll interval of the
+dispatcher, or the time until a heartbeat finds the lease.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ BATCHING_SECONDS = 0.003
 RECONNECT_SECONDS = 1.0
 TIMEOUT_SECONDS = 5.0
 APPLICATION_NAME = "cuepost wake-up"
-# PostgreSQL takes payloads of less than 8,000 bytes.
+# PostgreSQL accepts payloads of less than 8,000 bytes.
 LANES_AT_ONCE = 200
 DELIVERIES_AT_ONCE = 160
 _LENGTH_OF_ID = 32
@@ -36,7 +36,7 @@ class Listener(Protocol):
     def work_for(self, lanes: Collection[Lane]) -> None: ...
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None: ...
     def workers_changed(self) -> None:
-        """Also said when announcements may have been missed."""
+        """Also called when wake-ups may have been missed."""
         ...
 
 
@@ -58,7 +58,7 @@ class PostgresWakeup:
         self._something.set()
 
     async def run(self, listener: Listener | None) -> None:
-        """For as long as it is not cancelled; a lost connection is made again."""
+        """Runs until it is cancelled, and reconnects after a lost connection."""
         while True:
             try:
                 await self._talk(listener)
@@ -71,18 +71,18 @@ class PostgresWakeup:
             self._url, application_name=APPLICATION_NAME, command_timeout=TIMEOUT_SECONDS
         )
         try:
-            # Who only listens would never find out otherwise.
+            # Without it, a process that only listens would not notice a lost connection.
             connection.add_termination_listener(lambda _: self._something.set())
             if listener is not None:
                 await _listen(connection, listener)
             self.is_connected = True
-            # What could not be sent before.
+            # Sends wake-ups that are left from the previous connection.
             self._something.set()
             while not connection.is_closed():
                 await self._something.wait()
                 await self._send(connection)
                 await self._clock.wait(BATCHING_SECONDS)
-            raise ConnectionResetError("the server has ended it")
+            raise ConnectionResetError("the server closed the connection")
         finally:
             self.is_connected = False
             connection.terminate()
@@ -99,7 +99,7 @@ class PostgresWakeup:
                     del self._deliveries[worker]
 
     async def _send_lanes(self, connection: Driver) -> None:
-        """A lane that is announced again meanwhile has newer work, and is sent once more."""
+        """A lane that is announced while this runs has newer work, and is sent again."""
         lanes = sorted(self._lanes)[:LANES_AT_ONCE]
         self._lanes.difference_update(lanes)
         try:
@@ -122,7 +122,7 @@ async def _listen(connection: Driver, listener: Listener) -> None:
             listener.work_for([int(lane) for lane in payload.split()])
 
     await connection.add_listener(WORK_CHANNEL, hear)
-    # Something may have been announced before.
+    # Wake-ups from before may have been missed.
     listener.workers_changed()
 
 

@@ -1,4 +1,4 @@
-"""Changes of many rows, with whole columns as arrays, and of several tables in one statement."""
+"""Writes many rows with one array per column, and several tables in one statement."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Columns = Sequence[Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a write does, whatever its values are."""
+    """A write without its values."""
 
     verb: Literal["insert", "update", "delete"]
     table: str
@@ -22,7 +22,7 @@ class Shape:
 
     @property
     def bounded(self) -> str | None:
-        """The column of the key whose bounds are told too: else every partition is looked at."""
+        """The key column whose bounds are added, so that not every partition is searched."""
         by = PARTITION_KEYS.get(self.table)
         return by if by in self.key else None
 
@@ -44,9 +44,9 @@ class Shape:
 
 @dataclass(slots=True)
 class Writes:
-    """Held back until something depends on them: one trip to the server does them all.
+    """Buffers writes until another statement depends on them, then sends all in one round trip.
 
-    They must be of different tables, since none sees what another one of them has done.
+    They must be of different tables, because none sees the changes of another.
     """
 
     _held: dict[Shape, Columns] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Writes:
         self._held[shape] = columns
 
     def take(self) -> tuple[str, list[Any]]:
-        """The statement and its values; nothing is held any more."""
+        """The statement and its values; empties the buffer."""
         held, self._held = self._held, {}
         values = [value for shape, columns in held.items() for value in shape.values(columns)]
         return _together(tuple(held)), values
@@ -117,10 +117,10 @@ def _names(shape: Shape) -> str:
 
 
 def _match(shape: Shape, first: int) -> str:
-    """Written so that each row can only be looked up by its key, however few the planner expects.
+    """Forces the planner to look up each row by its key, however few rows it expects.
 
-    To it a list of one is no equality that it could join by, and the bounds are nothing to look for
-    in an index: they leave out partitions.
+    It cannot use a comparison with a list of one for a join, nor the bounds (with the OR) for an
+    index scan: they only exclude partitions.
     """
     table = shape.table
     conditions = [f'{table}."{name}" = ANY (ARRAY[given."{name}"])' for name in shape.key]

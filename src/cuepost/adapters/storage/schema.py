@@ -14,7 +14,7 @@ TO_BE_MOVED = ("events", "deliveries", "attempts", "reports")
 _TOLD_BY = (VERSION, *(f"old_{table}" for table in TO_BE_MOVED))
 # Older schemas lack the second column.
 VERSION_ROW = f"SELECT * FROM {VERSION}"
-# A connection that has asked before gets the same two columns after an upgrade.
+# Returns the same two columns before and after an upgrade, because connections cache the plan.
 _VERSION_ON_POSTGRES = (
     f"SELECT version_num, to_jsonb(v) ->> 'oldest_code' AS oldest_code FROM {VERSION} AS v"
 )
@@ -30,7 +30,7 @@ class WrongSchema(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The revision of a database, None where it has no schema yet.
+    """The revision of a database, None if it has no schema yet.
 
     Versions whose newest revision is `oldest_code` or later can run on the schema.
     """
@@ -45,7 +45,7 @@ class Found:
 
     @property
     def is_usable(self) -> bool:
-        """It is this version's own, or a newer one that this version can run on."""
+        """Whether it is this version's schema, or a newer one that this version can run on."""
         is_own = self.revision == revisions()[-1]
         return (is_own or self._is_compatible) and not self.is_interrupted
 
@@ -55,7 +55,7 @@ class Found:
         return self.is_newer and is_told
 
     def require_compatible(self) -> None:
-        """Older ones pass: they can be upgraded."""
+        """Older schemas pass, because they can be upgraded."""
         if self.is_newer and not self._is_compatible:
             raise WrongSchema(
                 f"The database's schema ({self.revision}) was made by a newer cuepost; "
@@ -75,7 +75,7 @@ class Found:
 
 
 def found(version: Sequence[str | None], *, is_interrupted: bool = False) -> Found:
-    """`version` is the row with the database's version, or nothing."""
+    """`version` is the row of the version table, or empty."""
     revision, oldest_code = (*version, None, None)[:2]
     return Found(revision, oldest_code, is_interrupted)
 

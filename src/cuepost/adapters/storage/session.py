@@ -1,4 +1,4 @@
-"""What the records need of a connection, whichever engine it belongs to."""
+"""The connection that the records use, the same for both engines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ EncodedRows = Sequence[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers of accounts and endpoints that this transaction has come across."""
+    """Cache of account and endpoint numbers that this transaction has read."""
 
     accounts: dict[UUID, int] = field(default_factory=dict)
     endpoints: dict[UUID, int] = field(default_factory=dict)
-    # By endpoint, the worker to which what is booked for it may be leased at once.
+    # By endpoint, the worker to which its new deliveries may be leased at once.
     accepting: dict[int, UUID] = field(default_factory=dict)
     # Of accounts whose state is locked until this transaction ends.
     states: dict[UUID, str] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class StoreSession(Protocol):
 
     @property
     def keeps_time(self) -> bool:
-        """Several processes share this database, and its clock."""
+        """Whether several processes share this database, and thus use its clock."""
         ...
 
     @property
@@ -41,33 +41,33 @@ class StoreSession(Protocol):
         ...
 
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
-        """Rows have their columns by position."""
+        """Rows with their columns by position."""
         ...
 
     async def execute(self, statement: Sql, **values: Any) -> int:
-        """How many rows it touched."""
+        """The number of affected rows."""
         ...
 
     async def insert(self, table: str, rows: Rows) -> None:
-        """Many rows in few statements; all have the same keys."""
+        """Inserts many rows with few statements; all rows have the same columns."""
         ...
 
     async def update(self, table: str, key: Sequence[str], rows: Rows) -> None:
-        """Many rows in one go: each names its key and the columns that change."""
+        """Updates many rows at once; each row has its key and the columns that change."""
         ...
 
     async def delete(self, table: str, key: Sequence[str], rows: Rows) -> None:
-        """Many rows in one go, each by its key."""
+        """Deletes many rows at once, each by its key."""
         ...
 
     async def insert_encoded(self, table: str, columns: tuple[str, ...], rows: EncodedRows) -> None:
-        """As `insert`, with values as the driver takes them; for what is written all the time."""
+        """As `insert`, with values in the driver's form; for the hot path."""
         ...
 
     async def update_encoded(
         self, table: str, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
     ) -> None:
-        """As `update`, with encoded values: those that change and then the key."""
+        """As `update`, with encoded values: the changed columns, then the key."""
         ...
 
     async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:

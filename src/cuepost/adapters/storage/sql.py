@@ -1,16 +1,16 @@
-"""Statements as they are written in this package, and as each engine gets them.
+"""Statements as this package writes them, and their translation for each engine.
 
 One text serves both engines, with a few notations that are translated:
 
 - `:name` is a parameter. Values are converted by their Python type.
-- `column IN :names` and `column NOT IN :names` take a list, which is one parameter however long
-  it is. The column's name says what the list holds.
-- `:name::type` tells PostgreSQL a type that it cannot know; SQLite needs none.
-- `column == value` is an equality that PostgreSQL's planner can only look up in an index: to it a
-  list of one is nothing to join by, however few rows it expects in the table.
-- `FOR UPDATE` and other row locks are for PostgreSQL; on SQLite there is one writer.
+- `column IN :names` and `column NOT IN :names` take a list, which is one parameter of any length.
+  The column's name determines the type of the members.
+- `:name::type` gives PostgreSQL a type that it cannot infer; SQLite needs none.
+- `column == value` becomes a comparison with a list of one, which PostgreSQL's planner can only
+  look up in an index and never use for a hash or merge join, however few rows it expects.
+- `FOR UPDATE` and other row locks apply to PostgreSQL only; SQLite has one writer.
 
-What a statement returns is converted by the names of its columns (see `columns.py`).
+Results are converted by the names of their columns (see `columns.py`).
 """
 
 import json
@@ -29,7 +29,7 @@ from cuepost.adapters.storage.columns import ID, KINDS, ColumnType, Convert
 from cuepost.domain.instants import to_millis
 
 Dialect: TypeAlias = Literal["sqlite", "postgresql"]
-# Tuples, or what asyncpg has in their place.
+# Tuples, or records of asyncpg.
 Rows: TypeAlias = Sequence[Any]
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
@@ -43,7 +43,7 @@ _ROW_LOCK = re.compile(
 
 
 class Sql:
-    """A statement: one text, or where the engines differ too much, one for each."""
+    """A statement: one text, or one for each engine if they differ too much."""
 
     def __init__(self, text: str = "", *, sqlite: str = "", postgresql: str = "") -> None:
         self._texts: Mapping[Dialect, str] = {
@@ -61,13 +61,13 @@ class Sql:
 
 @cache
 def statement(text: str) -> Sql:
-    """Of a text that is put together for a call; there are few different ones."""
+    """The statement of a text that is built for each call; there are few different texts."""
     return Sql(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How a driver marks its parameters, and how values go to it and come from it."""
+    """How a driver marks parameters and converts values."""
 
     mark: str
     values: Mapping[type, Convert]
@@ -75,10 +75,10 @@ class Engine:
 
 
 class Written:
-    """A statement for one engine, with what it takes to run it on that engine."""
+    """A statement for one engine, with its parameters and conversions."""
 
     def __init__(self, text: str, lists: Mapping[str, Convert], engine: Engine) -> None:
-        """`lists` says how to convert those parameters that are lists."""
+        """`lists` has the conversions of the parameters that are lists."""
         names = list(dict.fromkeys(_PARAMETER.findall(text)))
         self.text = _PARAMETER.sub(lambda found: f"{engine.mark}{names.index(found[1]) + 1}", text)
         self._engine = engine
@@ -86,7 +86,7 @@ class Written:
         self._readers: list[tuple[int, Convert]] | None = None
 
     def values(self, named: Mapping[str, Any]) -> list[Any]:
-        """In the order in which the driver wants them."""
+        """The values in the driver's order."""
         convert = self._converted
         return [
             convert(named[name]) if listed is None else listed(named[name])
@@ -94,7 +94,7 @@ class Written:
         ]
 
     def read(self, names: Callable[[], Iterable[str]], rows: Rows) -> Rows:
-        """The rows as the domain knows their values; `names` are those of the columns."""
+        """The rows with values of the domain's types; `names` are the names of the columns."""
         if self._readers is None:
             self._readers = list(self._readers_of(names()))
         if not self._readers:
@@ -149,9 +149,9 @@ _WRITTEN: Mapping[Dialect, Callable[[str], Written]] = {
 
 
 def sqlite_ids(parameter: str) -> str:
-    """A query for the ids of a list on SQLite, one behind the other in one value.
+    """A query for the ids of a list on SQLite, where they are concatenated in one value.
 
-    An empty list has no id at all, not even NULL, so that everything is NOT IN it.
+    An empty list yields no row, not even NULL, so that every id is NOT IN it.
     """
     return (
         f"WITH RECURSIVE place(n) AS (SELECT 0 WHERE length(:{parameter}) > 0 "
@@ -179,8 +179,8 @@ def by_keys(
     """
     numbers, ids = lists
     return Sql(
-        # SQLite compares both columns as it compares the first one, and uses no index for ids that
-        # are compared as numbers: ids come first.
+        # SQLite compares both columns with the affinity of the first, and uses no index for ids
+        # that are compared as numbers, so ids come first.
         sqlite=f"""
         {found}
         WHERE ({identifier}, {number}) IN (
@@ -188,7 +188,7 @@ def by_keys(
             FROM json_each(:{numbers}) AS listed
         ) {then}
         """,
-        # A pair that is given twice is found twice.
+        # A pair that is given twice yields its row twice.
         postgresql=f"""
         {found}, unnest(:{numbers}::integer[], :{ids}::uuid[]) AS given (given_number, given_id)
         WHERE {number} == given_number AND {identifier} == given_id {then}
@@ -217,12 +217,12 @@ def _bytes_of(value: UUID) -> bytes:
 
 
 def _list_on_sqlite(values: Sequence[Any]) -> Any:
-    """Of ids if its members are; an empty list finds nothing either way."""
+    """An empty list matches nothing in either form."""
     return packed_ids(values) if values and type(values[0]) in _IDS else packed(values)
 
 
 _CODES: Mapping[type, Convert] = {each: codes.codes.__getitem__ for each, codes in BY_TYPE.items()}
-# What was read from a database has a type of its own.
+# Ids that were read from a database are of the driver's own UUID class.
 _IDS = (UUID, type(id_from(bytes(ID_BYTES))))
 _SQLITE = Engine(
     mark="?",

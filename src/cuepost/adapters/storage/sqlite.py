@@ -1,8 +1,8 @@
 """The embedded store: one SQLite file, one writing connection, one writer at a time on the machine.
 
-Statements of a change run on the event loop's own thread, where they cost microseconds; those that
-write many rows, their commit, and whatever waits for the disk go to a thread. Reads go to threads
-with connections of their own. SQLite before 3.51.3 can damage a write-ahead log that two
+Statements of a change run on the thread of the event loop, where they take microseconds. Writes of
+many rows, their commits and everything that waits for the disk run in another thread. Reads run in
+threads with separate connections. SQLite before 3.51.3 can damage a write-ahead log that two
 connections reset at once, so every change, open and close happens under a lock file.
 """
 
@@ -29,20 +29,20 @@ from cuepost.ports.system import Clock
 T = TypeVar("T")
 
 READERS = 4
-# Prepared; a group of up to 16 rows is a statement of its own.
+# Prepared statements; each number of rows up to 16 has its own.
 STATEMENTS_KEPT = 512
 BUSY_SECONDS = 5.0
-# The first must be known before the first table is made: it lets deleted history give room back.
+# auto_vacuum must be set before the first table is created. It frees the space of deleted history.
 _WRITER = (
     "auto_vacuum=INCREMENTAL",
     "journal_mode=WAL",
     "cache_size=-32768",
-    # Without it every statement that may have to be undone writes a file.
+    # Otherwise each statement that may have to be undone writes a temporary file.
     "temp_store=MEMORY",
 )
-# After a commit the log is synced and emptied by ourselves; the last is for when that fails.
+# The ledger syncs and checkpoints the log itself; wal_autocheckpoint is the fallback.
 _WRITER_LOG = ("synchronous=NORMAL", "wal_autocheckpoint=32768")
-# From then on a foreign program's lock must not hold up the event loop; the ledger waits instead.
+# Once the store is open, a lock of another program must not block the loop; the ledger polls.
 _WRITER_READY = ("busy_timeout=0",)
 _READER = ("query_only=ON",)
 
@@ -59,11 +59,11 @@ class SqliteStore:
         )
         self._writer: sqlite3.Connection | None = None
         self._readers: list[sqlite3.Connection] = []
-        # None tells whoever waits for a connection that the store was closed.
+        # None tells waiting callers that the store was closed.
         self._idle_readers: asyncio.LifoQueue[sqlite3.Connection | None] = asyncio.LifoQueue()
 
     async def open(self) -> None:
-        """Create or migrate the file as needed; refuse one that a newer cuepost has made."""
+        """Creates or migrates the file as needed; refuses one of an incompatible newer version."""
         async with self._ledger.pause():
             with translated():
                 self._writer = self._connect_writer()
@@ -73,7 +73,7 @@ class SqliteStore:
                 self._idle_readers.put_nowait(reader)
 
     async def close(self) -> None:
-        """Whoever still reads or writes may finish; who comes later is refused."""
+        """Waits for running reads and writes; later ones are refused."""
         for _ in self._readers:
             await self._idle_readers.get()
         async with self._ledger.pause():
@@ -118,7 +118,7 @@ class SqliteStore:
             raise StoreUnavailable(str(error)) from error
 
     async def prepare_days(self, now: datetime) -> None:
-        """Nothing to do: the tables of this engine are not partitioned."""
+        """Does nothing: the tables of this engine are not partitioned."""
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[ReaderSession]:
@@ -175,7 +175,7 @@ def _bring_up_to_date(connection: sqlite3.Connection) -> None:
     found = schema.found_on_sqlite(connection)
     found.require_compatible()
     if not found.is_usable:
-        # Loaded here, because a start hardly ever needs it.
+        # Imported here, because a start rarely needs it.
         from cuepost.adapters.storage.upgrading import upgrade_sqlite  # noqa: PLC0415  # see above
 
         upgrade_sqlite(connection)

@@ -20,7 +20,7 @@ from cuepost.ports.system import Clock
 PAGES_AT_ONCE = 4_096
 BUSY_SECONDS = 5.0
 
-# Told how many pages are copied, of how many.
+# Gets the number of copied pages and the total.
 Progress = Callable[[int, int], None]
 
 
@@ -29,7 +29,7 @@ class CannotBackUp(Exception):
 
 
 async def back_up(store: Path, target: Path, clock: Clock, progress: Progress) -> int:
-    """Copy to a file that does not exist yet; its size in bytes. There is a whole copy or none."""
+    """Copies to a file that must not exist yet, completely or not at all; its size in bytes."""
     _require_places(store, target)
     try:
         async with _snapshot(store, clock) as source:
@@ -51,7 +51,7 @@ def _require_places(store: Path, target: Path) -> None:
 
 @asynccontextmanager
 async def _snapshot(store: Path, clock: Clock) -> AsyncIterator[sqlite3.Connection]:
-    """A connection that goes on seeing the store as it is now."""
+    """A connection that keeps seeing the store as it is now."""
     lock = MachineLock(store.with_name(store.name + ".lock"), clock)
     try:
         async with lock:
@@ -71,7 +71,7 @@ async def _snapshot(store: Path, clock: Clock) -> AsyncIterator[sqlite3.Connecti
 
 @contextmanager
 def _hidden_beside(target: Path) -> Iterator[Path]:
-    """A file for its owner alone, gone in the end."""
+    """A temporary file that only its owner can read."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(descriptor)
     partial = Path(name)
@@ -94,7 +94,7 @@ async def _copied(source: sqlite3.Connection, partial: Path, progress: Progress)
 
 def _copy(source: sqlite3.Connection, partial: Path, look: Callable[[int, int, int], None]) -> None:
     with closing(_connect(partial)) as copy:
-        # It counts for nothing before it is whole, so there is nothing to undo in it.
+        # An incomplete copy is thrown away, so it needs no journal.
         copy.execute("PRAGMA journal_mode=OFF")
         copy.execute("PRAGMA synchronous=OFF")
         source.backup(copy, pages=PAGES_AT_ONCE, progress=look)
@@ -113,7 +113,7 @@ def _publish(partial: Path, target: Path) -> int:
     except FileExistsError:
         raise _taken(target) from None
     except OSError:
-        # Not every file system has links.
+        # Not every file system supports hard links.
         partial.rename(target)
     _sync(target.parent)
     return target.stat().st_size
@@ -135,4 +135,4 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _taken(target: Path) -> CannotBackUp:
-    return CannotBackUp(f"{target} is there already; a backup never takes the place of a file.")
+    return CannotBackUp(f"{target} already exists; a backup never replaces a file.")

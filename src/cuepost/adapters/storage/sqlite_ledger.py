@@ -1,9 +1,9 @@
 """Every change of the embedded store: one transaction at a time, on one connection.
 
-Writes of the hot path that wait at the same time share a transaction, so that the more there is to
-write, the less each of them costs. What callers wait for comes first; claims and results let it
-pass once. Should a write fail, all are undone and each is done by itself. The next transaction
-begins when this one is on the disk, so nothing follows from what could be lost.
+Writes of the hot path that wait at the same time share a transaction, so each costs less the more
+there are. Writes that callers wait for come first; claims and results are deferred once. If a write
+fails, all are rolled back and each is run separately. A transaction begins only after the one
+before it is on the disk, so nothing can depend on a commit that could be lost.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from cuepost.ports.system import Clock
 
 T = TypeVar("T")
 
-# That many make a log of some tens of megabytes.
+# They make a log of some tens of megabytes.
 CHECKPOINT_ROWS = 4_000
 
 
@@ -68,7 +68,7 @@ class _Write(Generic[T]):
 
 @dataclass
 class SqliteLedger:
-    """`new_outbox` makes the outbox of each write."""
+    """`new_outbox` creates the outbox of each write."""
 
     path: Path
     lock: MachineLock
@@ -86,13 +86,13 @@ class SqliteLedger:
     _turns: asyncio.Task[None] | None = None
 
     def open(self, driver: sqlite3.Connection) -> None:
-        """The log stays the same file as long as a connection to the store is open."""
+        """The log is the same file for as long as a connection to the store is open."""
         self._driver = driver
         log = self.path.with_name(self.path.name + "-wal")
         self._log = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
 
     async def close(self) -> None:
-        """Everything is on the disk by then, unless the disk fails."""
+        """Syncs the log first, so that every commit is on the disk, unless the disk fails."""
         if self._log is not None:
             with suppress(StoreUnavailable):
                 await self._in_thread(self._sync_log)
@@ -100,9 +100,9 @@ class SqliteLedger:
             self._log = self._driver = None
 
     def require_intact(self) -> None:
-        """A disk that failed to take the log may have lost a piece of it, and all behind that."""
+        """After a failed sync, a part of the log and everything behind it may be lost."""
         if self._is_log_damaged:
-            raise StoreUnavailable("the disk did not take the log of the embedded store; restart")
+            raise StoreUnavailable("the log of the embedded store could not be synced; restart")
 
     async def write(self, action: Callable[[Outbox], Awaitable[T]], priority: Priority) -> T:
         write = _Write[T](action, priority, asyncio.get_running_loop().create_future())
@@ -113,9 +113,9 @@ class SqliteLedger:
 
     @asynccontextmanager
     async def change(self, committed: Callable[[], None]) -> AsyncIterator[None]:
-        """When the block is left, the change is on the disk; after an exception it never was.
+        """After the block, the change is on the disk; after an exception, it was rolled back.
 
-        Only whoever is cancelled at the end learns it from `committed` alone.
+        A caller that is cancelled during the commit learns the result only through `committed`.
         """
         async with self._turn, self._transaction():
             yield
@@ -139,7 +139,7 @@ class SqliteLedger:
             await asyncio.sleep(0)  # noqa: TID251  # no time is waited for
 
     def _next_turn(self) -> Sequence[_Write[Any]]:
-        """Bookings; claims and results if there are none, or if they were deferred before."""
+        """Ingest writes; claims and results too if there are none, or if they were deferred."""
         waiting = [each for each in self._waiting if not each.answer.done()]
         first = [each for each in waiting if each.priority is Priority.INGEST]
         rest = [each for each in waiting if each.priority is Priority.BACKGROUND]
@@ -160,11 +160,11 @@ class SqliteLedger:
                     await write.run(self.new_outbox())
                 durable = any(write.priority is Priority.INGEST for write in writes)
                 await self._finish(committed, durable=durable)
-        except Exception as error:  # noqa: BLE001  # whoever waits gets it
+        except Exception as error:  # noqa: BLE001  # passed on to the waiting callers
             await self._fail(writes, error)
 
     async def _fail(self, writes: Sequence[_Write[Any]], error: Exception) -> None:
-        """If it was one of several that failed, the others may succeed without it."""
+        """If one of several writes failed, each is run separately."""
         one_failed = writes[0].has_begun and not writes[-1].has_run
         for write in writes:
             write.rolled_back()
@@ -178,7 +178,7 @@ class SqliteLedger:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[None]:
-        """Undone unless it was finished."""
+        """Rolls back unless the block has committed."""
         self.require_intact()
         async with self.lock:
             with translated():
@@ -227,7 +227,7 @@ class SqliteLedger:
             self._connection.execute("COMMIT")
 
     def _sync_log(self) -> None:
-        """SQLite leaves this to us, so that what would be repeated waits for no disk."""
+        """With synchronous=NORMAL SQLite does not sync, so background writes need not wait."""
         assert self._log is not None
         try:
             self.sync(self._log)
@@ -236,7 +236,7 @@ class SqliteLedger:
             raise CommitUnknown(f"the embedded store is not on the disk: {error}") from error
 
     def _checkpoint(self) -> None:
-        # To its last row: a checkpoint with a row left unread would make the next commit fail.
+        # All rows are fetched, because an unfinished statement would make the next commit fail.
         self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     async def _in_thread(self, work: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""How the records speak to SQLite: on the asking thread, or in another where it may take long."""
+"""A session on SQLite: short statements run on the calling thread, long ones in another."""
 
 import asyncio
 import sqlite3
@@ -17,10 +17,10 @@ from cuepost.ports.store import KeyTaken, StoreError, StoreRefused, StoreUnavail
 
 T = TypeVar("T")
 
-# Few different lengths, so that the driver finds its prepared statements again.
+# Few different sizes, so that the driver can reuse its prepared statements.
 _MANY_AT_ONCE = (100, 30)
 _FEW_AT_ONCE = 16
-# That many take long enough to be worth a thread: the event loop goes on meanwhile.
+# From this number of rows on, a write takes long enough to be worth a thread.
 MANY_ROWS = 32
 _TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE")
 _UNAVAILABLE = frozenset(
@@ -38,7 +38,7 @@ _UNAVAILABLE = frozenset(
 
 
 class SqliteSession:
-    """Runs each statement at once, on the thread that asks."""
+    """Runs each statement on the calling thread."""
 
     dialect: Literal["sqlite"] = "sqlite"
     keeps_time = False
@@ -102,7 +102,7 @@ class SqliteSession:
     async def remove_encoded(
         self, table: str, match: tuple[str, ...], rows: EncodedRows
     ) -> Sequence[Any]:
-        """As `delete_encoded`, but returns the first column of each row that was there."""
+        """As `delete_encoded`, but returns the first column of each deleted row."""
         removed: list[tuple[Any]] = []
         await self._write(partial(_delete_sql, table, match, match[0]), rows, removed)
         return [value for (value,) in removed]
@@ -126,7 +126,7 @@ class SqliteSession:
             await (self.in_thread(work) if len(rows) >= MANY_ROWS else self._do(work))
 
     async def _do(self, work: Callable[[], T]) -> T:
-        # As `translated` does, without what a context manager costs.
+        # As `translated`, without the cost of a context manager.
         try:
             return work()
         except sqlite3.Error as error:
@@ -153,7 +153,8 @@ class ThreadedSession(SqliteSession):
 
 
 class ReaderSession(ThreadedSession):
-    """Of a reading connection: what is prepared is a few steps in an index, and runs at once."""
+    """A read-only session. `fetch` takes only a few index steps, so it runs on the calling thread;
+    long queries use `offloaded`."""
 
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
         session = SqliteSession(self.driver, self._threads, self.numbers)
@@ -162,7 +163,7 @@ class ReaderSession(ThreadedSession):
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Driver errors become the port's own; everything else passes."""
+    """Turns errors of the driver into those of the port."""
     try:
         yield
     except sqlite3.Error as error:
@@ -172,7 +173,7 @@ def translated() -> Iterator[None]:
 def _port_error(error: sqlite3.Error) -> StoreError:
     if getattr(error, "sqlite_errorname", None) in _TAKEN:
         return KeyTaken(str(error))
-    # The lower byte is the kind of the error, the rest says more.
+    # The lower byte is the primary error code.
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNAVAILABLE:
         return StoreUnavailable(f"the embedded store is not available: {error}")
     return StoreRefused(str(error))
@@ -182,7 +183,7 @@ def _port_error(error: sqlite3.Error) -> StoreError:
 def _insert_sql(table: str, columns: tuple[str, ...], rows: int) -> str:
     names = ", ".join(f'"{column}"' for column in columns)
     marks = ", ".join("?" for _ in columns)
-    # Should a row be refused, the whole change is undone: no need to prepare for undoing this one.
+    # OR FAIL needs no statement journal: if a row is refused, the whole transaction is rolled back.
     return f"INSERT OR FAIL INTO {table} ({names}) VALUES " + ", ".join([f"({marks})"] * rows)
 
 
@@ -199,8 +200,8 @@ def _update_sql(table: str, changed: tuple[str, ...], key: tuple[str, ...], rows
 
 @cache
 def _delete_sql(table: str, key: tuple[str, ...], returned: str | None, rows: int) -> str:
-    # SQLite compares all columns as it compares the first one, and would use no index for ids that
-    # are compared as numbers.
+    # SQLite compares all columns with the affinity of the first, and would use no index for ids
+    # that are compared as numbers.
     in_order = sorted(enumerate(key, 1), key=lambda each: kind_of(table, each[1]).is_number)
     names = ", ".join(f'"{column}"' for _, column in in_order)
     columns = ", ".join(f"column{place}" for place, _ in in_order)
@@ -213,7 +214,7 @@ def _delete_sql(table: str, key: tuple[str, ...], returned: str | None, rows: in
 
 
 Column = Callable[[Sequence[Any]], Sequence[Any]]
-"""Whole columns are written at a time: the driver knows neither UUIDs nor instants."""
+"""Converts a whole column of UUIDs, instants or other values that the driver does not know."""
 
 
 def _encoded(table: str, columns: tuple[str, ...], rows: Rows) -> list[tuple[Any, ...]]:

@@ -1,9 +1,9 @@
-"""What SQLite's planner is told of the tables: an account can be large, and what is rare in it.
+"""Fixed statistics for SQLite's planner.
 
-Without statistics it takes an account for a handful of rows, and would rather read all of it than
-look up a project. Statistics of the real rows would change plans at unforeseen moments, so these
-are fixed: for each index, how many rows the table has, and how many share its first column, its
-first two, and so on.
+Without statistics it assumes that an account has only a few rows, and reads all of them instead of
+looking up a project. Statistics of the real rows would change plans at unforeseen moments. For each
+index, they hold the number of rows of the table, and how many rows share its first column, its
+first two columns, and so on.
 """
 
 import sqlite3
@@ -37,8 +37,8 @@ BELIEVED = {
 
 
 def tell(driver: sqlite3.Connection) -> None:
-    """Whoever connects from now on knows them, and this connection too."""
-    # The table of statistics cannot be made by hand; this table is the smallest one.
+    """They apply to this connection and to every later one."""
+    # Only ANALYZE can create the table of statistics; alembic_version is the smallest table.
     driver.execute("ANALYZE alembic_version")
     rows = driver.execute("SELECT tbl, idx, stat FROM sqlite_stat1 WHERE tbl <> 'alembic_version'")
     if {(table, index): stat for table, index, stat in rows} != BELIEVED:

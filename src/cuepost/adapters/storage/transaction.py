@@ -1,4 +1,4 @@
-"""A transaction: every kind of record over one session."""
+"""A transaction: all records over one session."""
 
 from functools import cached_property
 from typing import cast

@@ -1,4 +1,4 @@
-"""How ids and instants lie in each database: native types on PostgreSQL, compact ones on SQLite."""
+"""Column types of ids and instants: native on PostgreSQL, compact on SQLite."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from cuepost.domain.instants import from_millis, to_millis
 
 
 class Id(sa.types.TypeDecorator[UUID]):
-    """`uuid` on PostgreSQL; sixteen bytes on SQLite, which sort just like it."""
+    """`uuid` on PostgreSQL; sixteen bytes on SQLite, which sort in the same order."""
 
     impl = sa.Uuid
     cache_ok = True
@@ -30,7 +30,7 @@ class Id(sa.types.TypeDecorator[UUID]):
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> UUID | None:
         if value is None or dialect.name == "postgresql":
-            return value  # type: ignore[no-any-return]  # asyncpg hands out UUIDs
+            return value  # type: ignore[no-any-return]  # asyncpg returns UUIDs
         return id_from(value)
 
 
@@ -52,7 +52,7 @@ class Instant(sa.types.TypeDecorator[datetime]):
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> datetime | None:
         if value is None or dialect.name == "postgresql":
-            return value  # type: ignore[no-any-return]  # asyncpg hands out aware datetimes
+            return value  # type: ignore[no-any-return]  # asyncpg returns aware datetimes
         return from_millis(value)
 
 
@@ -81,5 +81,5 @@ class Code(sa.types.TypeDecorator[str]):
         return self.of.meanings[value]
 
     def literal(self, value: str) -> sa.ColumnElement[str]:
-        """Spelled out in a statement, so that the planner sees which partial index fits."""
+        """A literal in the statement, so that the planner sees which partial index applies."""
         return sa.literal_column(str(self.of.codes[value]), self)

@@ -1,4 +1,4 @@
-"""Brings a database to the newest schema. Loaded only where that is needed, with SQLAlchemy."""
+"""Migrates a database to the newest schema. Imported only if needed, because of SQLAlchemy."""
 
 import logging
 import sqlite3
@@ -18,7 +18,7 @@ log = logging.getLogger("cuepost.store")
 
 
 def upgrade_sqlite(driver: sqlite3.Connection) -> None:
-    """A crash leaves the old schema whole, or rows that are still to be moved."""
+    """A crash leaves the old schema intact, or rows that are still to be moved."""
     engine = sa.create_engine(
         "sqlite://",
         creator=lambda: driver,
@@ -34,7 +34,7 @@ def upgrade_sqlite(driver: sqlite3.Connection) -> None:
 
 
 def upgrade(connection: sa.Connection) -> bool:
-    """Bring it to the newest revision; False when it is there already."""
+    """Migrates to the newest revision; False if the database already has it."""
     is_needed = needs_upgrade(connection)
     if is_needed:
         migrate(connection)
@@ -67,7 +67,7 @@ def migrate(connection: sa.Connection, to: str = "head") -> None:
 
 def oldest_code(migration: Script) -> str:
     """The oldest version that can run on the schema it leaves, named by its newest revision."""
-    # Those from before this was stated can only run with the code that they came with.
+    # Migrations from before this was stated run only with the version that introduced them.
     stated: str = getattr(migration.module, "oldest_code", migration.revision)
     return stated
 
@@ -79,7 +79,7 @@ def _require_online(revision: str) -> None:
         raise schema.WrongSchema(
             f"Processes of the version that the database's schema is of ({revision}) could not go "
             "on after this upgrade; nothing was changed. Stop all processes and run "
-            "'cuepost migrate --with-downtime', or upgrade to each version between first."
+            "'cuepost migrate --with-downtime', or upgrade through each version in between."
         )
 
 

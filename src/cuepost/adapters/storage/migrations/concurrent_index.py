@@ -1,4 +1,4 @@
-"""An index on a table that services write to meanwhile."""
+"""Creates an index on a table while services write to it."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ _IS_INVALID = "SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclas
 def create_index_concurrently(
     name: str, table: str, columns: Sequence[str], *, where: str | None = None
 ) -> None:
-    """A migration that calls it does nothing else: interrupted, it is run again as a whole."""
+    """A migration that calls this must do nothing else: if interrupted, all of it is run again."""
     if op.get_bind().dialect.name == "sqlite":
         condition = None if where is None else sa.text(where)
         op.create_index(op.f(name), table, columns, sqlite_where=condition)
@@ -27,7 +27,7 @@ def create_index_concurrently(
     shape = f"({', '.join(columns)})" + ("" if where is None else f" WHERE {where}")
     is_partitioned = _ask(_IS_PARTITIONED, table=table)[0]
     if is_partitioned:
-        # Days that come from here on get it by themselves.
+        # Partitions that are created from here on get the index automatically.
         op.execute(f"CREATE INDEX IF NOT EXISTS {name} ON ONLY {table} {shape}")
     made = []
     with op.get_context().autocommit_block():
@@ -42,7 +42,7 @@ def create_index_concurrently(
 
 
 def _build(name: str, table: str, shape: str) -> None:
-    # One that was interrupted is there, and of no use.
+    # An interrupted build leaves an invalid index.
     if any(_ask(_IS_INVALID, index=name)):
         op.execute(f"DROP INDEX CONCURRENTLY {name}")
     op.execute(f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table} {shape}")

@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that `upgrading.py` hands over."""
+"""Runs the migrations on the connection that `upgrading.py` passes in."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def state_oldest_code(
     heads: Collection[Any],
     run_args: Mapping[str, Any],
 ) -> None:
-    """For versions that do not know the migration; it can only rise."""
+    """For versions that do not know the migration. The stored value only increases."""
     stated = getattr(getattr(step.up_revision, "module", None), "oldest_code", None)
     if stated is not None:
         connection.execute(
@@ -35,7 +35,7 @@ context.configure(
     connection=connection,
     target_metadata=metadata,
     compare_type=True,
-    # Services go on meanwhile: what one migration has locked the next one must not keep locked.
+    # Services may be running: the locks of a migration must not last until the end of the next.
     transaction_per_migration=connection.dialect.name == "postgresql",
     on_version_apply=state_oldest_code,
 )

@@ -1,6 +1,6 @@
-"""How the columns of revision 0007 are made of those of revision 0006.
+"""Expressions that turn the columns of revision 0006 into those of revision 0007.
 
-The lists of values are those of revision 0006, whatever the domain says today.
+The lists of values are those of revision 0006; they do not follow the domain.
 """
 
 from collections.abc import Mapping

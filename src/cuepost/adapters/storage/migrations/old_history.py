@@ -1,7 +1,6 @@
 """Moves history from the tables of revision 0006 into those of revision 0007, some rows at a time.
 
-What is still in an old table has still to be moved, so an upgrade that was interrupted goes on
-where it stopped.
+Rows in an old table are still to be moved, so an interrupted upgrade continues where it stopped.
 """
 
 import sqlalchemy as sa
@@ -11,7 +10,7 @@ from cuepost.adapters.storage.partitions import of_day
 from cuepost.adapters.storage.schema import TO_BE_MOVED
 
 ROWS_AT_ONCE = 10_000
-# In this order: for each old row SQLite looks up its account and its endpoint.
+# CROSS JOIN makes SQLite look up the account and the endpoint of each old row, in this order.
 _OWNER = " CROSS JOIN accounts"
 _RECEIVER = " CROSS JOIN endpoints"
 _IS_OWNER = "accounts.id = old.account_id"
@@ -40,7 +39,7 @@ _MOVED = {
 
 
 def put_aside(connection: sa.Connection) -> None:
-    """Under other names; a live delivery keeps its row in the old history until it is moved."""
+    """Renames the old tables; a live delivery keeps its row in the old history until it moves."""
     inspector = sa.inspect(connection)
     for table in (*TO_BE_MOVED, "queue"):
         for index in inspector.get_indexes(table):
@@ -56,7 +55,7 @@ def put_aside(connection: sa.Connection) -> None:
 
 
 def move_queue(connection: sa.Connection) -> None:
-    """What is live, as a whole; what an old worker held is given back as that of a dead one."""
+    """Moves all live deliveries; leases of old workers end like those of dead workers."""
     state = old.code("old.state", old.STATUSES)
     columns = old.ACCOUNT | old.ENDPOINT
     columns |= {"id": "old.delivery_id"}
@@ -89,7 +88,7 @@ def drop_empty(connection: sa.Connection) -> None:
 
 
 def move_some(connection: sa.Connection) -> str | None:
-    """To be committed each time, until there is nothing left; it tells how far it has come."""
+    """Moves a batch and returns the progress; the caller commits it and repeats until None."""
     inspector = sa.inspect(connection)
     for table in TO_BE_MOVED:
         if inspector.has_table(f"old_{table}"):
@@ -99,7 +98,7 @@ def move_some(connection: sa.Connection) -> str | None:
 
 
 def _on_sqlite(connection: sa.Connection, table: str) -> str:
-    """Some rows in the order of their key; the last of them is kept as the position."""
+    """Moves some rows in the order of their key, and stores the last key as the position."""
     key = "old.account_id, old.id" if table == "deliveries" else "old.rowid"
     connection.exec_driver_sql(
         "CREATE TABLE IF NOT EXISTS old_position (name TEXT PRIMARY KEY, rows INTEGER, a, b)"
@@ -135,7 +134,7 @@ def _on_sqlite(connection: sa.Connection, table: str) -> str:
 
 
 def _on_postgres(connection: sa.Connection, table: str) -> str:
-    """A day at a time."""
+    """Moves one day at a time."""
     partitions = _partitions(connection, f"old_{table}")
     if partitions:
         day = partitions[0].rpartition("_")[2]

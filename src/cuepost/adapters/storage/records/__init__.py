@@ -1,1 +1,1 @@
-"""The records over a session, one module a kind."""
+"""The records over a session, one module for each kind."""

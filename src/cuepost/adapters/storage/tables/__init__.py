@@ -1,5 +1,5 @@
-"""The schema: every unique key of what accounts own has the account in it, with the exceptions of
-decision 0048, and history is partitioned by the day in its ids.
+"""The schema. Every unique key of rows that accounts own contains the account, with the exceptions
+of decision 0048, and history is partitioned by the day in its ids.
 
 A delivery has one row: in `queue`, a small table, while it is live, and in `deliveries` once it has
 ended.

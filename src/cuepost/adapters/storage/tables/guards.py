@@ -1,4 +1,4 @@
-"""What keeps a request from being done twice, and what remembers who did it."""
+"""Tables that keep a request from being executed twice, and the audit log."""
 
 import sqlalchemy as sa
 
@@ -17,7 +17,7 @@ reports = sa.Table(
     # Why no receiver was notified; an event of that kind has the same reason.
     sa.Column("reason", SILENCE_REASON),
     sa.Column("created_at", Instant, nullable=False),
-    # Of what was reported; reports from before it was kept have none.
+    # Of the reported content; NULL in reports from before this column existed.
     sa.Column("digest", sa.LargeBinary),
     sa.Index(None, "created_at", postgresql_using="brin"),
     sqlite_with_rowid=False,

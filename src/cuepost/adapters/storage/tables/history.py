@@ -39,7 +39,7 @@ events = sa.Table(
 
 
 def _delivery_columns() -> list[sa.Column[object]]:
-    """What a delivery has whether it is live or has ended."""
+    """The columns of both live and ended deliveries."""
     return [
         sa.Column("account", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("id", Id, primary_key=True),
@@ -57,7 +57,7 @@ def _delivery_columns() -> list[sa.Column[object]]:
 
 
 def _attempt_columns(*, nullable: bool) -> list[sa.Column[object]]:
-    """What was sent and what came of it; an ended delivery may have no attempt of its own."""
+    """The request and its result; nullable because an ended delivery may have no attempt."""
     return [
         sa.Column("number", sa.Integer, nullable=nullable, primary_key=not nullable),
         sa.Column("started_at", Instant, nullable=nullable),
@@ -74,7 +74,7 @@ def _attempt_columns(*, nullable: bool) -> list[sa.Column[object]]:
         sa.Column("response_truncated", sa.Boolean, nullable=nullable),
         sa.Column("outcome", OUTCOME, nullable=nullable),
         sa.Column("tls_fault", TLS_FAULT),
-        # Attempts from before it was kept have none.
+        # NULL in attempts from before this column existed.
         sa.Column("url", sa.Text),
     ]
 
@@ -114,11 +114,11 @@ queue = sa.Table(
     sqlite_with_rowid=False,
     postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
 )
-# Either is part of every statement that looks for more than one delivery, spelled out and not as a
-# parameter: the planner has to see that the partial indexes fit.
+# Every statement that looks for more than one delivery contains one of these as a literal, not as
+# a parameter, because the planner has to see that a partial index applies.
 WAITING = queue.c.status != STATUS.literal(DeliveryStatus.DELIVERING)
 IN_FLIGHT = queue.c.worker.is_not(None)
-# What is in flight is in one index alone: it comes and goes most often, and is never much.
+# Deliveries in flight are in one index only, because they change most often and are few.
 for _name, _columns in (
     ("queue_by_lane", ("endpoint", "status", "due_at")),
     ("queue_by_due_at", ("due_at",)),
@@ -133,7 +133,7 @@ workers = sa.Table(
     metadata,
     sa.Column("id", Id, primary_key=True),
     sa.Column("alive_until", Instant, nullable=False),
-    # It only finishes what is in flight; lanes belong to the others.
+    # It only finishes its attempts in flight; other workers take the lanes.
     sa.Column("leaving", sa.Boolean, nullable=False, server_default=sa.false()),
     sqlite_with_rowid=False,
 )
@@ -143,7 +143,7 @@ lanes = sa.Table(
     metadata,
     sa.Column("endpoint", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("worker_id", Id, nullable=False, index=True),
-    # What is booked may be leased to the worker at once: nothing older waits in the store.
+    # Whether new deliveries may be leased to the worker at once, because no older one waits.
     sa.Column("accepts", sa.Boolean, nullable=False, server_default=sa.false()),
     sqlite_with_rowid=False,
 )

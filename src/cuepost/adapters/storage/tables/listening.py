@@ -24,7 +24,7 @@ listeners = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Position 0 is of events that were there before the listener; they are not in its stream.
+# Position 0 marks events from before the listener, which are not in its stream.
 listener_events = sa.Table(
     "listener_events",
     metadata,

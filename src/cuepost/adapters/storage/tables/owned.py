@@ -1,4 +1,4 @@
-"""What people own: accounts, keys, projects with their files, endpoints with their secrets."""
+"""Accounts, keys, projects with their files, and endpoints with their secrets."""
 
 import sqlalchemy as sa
 
@@ -28,7 +28,7 @@ account_moves = sa.Table(
     "account_moves",
     metadata,
     sa.Column("account_id", Id, primary_key=True),
-    # Of the code that releases the copy; the code itself is where the account comes from.
+    # Of the code that releases the copy; the code itself is in the store that the account leaves.
     sa.Column("digest", sa.LargeBinary, nullable=False),
     sa.Column("token", sa.Text),
     # The import that loads it.
@@ -65,9 +65,9 @@ projects = sa.Table(
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("updated_at", Instant, nullable=False),
     sa.Column("deleted_at", Instant),
-    # When the end of the access window was acted on; a change of the project clears it.
+    # When the end of the access window was processed; a change of the project clears it.
     sa.Column("access_ended_at", Instant),
-    # When the export was completed whose files there are.
+    # When the export that made the current files was completed.
     sa.Column("exported_at", Instant),
     # A milestone names the project alone, so its account must be found by the project's id. The
     # planner has to know that it finds one: see decision 0048.

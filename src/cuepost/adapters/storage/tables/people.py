@@ -1,4 +1,4 @@
-"""Who signs in to the pages, what is shown to them once, and what arrived in their test inbox."""
+"""Users of the pages, their sign-ins, secrets that are shown once, and test inboxes."""
 
 import sqlalchemy as sa
 
@@ -14,7 +14,7 @@ users = sa.Table(
     sa.Column("email", sa.Text),
     sa.Column("password_hash", sa.Text),
     sa.Column("created_at", Instant, nullable=False),
-    # Whoever signs in names the e-mail alone.
+    # A sign-in form has only the e-mail, so it must be unique.
     sa.Index(None, "email", unique=True),
     sqlite_with_rowid=False,
 )
