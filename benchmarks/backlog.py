@@ -9,7 +9,7 @@ from benchmarks.population import Populated, settings_of
 from cuepost.bootstrap.container import Container, running
 from cuepost.domain.attempt import Attempt, Outcome, Timings
 from cuepost.domain.delivery import Delivery, DeliveryStatus, Trigger
-from cuepost.domain.event import Event, freeze
+from cuepost.domain.event import Event, event_body
 
 AT_ONCE = 1_000
 AGE = timedelta(minutes=10)
@@ -77,7 +77,7 @@ def _made(
         project = UUID(known[0]) if known else ids(then)
         event_id = ids(then)
         data = {"projectId": str(project), "status": "completed", "stage": "export"}
-        body = freeze(event_id, TYPE, then, data)
+        body = event_body(event_id, TYPE, then, data)
         yield (
             Event(account, event_id, TYPE, then, project, then, body),
             Delivery(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuepost.domain.access import TOKEN_PREFIX
-from cuepost.domain.event import freeze
+from cuepost.domain.event import event_body
 from cuepost.domain.event_catalog import CATALOG, TEST_EVENT, EventType
 from cuepost.domain.signing import SigningSecret, signature_header
 from cuepost.testing import START, SequentialIds
@@ -39,7 +39,7 @@ def headers_of(signature: str, event_id: object = EVENT_ID, timestamp: int = NOW
 
 
 def frozen(entry: EventType) -> bytes:
-    return freeze(EVENT_ID, entry.name, START, entry.sample()["data"])
+    return event_body(EVENT_ID, entry.name, START, entry.sample()["data"])
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["source"])

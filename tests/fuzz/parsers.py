@@ -21,8 +21,8 @@ from cuepost.domain.artifact import is_media_key
 from cuepost.domain.egress_policy import EgressPolicy, parse_networks, parse_ports
 from cuepost.domain.errors import Invalid
 from cuepost.domain.host_name import normalise_host_name
-from cuepost.domain.inbox import token_behind
-from cuepost.domain.person import checked_email, checked_password, pass_digest
+from cuepost.domain.inbox import inbox_token_in
+from cuepost.domain.person import checked_email, checked_password, opaque_token_digest
 from cuepost.domain.receiver_url import parse_receiver_url
 from cuepost.domain.signing import SigningSecret
 from cuepost.domain.url_fault import ReceiverUrlRefused
@@ -189,8 +189,8 @@ PARSERS = (
     Parser("cursor", texts(cursor_of(UUID(int=5))), id_in, (Invalid,)),
     Parser("media link", texts(LINK), LINKS.read),
     Parser("media key", texts("exports/1/trailer.mp4"), is_media_key),
-    Parser("inbox address", texts(INBOX + "A" * 32), lambda text: token_behind(text, INBOX)),
-    Parser("session cookie", texts("CQkJ"), pass_digest),
+    Parser("inbox address", texts(INBOX + "A" * 32), lambda text: inbox_token_in(text, INBOX)),
+    Parser("session cookie", texts("CQkJ"), opaque_token_digest),
     Parser(
         "form token",
         st.tuples(texts(form_token("CQkJ")), texts("CQkJ") | st.none()).map(

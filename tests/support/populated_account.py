@@ -12,7 +12,7 @@ from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
-from cuepost.domain.event import SilenceReason, freeze
+from cuepost.domain.event import SilenceReason, event_body
 from cuepost.domain.project import Origin, ProjectStatus, Stage
 from cuepost.ports.store import Transaction
 from cuepost.testing import VirtualClock
@@ -165,7 +165,7 @@ class Populator:
             self.account_id, type="project.ready", project_id=waiting.id
         ).silenced(SilenceReason.NOT_SUBSCRIBED)
         data = {"projectId": str(waiting.id), "status": "ready", "stage": "processing"}
-        body = freeze(event.id, event.type, event.created_at, data)
+        body = event_body(event.id, event.type, event.created_at, data)
         await t.events.add([replace(event, body=body)])
         self.paths["project-by-hand"] = f"/settings/projects/{waiting.id}"
         self.paths["project-gone"] = f"/settings/projects/{gone.id}"
@@ -203,7 +203,7 @@ class Populator:
         account_id, records = self.account_id, self.records
         event = records.event(account_id, project_id=project)
         data = {"projectId": str(project), "status": "completed", "stage": "export"}
-        body = freeze(event.id, event.type, event.created_at, data)
+        body = event_body(event.id, event.type, event.created_at, data)
         await t.events.add([replace(event, body=body)])
         waits = SystemClock().now() + timedelta(minutes=4, seconds=12)
         cancelled = status is _S.CANCELLED

@@ -15,7 +15,7 @@ from cuepost.domain.delivery import FINAL, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.event import Event
 from cuepost.domain.inbox import Inbox, InboxAnswer, InboxMessage
-from cuepost.domain.listener import Listener, Turn
+from cuepost.domain.listener import Listener, TransactionNumbers
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.domain.secret_reveal import SecretReveal
@@ -188,7 +188,7 @@ class Records:
             f"Rechner {next(self._numbers)} 💻",
             ("project.completed", "project.failed"),
             now=self.clock.now(),
-            turn=Turn(7, 7),
+            numbers=TransactionNumbers(7, 7),
         )
         return _made(listener, changed)
 

@@ -17,7 +17,7 @@ from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetr
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.domain.event import freeze
+from cuepost.domain.event import event_body
 from cuepost.domain.ids import compose
 from cuepost.domain.instants import to_millis
 from cuepost.domain.receiver_url import parse_receiver_url
@@ -40,7 +40,7 @@ def result(**changed: Any) -> Result:
     assignment = RECORDS.assignment(
         delivery,
         event_id=EVENT_ID,
-        body=freeze(EVENT_ID, "project.completed", START, {"type": CANARY, "note": CANARY}),
+        body=event_body(EVENT_ID, "project.completed", START, {"type": CANARY, "note": CANARY}),
         target=Target(
             delivery.account_id,
             delivery.webhook_id,

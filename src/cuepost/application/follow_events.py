@@ -52,8 +52,10 @@ class FollowEvents:
             raise ListenerLimitReached(
                 f"The account has {MOST_LISTENERS} listeners already; delete one first."
             )
-        turn = await transaction.listeners.turn()
-        made = Listener.registered(account_id, self.ids(now), name, chosen, now=now, turn=turn)
+        numbers = await transaction.listeners.transaction_numbers()
+        made = Listener.registered(
+            account_id, self.ids(now), name, chosen, now=now, numbers=numbers
+        )
         await transaction.listeners.add(made)
         await self.audit.note(
             transaction, caller, Action.LISTENER_CREATED, account_id, made.id, name=name
@@ -116,10 +118,12 @@ class FollowEvents:
         listener = await self._locked(transaction, caller, listener_id)
         waiting = await transaction.listeners.waiting(listener, now, limit)
         if not waiting:
-            turn = await transaction.listeners.turn()
+            numbers = await transaction.listeners.transaction_numbers()
             found = await transaction.listeners.to_append(listener, limit)
             await transaction.listeners.append(listener, found)
-            listener = listener.having_found(found, is_all=len(found) < limit, now=now, turn=turn)
+            listener = listener.having_found(
+                found, is_all=len(found) < limit, now=now, numbers=numbers
+            )
             await transaction.listeners.delete_acknowledged(listener)
             waiting = await transaction.listeners.waiting(listener, now, limit)
         await transaction.listeners.save(replace(listener, served_at=now))

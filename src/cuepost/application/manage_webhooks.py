@@ -26,7 +26,7 @@ from cuepost.domain.errors import (
     Invalid,
     NotFound,
 )
-from cuepost.domain.event import Event, freeze
+from cuepost.domain.event import Event, event_body
 from cuepost.domain.event_catalog import TEST_EVENT, webhook_test_data
 from cuepost.domain.fanout import delivery_to
 from cuepost.domain.receiver_url import ReceiverUrlRefused, parse_receiver_url
@@ -217,7 +217,7 @@ class ManageWebhooks:
             created_at=now,
             project_id=None,
             occurred_at=now,
-            body=freeze(event_id, TEST_EVENT, now, webhook_test_data(webhook_id)),
+            body=event_body(event_id, TEST_EVENT, now, webhook_test_data(webhook_id)),
         )
         delivery = delivery_to(webhook_id, event, self.ids, trigger=Trigger.TEST)
         await transaction.events.add([event])

@@ -10,7 +10,7 @@ from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import Delivery
 from cuepost.domain.eligibility import ineligibility
 from cuepost.domain.errors import AccountMoving, IllegalTransition
-from cuepost.domain.event import Event, SilenceReason, freeze
+from cuepost.domain.event import Event, SilenceReason, event_body
 from cuepost.domain.event_catalog import BY_STATUS, EventType, MilestoneFacts
 from cuepost.domain.fanout import Subscriber, deliveries_of
 from cuepost.domain.immutable import immutable
@@ -92,7 +92,7 @@ class MilestoneBatch:
         facts = MilestoneFacts(
             project.id, project.status, project.stage, milestone.error, self.result_url(project.id)
         )
-        body = freeze(event_id, event_type.name, self.now, event_type.data(facts))
+        body = event_body(event_id, event_type.name, self.now, event_type.data(facts))
         ineligible = ineligibility(project, self.now)
         event = Event(
             project.account_id,

@@ -10,7 +10,7 @@ from cuepost.application.manage_webhooks import EndpointWithSecret
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.errors import NotFound
-from cuepost.domain.person import PASS_BYTES, compose_pass, pass_digest
+from cuepost.domain.person import OPAQUE_TOKEN_BYTES, compose_opaque_token, opaque_token_digest
 from cuepost.domain.secret_reveal import REVEAL_LIFE, SecretReveal
 from cuepost.domain.signing import SigningSecret
 from cuepost.ports.store import Transaction
@@ -48,13 +48,13 @@ class RevealSecret:
     ) -> RevealOffer:
         """In the transaction that made the secret: kept sealed, for a quarter of an hour."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
-        now, token = self.clock.now(), compose_pass(self.entropy(PASS_BYTES))
+        now, token = self.clock.now(), compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
         reveal_id = self.ids(now)
         reveal = SecretReveal(
             account_id=account_id,
             id=reveal_id,
             webhook_id=with_secret.view.endpoint.id,
-            digest=pass_digest(token),
+            digest=opaque_token_digest(token),
             sealed=self.box.seal(with_secret.secret.key, reveal_id.bytes),
             expires_at=now + REVEAL_LIFE,
         )
@@ -65,7 +65,7 @@ class RevealSecret:
         """Looking does not use it up: browsers and chat programs open addresses by themselves."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
         found = await transaction.secret_reveals.find(
-            account_id, pass_digest(token), self.clock.now()
+            account_id, opaque_token_digest(token), self.clock.now()
         )
         if found is None:
             raise NotFound("This secret was shown already, or its quarter of an hour is over.")

@@ -13,15 +13,15 @@ from cuepost.domain.audit import Action
 from cuepost.domain.errors import EmailTaken, NotFound, WrongCredentials
 from cuepost.domain.person import (
     LINK_LIFE,
-    PASS_BYTES,
+    OPAQUE_TOKEN_BYTES,
     SESSION_LIFE,
     Session,
     SignInLink,
     User,
     checked_email,
     checked_password,
-    compose_pass,
-    pass_digest,
+    compose_opaque_token,
+    opaque_token_digest,
 )
 from cuepost.ports.passwords import Passwords
 from cuepost.ports.store import Transaction
@@ -74,7 +74,7 @@ class SignIn:
         self, transaction: Transaction, caller: Caller, account_id: UUID
     ) -> NewLink:
         """For the account's first user, who is made where there is none."""
-        now, token = self.clock.now(), compose_pass(self.entropy(PASS_BYTES))
+        now, token = self.clock.now(), compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
         account = await transaction.accounts.lock(account_id)
         if account is None:
             raise NotFound
@@ -84,7 +84,9 @@ class SignIn:
         if not known:
             await transaction.users.add(user)
         expires_at = now + LINK_LIFE
-        link = SignInLink(account_id, self.ids(now), user.id, pass_digest(token), expires_at)
+        link = SignInLink(
+            account_id, self.ids(now), user.id, opaque_token_digest(token), expires_at
+        )
         await transaction.sign_in_links.add(link)
         await self.audit.note(transaction, caller, Action.LINK_MADE, account_id, user.id)
         return NewLink(self.address(token), expires_at)
@@ -99,7 +101,7 @@ class SignIn:
 
     async def link(self, transaction: Transaction, token: str) -> SignInLink:
         """Looking does not use it up: browsers and chat programs open addresses by themselves."""
-        found = await transaction.sign_in_links.find(pass_digest(token))
+        found = await transaction.sign_in_links.find(opaque_token_digest(token))
         if found is None or found.expires_at <= self.clock.now():
             raise NotFound("This sign-in link was used already, or is older than a day.")
         return found
@@ -135,7 +137,7 @@ class SignIn:
         self, transaction: Transaction, token: str, address: str | None
     ) -> SignedIn:
         """Raises NotFound for a session that has ended or never was."""
-        session = await transaction.sessions.find(pass_digest(token))
+        session = await transaction.sessions.find(opaque_token_digest(token))
         if session is None or not session.is_live(self.clock.now()):
             raise NotFound
         user = await transaction.users.get(session.account_id, session.user_id)
@@ -209,10 +211,16 @@ class SignIn:
     async def _new_session(
         self, transaction: Transaction, user: User, *, by_link: bool = False
     ) -> NewSession:
-        now, token = self.clock.now(), compose_pass(self.entropy(PASS_BYTES))
+        now, token = self.clock.now(), compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
         expires_at = now + SESSION_LIFE
         session = Session(
-            user.account_id, self.ids(now), user.id, pass_digest(token), now, expires_at, by_link
+            user.account_id,
+            self.ids(now),
+            user.id,
+            opaque_token_digest(token),
+            now,
+            expires_at,
+            by_link,
         )
         await transaction.sessions.add(session)
         return NewSession(user, token, expires_at)

@@ -19,7 +19,7 @@ from cuepost.domain.errors import (
 
 TOKEN_PREFIX = "cpk_"
 TOKEN_SECRET_BYTES = 32
-# Shorter than a key's id: what stands between the prefix and an underscore can only be a cell.
+# Shorter than a key's id, so that text between the prefix and an underscore can only be a cell.
 CELL = re.compile(r"[a-z0-9]{1,16}")
 _TOKEN = re.compile(rf"cpk_(?:{CELL.pattern}_)?([0-9a-f]{{32}})([A-Za-z0-9_-]{{43}})\Z")
 
@@ -38,7 +38,7 @@ _IMPLIED = {Scope.WEBHOOKS_READ: Scope.WEBHOOKS_MANAGE}
 
 
 class AccountState(StrEnum):
-    """Where an account is while it moves to another database; only a live one can be changed."""
+    """The state of an account's move to another database; only a live account can be changed."""
 
     LIVE = "live"
     LEAVING = "leaving"
@@ -52,7 +52,7 @@ class AccountState(StrEnum):
             raise AccountMoving
 
     def require_readable(self) -> None:
-        """Nothing changes in an account that leaves, so it can still be read."""
+        """An account that is leaving does not change, so it can still be read."""
         if self is not AccountState.LEAVING:
             self.require_live()
 
@@ -81,13 +81,13 @@ class ApiKey:
     last_used_at: datetime | None = None
 
     def accepts(self, token: str, now: datetime) -> bool:
-        fits = hmac.compare_digest(self.digest, digest(token))
+        matches = hmac.compare_digest(self.digest, digest(token))
         expired = self.expires_at is not None and self.expires_at <= now
-        return fits and not expired and self.revoked_at is None
+        return matches and not expired and self.revoked_at is None
 
 
 def compose_token(key_id: UUID, secret: bytes, cell: str = "") -> str:
-    """The name of a cell comes first and in clear, so that a proxy can route by it."""
+    """The name of the cell comes first and is readable, so that a proxy can route by it."""
     place = f"{cell}_" if cell else ""
     return TOKEN_PREFIX + place + key_id.hex + urlsafe_b64encode(secret).decode().rstrip("=")
 
@@ -102,7 +102,7 @@ def digest(token: str) -> bytes:
 
 
 class Interface(StrEnum):
-    """The way by which somebody came in."""
+    """The interface that a call came through."""
 
     REST = "rest"
     CLI = "cli"
@@ -112,7 +112,7 @@ class Interface(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: a key, a user or an operator, with what it may do, and from where.
+    """The key, user or operator that makes a call, with its scopes and its address.
 
     `id` is the key's or the user's; an operator at the command line has none.
     """
@@ -130,7 +130,7 @@ class Caller:
             raise MissingScope(f"This key lacks the scope {scope}.", scope=scope)
 
     def require_webhooks(self, scope: Scope) -> UUID:
-        """The account, if the caller may use webhooks in it."""
+        """Return the caller's account, if the caller may use webhooks in it."""
         self.require(scope)
         account_id = self.account
         if not self.webhooks_enabled:
@@ -139,7 +139,7 @@ class Caller:
 
     @property
     def account(self) -> UUID:
-        """The account that the caller acts in; a service key has none, and finds nothing."""
+        """The caller's account; a service key has none, so nothing is found for it."""
         if self.account_id is None:
             raise NotFound
         return self.account_id

@@ -1,4 +1,4 @@
-"""The files that an export makes: how they may be named, and under which keys they may lie."""
+"""The files that an export makes, and which file names and keys are allowed."""
 
 import hashlib
 import re
@@ -10,24 +10,24 @@ from cuepost.domain.errors import FieldError
 LONGEST_NAME = 255
 LONGEST_KEY = 1024
 
-# Control characters, ends of lines, and what turns the reading direction: a name is to be what it
-# looks like. Backslashes are folders to some.
-_UNSOUND = r"\\\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
-_SEGMENT = rf"[^/{_UNSOUND}]{{1,255}}"
-# `\Z`, because `$` would let a line end slip through.
-FILE_NAME = rf"^(?!\.{{1,2}}\Z)[^/{_UNSOUND}]*\Z"
+# Control characters, line ends and marks that change the reading direction, because a name must be
+# what it looks like; and the backslash, which separates folders on some systems.
+_FORBIDDEN = r"\\\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+_SEGMENT = rf"[^/{_FORBIDDEN}]{{1,255}}"
+# `\Z`, because `$` would also match before a line end.
+FILE_NAME = rf"^(?!\.{{1,2}}\Z)[^/{_FORBIDDEN}]*\Z"
 MEDIA_KEY = rf"^(?!(?:[^/]*/)*\.{{1,2}}(?:/|\Z)){_SEGMENT}(?:/{_SEGMENT})*\Z"
 
 NAME_FAULT = ("invalid_file_name", "Give a plain file name, without a folder.")
 KEY_FAULT = (
     "invalid_key",
-    "Give a relative key: names with a '/' between, no '.', '..' or empty ones among them.",
+    "Give a relative key: names separated by '/', without empty names, '.' or '..'.",
 )
 
 _name, _key = re.compile(FILE_NAME), re.compile(MEDIA_KEY)
 _half_pair = re.compile("[\ud800-\udfff]")
 _FINGERPRINT_BYTES = 16
-# What a quoted file name may hold without being read in two ways; RFC 6266, appendix D.
+# Everything but the characters that all clients read alike in a quoted name; RFC 6266, appendix D.
 _NOT_PLAIN = re.compile(r"[^ !#$&'()+,.0-9;=@A-Z\[\]^_`a-z{}~-]")
 
 
@@ -43,13 +43,13 @@ class Artifact:
 
     @property
     def fingerprint(self) -> bytes:
-        """Tells it from every other file, and from what it was before it was exported again."""
-        said = (self.kind, self.name, self.key, self.content_type, str(self.size_bytes))
-        return hashlib.sha256("\0".join(said).encode()).digest()[:_FINGERPRINT_BYTES]
+        """Differs from every other file's, and changes when a new export replaces the file."""
+        fields = (self.kind, self.name, self.key, self.content_type, str(self.size_bytes))
+        return hashlib.sha256("\0".join(fields).encode()).digest()[:_FINGERPRINT_BYTES]
 
     @property
     def disposition(self) -> str:
-        """The header that saves a download under its name (RFC 6266), whatever the name holds."""
+        """The value of Content-Disposition (RFC 6266), for any file name."""
         plain = _NOT_PLAIN.sub("_", self.name)
         if plain == self.name:
             return f'attachment; filename="{plain}"'
@@ -57,7 +57,7 @@ class Artifact:
 
 
 def faults_of(name: str, key: str) -> list[FieldError]:
-    """Why a file cannot be called so or lie there; empty when it can."""
+    """What is wrong with the name and the key; empty if both are allowed."""
     faults = []
     if not is_file_name(name):
         faults.append(FieldError("name", *NAME_FAULT))
@@ -75,5 +75,5 @@ def is_media_key(text: str) -> bool:
 
 
 def _is_text(text: str) -> bool:
-    """Half a surrogate pair is no character, and could stand for a byte in a path."""
+    """A lone surrogate is not a character, and Python may use it for a byte of a path."""
     return not _half_pair.search(text)

@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
     @property
     def counts(self) -> bool:
-        """Whether an attempt that ended like this is one of its budget's three."""
+        """Whether an attempt with this outcome counts as one of the three of its budget."""
         return self not in _UNCOUNTED
 
 
@@ -43,9 +43,10 @@ class TlsFault(StrEnum):
 
 
 def trigger_of(budget: Trigger, number: int) -> Trigger:
-    """The trigger of an attempt, from that of its budget: a person triggers only the first one.
+    """The trigger of an attempt in a budget with this trigger.
 
-    Every attempt of a test's own budget is a test.
+    A manual retry triggers only the first attempt of its budget; the others are automatic. All
+    attempts of a test are tests.
     """
     if budget is Trigger.MANUAL and number > 1:
         return Trigger.AUTOMATIC
@@ -53,7 +54,7 @@ def trigger_of(budget: Trigger, number: int) -> Trigger:
 
 
 def outcome_of(status: int | None) -> Outcome:
-    """What the status line of an answer means; only 2xx is an acknowledgement."""
+    """The outcome of a response with this status; only 2xx is an acknowledgement."""
     if status is None:
         return Outcome.PROTOCOL_ERROR
     if 200 <= status < 300:
@@ -68,73 +69,71 @@ class Explanation:
 
 
 EXPLANATIONS: Mapping[Outcome, Explanation] = {
-    Outcome.DELIVERED: Explanation(
-        "The receiver acknowledged the event.", "Nothing has to be done."
-    ),
+    Outcome.DELIVERED: Explanation("The receiver acknowledged the event.", "No action is needed."),
     Outcome.HTTP_ERROR: Explanation(
         "The receiver answered with a status that is not 2xx.",
         "Look into the receiver's log for this event id, fix the cause and send it again.",
     ),
     Outcome.REDIRECT: Explanation(
         "The receiver answered with a redirect, and redirects are not followed.",
-        "Register the final address itself as the endpoint's URL.",
+        "Register the final address as the endpoint's URL.",
     ),
     Outcome.TIMEOUT: Explanation(
         "The receiver did not acknowledge in time.",
         "Store the event, answer 2xx at once, and do the work afterwards.",
     ),
     Outcome.CONNECT_ERROR: Explanation(
-        "The connection to the receiver could not be made, or broke before an answer came.",
-        "Check that the receiver runs, that its firewall lets the port in, and what its log says.",
+        "The connection to the receiver could not be opened, or was closed before a response came.",
+        "Check that the receiver is running, that its firewall allows the port, and its log.",
     ),
     Outcome.TLS_ERROR: Explanation(
-        "The receiver's certificate or TLS set-up was not accepted.",
+        "The receiver's certificate or TLS configuration was not accepted.",
         "Serve a valid certificate for this host name, with its chain, over TLS 1.2 or newer.",
     ),
     Outcome.BLOCKED_DESTINATION: Explanation(
-        "The receiver's host name does not lead to an address that events may be sent to.",
-        "Check the spelling of the name, and that its public DNS records have public addresses "
-        "alone; for a receiver on your own machine use 'cuepost listen'.",
+        "The receiver's host name does not resolve to an address that events may be sent to.",
+        "Check the spelling of the name, and that its public DNS records have only public "
+        "addresses; for a receiver on your own machine use 'cuepost listen'.",
     ),
     Outcome.PROTOCOL_ERROR: Explanation(
         "The receiver's answer was not valid HTTP.",
-        "Check what listens on that port, and any proxy in front of it.",
+        "Check which program listens on that port, and any proxy in front of it.",
     ),
     Outcome.INTERRUPTED: Explanation(
         "The process that held this attempt ended; the request may have been sent.",
-        "Nothing has to be done: the event is sent again, and receivers deduplicate by its id.",
+        "No action is needed: the event is sent again, and receivers deduplicate by its id.",
     ),
     Outcome.SUPERSEDED: Explanation(
         "The result of this attempt came after another process had taken over the delivery.",
-        "Nothing has to be done: it counts for no budget, and receivers deduplicate by event id.",
+        "No action is needed: it counts for no budget, and receivers deduplicate by event id.",
     ),
 }
 
 TLS_EXPLANATIONS: Mapping[TlsFault, Explanation] = {
     TlsFault.CERTIFICATE_EXPIRED: Explanation(
-        "The receiver's certificate, or one of its chain, has expired.",
-        "Renew the certificate, and see to it that the server has loaded the new one.",
+        "The receiver's certificate, or one in its chain, has expired.",
+        "Renew the certificate, and make sure that the server has loaded the new one.",
     ),
     TlsFault.CERTIFICATE_NOT_YET_VALID: Explanation(
         "The receiver's certificate is not valid yet.",
-        "Serve a certificate that is valid by now; check the clock of the machine that made it.",
+        "Serve a certificate that is already valid; check the clock of the machine that made it.",
     ),
     TlsFault.CERTIFICATE_WRONG_HOST: Explanation(
         "The receiver's certificate is for another host name.",
-        "Serve a certificate that names this host, or register the URL under a name that it has.",
+        "Serve a certificate for this host name, or register the URL with a name that it covers.",
     ),
     TlsFault.CERTIFICATE_UNKNOWN_AUTHORITY: Explanation(
-        "The receiver's certificate is from an unknown authority, or came without its chain.",
-        "Serve the whole chain of a certificate of a public authority, not a self-signed one.",
+        "The receiver's certificate is from an unknown authority, or its chain is missing.",
+        "Serve a certificate of a public authority with its whole chain, not a self-signed one.",
     ),
     TlsFault.TLS_TOO_OLD: Explanation(
-        "The receiver speaks only versions of TLS that are too old.",
-        "Let the server, or the proxy in front of it, speak TLS 1.2 or newer.",
+        "The receiver supports only TLS versions that are too old.",
+        "Enable TLS 1.2 or newer on the server, or on the proxy in front of it.",
     ),
     TlsFault.TLS_HANDSHAKE_FAILED: Explanation(
-        "No TLS connection to the receiver came about.",
-        "Check that the port speaks TLS and wants no client certificate; 'cuepost receiver check' "
-        "with the endpoint's URL tells more.",
+        "The TLS handshake with the receiver failed.",
+        "Check that the port uses TLS and requires no client certificate; 'cuepost receiver check' "
+        "with the endpoint's URL gives details.",
     ),
 }
 
@@ -149,7 +148,7 @@ class Timings:
 
 @immutable
 class Attempt:
-    """An attempt that does not count has `budget` 0 and a number of its own there."""
+    """An attempt that does not count has `budget` 0 and is numbered within it."""
 
     account_id: UUID
     delivery_id: UUID
@@ -187,7 +186,7 @@ UNCOUNTED = 0
 def interrupted(
     account_id: UUID, delivery_id: UUID, trigger: Trigger, noticed_at: datetime
 ) -> Attempt:
-    """An attempt of which only this is known: whoever held it ended, and may have sent it."""
+    """An attempt whose worker ended; whether the request was sent is not known."""
     return Attempt(
         account_id=account_id,
         delivery_id=delivery_id,
@@ -208,12 +207,12 @@ def interrupted(
 
 
 def superseded(made: Attempt) -> Attempt:
-    """An attempt whose result came when another process had taken the delivery over."""
+    """An attempt whose result came after another worker had taken over the delivery."""
     return replace(made, budget=UNCOUNTED, number=0, outcome=Outcome.SUPERSEDED)
 
 
 def last_of(attempts: Sequence[Attempt]) -> Attempt | None:
-    """The newest attempt that counts, or the newest of all where none does."""
+    """The newest attempt that counts, or the newest of all if none counts."""
     counted = [attempt for attempt in attempts if attempt.counts]
     return max(
         counted or attempts,

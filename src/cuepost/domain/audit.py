@@ -1,4 +1,4 @@
-"""The audit trail: who did what, from where, when."""
+"""The audit trail: who did what, when, and from which address."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

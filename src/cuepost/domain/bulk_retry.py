@@ -1,4 +1,4 @@
-"""Sending many ended deliveries again, step by step, with progress."""
+"""A job that sends many ended deliveries again, step by step."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,9 +16,9 @@ class BulkRetryState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BulkRetry:
-    """`position` is the last delivery that was looked at; the next step goes on behind it.
+    """`position` is the last delivery that was processed; the next step continues after it.
 
-    Failed deliveries that were delivered before are left out unless `include_delivered`.
+    Failed deliveries that were delivered earlier are left out unless `include_delivered`.
     """
 
     account_id: UUID

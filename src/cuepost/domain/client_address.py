@@ -1,11 +1,11 @@
-"""Which address a request comes from, and the address that it is counted under."""
+"""The address that a request comes from, and the address that limits are counted by."""
 
 from collections.abc import Sequence
 from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
 
 from cuepost.domain.egress_policy import Address, Network
 
-# A subscriber gets at least this much of IPv6, and can use any address of it.
+# A subscriber gets at least a network of this size, and can use any address in it.
 IPV6_PREFIX = 64
 MOST_FORWARDED = 20
 
@@ -14,8 +14,8 @@ def client_of(peer: str, forwarded: Sequence[str], trusted: Sequence[Network]) -
     """The rightmost address that is not a trusted proxy's.
 
     `forwarded` are the values of X-Forwarded-For in the order in which they came. Each proxy
-    appends the address that it was called from, so only what trusted proxies have appended is
-    believed: the walk ends at the first address of anybody else, and at what is no address.
+    appends the address that it was called from, so only the entries of trusted proxies are used:
+    the search from the right ends at the first other address, or at an invalid one.
     """
     client = _parsed(peer)
     if client is None:
@@ -35,7 +35,7 @@ def is_trusted(peer: str, trusted: Sequence[Network]) -> bool:
 
 
 def counted_address(address: str) -> str:
-    """What limits are counted by: an IPv4 address, or the /64 of an IPv6 address."""
+    """The address that limits are counted by: an IPv4 address, or the /64 of an IPv6 address."""
     parsed = _parsed(address)
     if parsed is None:
         return address
@@ -47,7 +47,7 @@ def counted_address(address: str) -> str:
 
 
 def _parsed(text: str) -> Address | None:
-    """Also with a port, as some proxies write it; IPv4 that is mapped into IPv6 is IPv4."""
+    """Accepts a port, which some proxies add; an IPv4-mapped IPv6 address becomes IPv4."""
     host = text.strip()
     if host.startswith("["):
         host = host[1:].partition("]")[0]

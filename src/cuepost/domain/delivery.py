@@ -1,4 +1,4 @@
-"""A delivery is one event on its way to one endpoint; here are its states and its moves."""
+"""A delivery: one event on its way to one endpoint, its statuses and their transitions."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -63,22 +63,22 @@ LIVE = (_S.PENDING, _S.DELIVERING, _S.RETRYING)
 FINAL = (_S.DELIVERED, _S.FAILED, _S.CANCELLED)
 
 
-class IllegalMove(Exception):
-    """A bug: the state machine has no such move."""
+class IllegalDeliveryTransition(Exception):
+    """A bug: the state machine has no such transition."""
 
 
 def after(status: DeliveryStatus, cause: TransitionCause) -> DeliveryStatus:
     try:
         return TRANSITIONS[status, cause]
     except KeyError:
-        raise IllegalMove(f"{status} has no move for '{cause}'") from None
+        raise IllegalDeliveryTransition(f"{status} has no transition for '{cause}'") from None
 
 
 @immutable
 class Delivery:
-    """`budget` counts the budgets of three attempts that were opened: 1, and one more a retry.
+    """`budget` is the number of the current budget: 1, and one more for each manual retry.
 
-    `delivered_at` is the first acknowledgement, and stays whatever becomes of later retries.
+    `delivered_at` is the time of the first acknowledgement; later retries do not change it.
     """
 
     account_id: UUID

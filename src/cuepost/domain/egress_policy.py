@@ -1,4 +1,4 @@
-"""Which addresses and ports may be called: a table, the operator's exceptions, and one verdict."""
+"""The egress policy: which addresses and ports may be called, with the operator's exceptions."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ HIGHEST_PORT = 65_535
 
 
 class Verdict(StrEnum):
-    """What the policy says of an address, and why."""
+    """Whether the policy allows an address, and the reason if it does not."""
 
     ALLOWED = "allowed"
     DENIED_NO_ADDRESS = "denied_no_address"
@@ -37,7 +37,7 @@ class Verdict(StrEnum):
     DENIED_NOT_GLOBAL_UNICAST = "denied_not_global_unicast"
 
 
-# In both tables a later row overrides an earlier one that contains it.
+# In both tables a later row overrides an earlier row that contains it.
 IPV4_TABLE: tuple[tuple[str, Verdict], ...] = (
     ("0.0.0.0/0", Verdict.ALLOWED),
     ("0.0.0.0/8", Verdict.DENIED_THIS_NETWORK),  # "this host", reaches loopback on Linux
@@ -60,7 +60,7 @@ IPV4_TABLE: tuple[tuple[str, Verdict], ...] = (
     ("224.0.0.0/4", Verdict.DENIED_MULTICAST),
     ("240.0.0.0/4", Verdict.DENIED_RESERVED),  # with the broadcast address
 )
-# Denied unless in 2000::/3; the other rows outside it only give a closer reason.
+# Everything outside 2000::/3 is denied; the other rows outside it only give a more exact reason.
 IPV6_TABLE: tuple[tuple[str, Verdict], ...] = (
     ("::/0", Verdict.DENIED_NOT_GLOBAL_UNICAST),
     ("::1/128", Verdict.DENIED_LOOPBACK),
@@ -82,14 +82,14 @@ IPV6_TABLE: tuple[tuple[str, Verdict], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class EgressPolicy:
-    """What the operator lets receivers be; without arguments, the public internet on port 443.
+    """The receivers that the operator allows; by default the public internet on port 443.
 
-    `networks` are allowed in spite of the table. Once there is any, single-label and special-use
-    names (`localhost`, `receiver.internal`) are allowed as well: a receiver in such a network has
-    no other name, and the address is judged at every connection whatever the name was.
+    `networks` are allowed although the table denies them. If there are any, single-label and
+    special-use names (`localhost`, `receiver.internal`) are allowed as well: receivers in such a
+    network have no other name, and the address is checked at every connection anyway.
 
-    `inbox_prefix` is where the service's own test inboxes are. A URL there is allowed, whatever
-    its address is, because nobody connects to it: the delivery is handed over inside.
+    `inbox_prefix` is the URL prefix of the service's own test inboxes. Such a URL is always
+    allowed, because no connection is made: the delivery stays inside the service.
     """
 
     networks: tuple[Network, ...] = ()
@@ -135,7 +135,7 @@ def judge_address(address: Address, policy: EgressPolicy) -> Verdict:
 
 
 def judge_answers(addresses: Iterable[Address], policy: EgressPolicy) -> Verdict:
-    """The verdict on one look-up: the first denial in it; no answer at all is a denial too."""
+    """The verdict on the addresses of one look-up: the first denial; no address is a denial too."""
     verdict = Verdict.DENIED_NO_ADDRESS
     for address in addresses:
         verdict = judge_address(address, policy)
@@ -160,7 +160,7 @@ def _parse_port_range(item: str) -> PortRange:
     first, dash, last = item.partition("-")
     bounds = (_parse_port(first, item), _parse_port(last if dash else first, item))
     if bounds[0] > bounds[1]:
-        raise ValueError(f"The port range {item!r} runs backwards; write the lower port first.")
+        raise ValueError(f"The port range {item!r} is reversed; write the lower port first.")
     return bounds
 
 
@@ -177,7 +177,7 @@ def _parse_port(digits: str, item: str) -> int:
 
 def _parse_network(item: str) -> Network:
     address, slash, prefix = item.partition("/")
-    # ip_network would also take netmasks and zone ids, which are too easy to misread.
+    # ip_network also accepts netmasks and zone ids, which are easy to misread.
     plain = "%" not in item and (not slash or prefix.isdecimal())
     try:
         network = ip_network(item if plain else "", strict=False)
@@ -192,7 +192,7 @@ def _parse_network(item: str) -> Network:
 
 
 def _compile(table: tuple[tuple[str, Verdict], ...]) -> tuple[list[int], list[Verdict]]:
-    """Flatten nested rows into spans side by side: where each begins, and its verdict."""
+    """Flatten nested rows into adjacent spans: the start of each, and its verdict."""
     rows = [(ip_network(text), verdict) for text, verdict in table]
     spans = [
         (int(network.network_address), int(network.broadcast_address), verdict)

@@ -1,4 +1,4 @@
-"""Which projects notify at all, and why the others do not."""
+"""Which projects send notifications, and why the others do not."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -13,7 +13,7 @@ class Ineligible(StrEnum):
 
 
 def ineligibility(project: Project, now: datetime) -> Ineligible | None:
-    """The reason why this project's milestones notify nobody now, or None."""
+    """The reason why this project's milestones are not sent now, or None."""
     if project.deleted_at is not None:
         return Ineligible.PROJECT_DELETED
     if project.kind is ProjectKind.TRANSCRIPT:

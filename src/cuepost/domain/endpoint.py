@@ -1,4 +1,4 @@
-"""A webhook endpoint: where to, which events, and the secrets that sign for it."""
+"""A webhook endpoint: its URL, its event types, its signing secrets and its health."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredSecret:
-    """A signing secret as it lies in the store: sealed, with the hint that people may see."""
+    """A signing secret as it is stored: sealed, with the hint that users may see."""
 
     version: int
     sealed: bytes
@@ -47,7 +47,7 @@ class StoredSecret:
 
 @dataclass(frozen=True, slots=True)
 class Keyring:
-    """The live secrets of an endpoint: the one of now, and during an overlap the previous one."""
+    """The live secrets of an endpoint: the current one, and during an overlap the previous one."""
 
     current: StoredSecret
     previous: StoredSecret | None = None
@@ -92,7 +92,7 @@ class Health:
 
 
 def health(endpoint: Endpoint, retrying: int) -> Health:
-    """How the endpoint is doing; `retrying` counts deliveries that wait for another attempt."""
+    """The health of the endpoint; `retrying` is the number of deliveries that are retried."""
     state, since = _health_state(endpoint, retrying)
     return Health(state, since, endpoint.last_delivered_at, retrying)
 
@@ -110,7 +110,7 @@ def _health_state(endpoint: Endpoint, retrying: int) -> tuple[HealthState, datet
 
 
 def subscription(events: Sequence[str] | None) -> tuple[str, ...]:
-    """The chosen types in catalogue order; none chosen means the default ones."""
+    """The chosen event types in catalogue order; the default ones if none is chosen."""
     if not events:
         return DEFAULT_SUBSCRIPTION
     errors = [

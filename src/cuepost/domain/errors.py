@@ -1,4 +1,4 @@
-"""Refused commands: each has a stable code and no HTTP status (the interfaces map kinds to one).
+"""Refused commands: each has a stable code; the interfaces map the classes to HTTP statuses.
 
 Refused
 ├── Unauthenticated          unauthenticated
@@ -58,7 +58,7 @@ class Unauthenticated(Refused):
 
 
 class WrongCredentials(Unauthenticated):
-    """This e-mail and password do not belong together."""
+    """The e-mail or the password is wrong."""
 
     code = "wrong_credentials"
 
@@ -74,7 +74,7 @@ class MissingScope(Forbidden):
 
 
 class WebhooksNotEnabled(Forbidden):
-    """Webhooks are not open to this account yet; ask the operator to open access."""
+    """Webhooks are not enabled for this account yet; ask the operator to open access."""
 
     code = "webhooks_not_enabled"
 
@@ -86,13 +86,13 @@ class TooManySignIns(Forbidden):
 
 
 class NotFound(Refused):
-    """There is no such thing in this account."""
+    """Not found in this account."""
 
     code = "not_found"
 
 
 class LinkNotValid(NotFound):
-    """This is no valid download link; fetch the project's result again for a fresh one."""
+    """This download link is not valid; fetch the project's result again for a new one."""
 
     code = "link_not_valid"
 
@@ -104,11 +104,11 @@ class MediaMissing(NotFound):
 
 
 class Gone(Refused):
-    """It was here once, and is not any more."""
+    """This no longer exists."""
 
 
 class LinkExpired(Gone):
-    """This download link has expired; fetch the project's result again for a fresh one."""
+    """This download link has expired; fetch the project's result again for a new one."""
 
     code = "link_expired"
 
@@ -120,7 +120,7 @@ class FileReplaced(Gone):
 
 
 class AccountMoved(Gone):
-    """The account has moved to another database; this service has it no longer."""
+    """The account has moved to another database and is no longer in this service."""
 
     code = "account_moved"
 
@@ -138,11 +138,11 @@ class ProjectAccessExpired(Gone):
 
 
 class Conflict(Refused):
-    """The thing is in a state in which this cannot be done."""
+    """The current state does not allow this."""
 
 
 class IllegalTransition(Conflict):
-    """The project cannot move to that status from where it is."""
+    """The project cannot change from its current status to that one."""
 
     code = "illegal_transition"
 
@@ -178,7 +178,7 @@ class ListenerLimitReached(Conflict):
 
 
 class PositionUnknown(Conflict):
-    """This listener was not handed an event at that position yet."""
+    """This listener has not received an event at that position yet."""
 
     code = "position_unknown"
 
@@ -190,19 +190,19 @@ class ProjectNotEligible(Conflict):
 
 
 class ProjectNotRehearsable(Conflict):
-    """Only projects that were created in these pages can be moved by hand."""
+    """Only projects that were created in these pages can be changed by hand."""
 
     code = "project_not_rehearsable"
 
 
 class EmailTaken(Conflict):
-    """Somebody signs in with this e-mail already; choose another one."""
+    """This e-mail is already in use; choose another one."""
 
     code = "email_taken"
 
 
 class MoveRefused(Conflict):
-    """The account cannot be moved like that."""
+    """The account cannot be moved in this state."""
 
     code = "move_refused"
 
@@ -214,7 +214,7 @@ class ResultNotReady(Conflict):
 
 
 class PreconditionFailed(Refused):
-    """It was changed since you read it; read it again, and send its new ETag in If-Match."""
+    """It has changed since you read it; read it again, and send its new ETag in If-Match."""
 
     code = "precondition_failed"
 

@@ -1,4 +1,4 @@
-"""An event: what happened, with the exact bytes that every receiver gets."""
+"""An event, with the exact bytes that every receiver gets."""
 
 import json
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from uuid import UUID
 from cuepost.domain.immutable import immutable
 from cuepost.domain.instants import to_text
 
-# All events of a batch are of one instant.
-_written = lru_cache(maxsize=1)(to_text)
+# All events of a batch have the same time.
+_instant_text = lru_cache(maxsize=1)(to_text)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class SilenceReason(StrEnum):
-    """Why a milestone or an event was sent to nobody."""
+    """Why a milestone or an event was not sent to any endpoint."""
 
     NOT_SUBSCRIBED = "not_subscribed"
     STANDALONE_TRANSCRIPT = "standalone_transcript"
@@ -50,15 +50,17 @@ class Event:
         return replace(self, reason=reason)
 
 
-def freeze(event_id: UUID, event_type: str, created_at: datetime, data: Mapping[str, Any]) -> bytes:
-    """The event as it is stored, signed and sent: these four keys, in this order, compact UTF-8."""
-    created = _written(created_at)
+def event_body(
+    event_id: UUID, event_type: str, created_at: datetime, data: Mapping[str, Any]
+) -> bytes:
+    """The body as it is stored, signed and sent: four keys in this order, as compact UTF-8."""
+    created = _instant_text(created_at)
     head = f'{{"id":"{event_id}","type":"{event_type}","createdAt":"{created}"'
     return f'{head},"data":{_json(data)}}}'.encode()
 
 
 def _json(data: Mapping[str, Any]) -> str:
-    """Data is made of texts, which are written one by one; an encoder takes three times as long."""
+    """Most values are strings, and writing them directly is three times as fast as an encoder."""
     members = [
         f"{_quoted(name)}:{_quoted(value) if isinstance(value, str) else _ENCODER.encode(value)}"
         for name, value in data.items()

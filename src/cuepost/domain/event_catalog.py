@@ -1,4 +1,4 @@
-"""The event types: a new one is one entry here, and everything else iterates this table."""
+"""The event types. A new one needs only an entry here, because all other code uses this table."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _SAMPLE_WEBHOOK = "0198c0de-1111-7abc-8def-0123456789ab"
 
 @immutable
 class MilestoneFacts:
-    """What an event may tell about a project: metadata, never media and never caption text."""
+    """What an event may contain about a project: metadata, never media or caption text."""
 
     project_id: UUID
     status: ProjectStatus

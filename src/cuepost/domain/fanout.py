@@ -1,4 +1,4 @@
-"""One event, the account's endpoints: which deliveries follow."""
+"""Fan-out: the deliveries of one event to the endpoints of its account."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cuepost.domain.event import Event
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """What fan-out has to know of an endpoint; `stopped` is why nothing may be sent to it now."""
+    """What fan-out needs of an endpoint; `stopped` is the reason why it gets nothing now."""
 
     webhook_id: UUID
     events: frozenset[str]
@@ -24,7 +24,7 @@ class NewId(Protocol):
 
 
 def deliveries_of(event: Event, subscribers: Iterable[Subscriber], new_id: NewId) -> list[Delivery]:
-    """One for each subscriber; a stopped one gets a cancelled record, so nothing vanishes."""
+    """One delivery for each subscriber; if it is stopped, a cancelled one, for the history."""
     return [
         delivery_to(subscriber.webhook_id, event, new_id, stopped=subscriber.stopped)
         for subscriber in subscribers
@@ -41,7 +41,7 @@ def delivery_to(
     trigger: Trigger = Trigger.AUTOMATIC,
 ) -> Delivery:
     now = event.created_at
-    # By position, because there is one for each delivery and names take longer.
+    # Positional arguments are faster, and this runs for every delivery.
     return Delivery(
         event.account_id,
         new_id(now),

@@ -1,9 +1,9 @@
-"""Receivers' host names: what they may be written like, and their one stored form in punycode.
+"""Host names of receivers: which are allowed, and their stored form in punycode.
 
-International names follow IDNA 2008 (RFC 5892) as far as Python's Unicode tables carry it, and
-more narrowly: characters that depend on their neighbours (joiners, middle dots) and emoji are
-refused, also in an `xn--` label, and a character that compatibility rules would turn into another
-one is taken for a disguise.
+International names follow IDNA 2008 (RFC 5892) as far as Python's Unicode tables allow, but more
+strictly: characters that depend on their neighbours (joiners, middle dots) and emoji are refused,
+also in an `xn--` label. A character that Unicode compatibility rules map to another one is refused
+as a disguised address.
 """
 
 import re
@@ -14,11 +14,11 @@ from cuepost.domain.url_fault import ReceiverUrlRefused, UrlFault
 LONGEST_NAME = 253
 LONGEST_LABEL = 63
 
-# RFC 2606, 6761, 6762, 7686 and 9476; arpa with home.arpa (RFC 8375) and the reverse names
+# RFC 2606, 6761, 6762, 7686 and 9476; arpa includes home.arpa (RFC 8375) and the reverse names
 _RESERVED = {"localhost", "local", "test", "invalid", "example", "onion", "alt", "arpa"}
-# kept for private networks by ICANN and by RFC 6762, appendix G
+# reserved for private networks by ICANN and by RFC 6762, appendix G
 _PRIVATE = {"internal", "intranet", "private", "corp", "home", "lan", "mail"}
-# put in place by operating systems and clusters
+# used by operating systems and clusters
 _CUSTOMARY = {"localdomain", "localdomain4", "localdomain6", "svc"}
 SPECIAL_USE_SUFFIXES = frozenset(_RESERVED | _PRIVATE | _CUSTOMARY)
 
@@ -38,7 +38,7 @@ _REFUSED_BY_NAME = re.compile(
 
 
 def normalise_host_name(host: str) -> str:
-    """The name in lower case and punycode; raises ReceiverUrlRefused for whatever is no name."""
+    """The name in lower case and punycode; raises ReceiverUrlRefused for an invalid name."""
     if "%" in host:
         raise ReceiverUrlRefused(UrlFault.HOST_PERCENT_ENCODED)
     if host.endswith("."):
@@ -56,7 +56,7 @@ def normalise_host_name(host: str) -> str:
 
 
 def is_local_name(name: str) -> bool:
-    """Whether a normalised name can only mean something inside one machine or network."""
+    """Whether a normalised name has a meaning only inside one machine or network."""
     _, dot, suffix = name.rpartition(".")
     return not dot or suffix in SPECIAL_USE_SUFFIXES
 
@@ -80,7 +80,7 @@ def _stored_label(label: str) -> str:
 
 
 def _lower(label: str) -> str:
-    # One by one: str.lower() picks another sigma at the end of a word, and that is another name.
+    # By character: str.lower() of a whole word uses the final sigma, which is another name.
     return normalize("NFC", "".join(character.lower() for character in label))
 
 

@@ -1,4 +1,4 @@
-"""How a request looks on the wire: an HTTP/1.1 POST."""
+"""The bytes of a request: an HTTP/1.1 POST."""
 
 from collections.abc import Iterable
 
@@ -10,16 +10,16 @@ _DEFAULT_PORTS = {"https": 443, "http": 80}
 def message_template(
     url: ReceiverUrl, fixed: Iterable[tuple[str, str]], varying: Iterable[str]
 ) -> bytes:
-    """To be filled by `%` with the values of the varying headers, the body's length, and the body.
+    """A template for `%` with the values of the varying headers, the body's length, and the body.
 
-    The values must not have line breaks; of all the rest this makes sure.
+    The caller makes sure that these values have no line breaks; everything else is checked here.
     """
     head = [("host", _authority(url)), *fixed]
     lines = [f"POST {url.target} HTTP/1.1", *(f"{name}: {value}" for name, value in head)]
     names = [*varying]
     joined = "".join([*lines, *names])
     if "\r" in joined or "\n" in joined:
-        raise ValueError("a line break in a header would begin another one")
+        raise ValueError("a line break in a header would start another header")
     escaped = [line.replace("%", "%%") for line in lines]
     places = [*(f"{name}: %b" for name in names), "content-length: %d", "", "%b"]
     return "\r\n".join([*escaped, *places]).encode("ascii")

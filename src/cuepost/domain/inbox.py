@@ -1,4 +1,4 @@
-"""The test inbox: a receiver inside the service, which answers as it is told."""
+"""The test inbox: a receiver inside the service, whose answer the user chooses."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -13,7 +13,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 
 
 class InboxAnswer(StrEnum):
-    """What the inbox does with a request that it has taken in."""
+    """How the inbox answers a request, which it stores in any case."""
 
     OK = "ok"
     NOT_FOUND = "not_found"
@@ -25,7 +25,7 @@ class InboxAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """One for each account; `token` is the unguessable end of its address."""
+    """An account has one inbox; `token` is the unguessable end of its URL."""
 
     account_id: UUID
     token: str
@@ -35,7 +35,7 @@ class Inbox:
 
 @dataclass(frozen=True, slots=True)
 class InboxMessage:
-    """A request as it arrived; `verified_with` are the hints of the secrets that had signed it."""
+    """A request as it arrived; `verified_with` are the hints of the secrets that signed it."""
 
     account_id: UUID
     id: UUID
@@ -46,11 +46,11 @@ class InboxMessage:
     answer: InboxAnswer
 
 
-def compose_token(chance: bytes) -> str:
-    return urlsafe_b64encode(chance).decode()
+def compose_token(random_bytes: bytes) -> str:
+    return urlsafe_b64encode(random_bytes).decode()
 
 
-def token_behind(text: str, prefix: str) -> str | None:
-    """The token, if the text is the prefix and a token and nothing else."""
+def inbox_token_in(text: str, prefix: str) -> str | None:
+    """The token, if the text is the prefix followed by a token."""
     token = text.removeprefix(prefix)
     return token if text.startswith(prefix) and _TOKEN.fullmatch(token) else None

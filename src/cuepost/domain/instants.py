@@ -1,4 +1,4 @@
-"""Instants: aware UTC datetimes with millisecond precision, and how they look outside."""
+"""Instants: aware UTC datetimes with millisecond precision, and their text form."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +12,7 @@ def to_millis(instant: datetime) -> int:
 
 
 def from_millis(millis: int) -> datetime:
-    # The quick way is exact while a float has the millionth of a second, until the year 2106.
+    # The faster way is exact while a float can represent microseconds, until the year 2106.
     if 0 <= millis < _EXACT_AS_FLOAT:
         return datetime.fromtimestamp(millis / 1000, UTC)
     return EPOCH + timedelta(0, 0, 0, millis)
@@ -24,6 +24,6 @@ def to_text(instant: datetime) -> str:
 
 
 def at_millisecond(instant: datetime) -> datetime:
-    """The same instant in UTC, cut to the precision that is stored and shown."""
+    """The same instant in UTC, truncated to the precision that is stored and shown."""
     in_utc = instant.astimezone(UTC)
     return in_utc.replace(microsecond=in_utc.microsecond // 1000 * 1000)

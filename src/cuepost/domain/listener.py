@@ -1,7 +1,7 @@
-"""A listener: somebody who follows the account's events from their own machine.
+"""A listener: a reader of the account's event stream, such as `cuepost listen`.
 
-The stream of a listener is numbered as its events are found, and not by their ids: an id is made
-before its transaction commits, so a smaller one may appear after a larger one.
+Events get their positions in the stream when they are found, and are not ordered by id: an id is
+made before its transaction commits, so a smaller id may become visible after a larger one.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from uuid import UUID
 from cuepost.domain.errors import PositionUnknown
 from cuepost.domain.ids import lowest_at
 
-# How far the clock of a process may be behind those of others before an event is overlooked.
+# How far the clock of a process may be behind the others before its events are missed.
 CLOCK_TOLERANCE = timedelta(minutes=1)
 UNSERVED_LIFE = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """The number of a transaction, and the lowest number of those that are still open."""
+class TransactionNumbers:
+    """The number of a transaction, and the lowest number of the transactions that are open."""
 
     number: int
     oldest_open: int
@@ -27,22 +27,22 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Whoever writes an event of an earlier time has a number that is not above this one."""
+    """Every transaction that writes an event earlier than `at` has at most this number."""
 
     at: datetime
     number: int
 
-    def is_passed(self, turn: Turn) -> bool:
-        return turn.oldest_open > self.number
+    def is_passed(self, numbers: TransactionNumbers) -> bool:
+        return numbers.oldest_open > self.number
 
-    def is_of_another_count(self, turn: Turn) -> bool:
-        """The database was moved to a server that counts its transactions anew."""
-        return turn.number < self.number
+    def is_of_another_server(self, numbers: TransactionNumbers) -> bool:
+        """The database was moved to a server with its own transaction numbers."""
+        return numbers.number < self.number
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Every event below `settled` that will ever be is in the stream; above it, look again."""
+    """All events with ids below `settled` are in the stream; later ones may still appear."""
 
     account_id: UUID
     id: UUID
@@ -64,7 +64,7 @@ class Listener:
         events: tuple[str, ...],
         *,
         now: datetime,
-        turn: Turn,
+        numbers: TransactionNumbers,
     ) -> "Listener":
         begin = now - CLOCK_TOLERANCE
         return cls(
@@ -75,30 +75,31 @@ class Listener:
             created_at=now,
             served_at=now,
             settled=lowest_at(begin),
-            mark=Mark(begin, turn.number),
+            mark=Mark(begin, numbers.number),
         )
 
     def acknowledging(self, up_to: int) -> "Listener":
-        """What was acknowledged stays so, whichever order the calls come in."""
+        """Acknowledged events stay acknowledged, in whichever order the calls come."""
         if up_to > self.last_position:
             raise PositionUnknown(
-                f"The last position that this listener was handed is {self.last_position}."
+                f"The last position that this listener has received is {self.last_position}."
             )
         return replace(self, acknowledged=max(self.acknowledged, up_to))
 
     def having_found(
-        self, found: Sequence[UUID], *, is_all: bool, now: datetime, turn: Turn
+        self, found: Sequence[UUID], *, is_all: bool, now: datetime, numbers: TransactionNumbers
     ) -> "Listener":
-        """The found events have the next positions; below `settled` nobody looks again.
+        """The listener after the found events got the next positions.
 
-        `now` was read before the transaction got its number.
+        Events below the new `settled` are not looked for again. `now` was read before the
+        transaction got its number.
         """
         settled, mark = self.settled, self.mark
-        if mark.is_passed(turn):
+        if mark.is_passed(numbers):
             safe = lowest_at(mark.at - CLOCK_TOLERANCE)
             settled = max(settled, safe if is_all else min(safe, found[-1]))
-        if mark.is_passed(turn) or mark.is_of_another_count(turn):
-            mark = Mark(now, turn.number)
+        if mark.is_passed(numbers) or mark.is_of_another_server(numbers):
+            mark = Mark(now, numbers.number)
         return replace(
             self, settled=settled, mark=mark, last_position=self.last_position + len(found)
         )

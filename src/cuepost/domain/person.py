@@ -1,4 +1,4 @@
-"""People who sign in to the settings pages: users, their sessions, and links that work once."""
+"""Users of the settings pages, their sessions, and one-time sign-in links."""
 
 import hashlib
 import re
@@ -9,7 +9,7 @@ from uuid import UUID
 
 from cuepost.domain.errors import FieldError, Invalid
 
-PASS_BYTES = 32
+OPAQUE_TOKEN_BYTES = 32
 SESSION_LIFE = timedelta(days=14)
 LINK_LIFE = timedelta(hours=24)
 NEW_PASSWORD_LIFE = timedelta(hours=1)
@@ -22,7 +22,7 @@ _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+\.[^@\s\x00-\x1f\
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody of an account; without e-mail and password only a one-time link lets them in."""
+    """A user of an account; without e-mail and password they need a one-time link to sign in."""
 
     account_id: UUID
     id: UUID
@@ -55,7 +55,7 @@ class Session:
         return self.expires_at > now
 
     def may_replace_password(self, now: datetime) -> bool:
-        """Without knowing the old one: for an hour after a one-time link was used."""
+        """Whether the old password is not needed: for an hour after a one-time link was used."""
         return self.by_link and now < self.created_at + NEW_PASSWORD_LIFE
 
     def __repr__(self) -> str:
@@ -74,17 +74,17 @@ class SignInLink:
         return f"SignInLink({self.id})"
 
 
-def compose_pass(secret: bytes) -> str:
-    """What a cookie or a link carries; the store keeps its digest alone."""
+def compose_opaque_token(secret: bytes) -> str:
+    """The token of a cookie or a link; only its digest is stored."""
     return urlsafe_b64encode(secret).decode().rstrip("=")
 
 
-def pass_digest(text: str) -> bytes:
+def opaque_token_digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
 def checked_email(text: str) -> str:
-    """In lower case; letters apart, an address is what its owner typed."""
+    """The address in lower case, otherwise as the user typed it."""
     email = text.strip().lower()
     if len(email) > LONGEST_EMAIL or not _EMAIL.fullmatch(email):
         raise Invalid(

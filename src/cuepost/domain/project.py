@@ -1,4 +1,4 @@
-"""A video project and the moves between its statuses."""
+"""A video project and the transitions between its statuses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -54,7 +54,7 @@ MOVES: Mapping[ProjectStatus, frozenset[ProjectStatus]] = {
     _S.CANCELLED: frozenset({_S.PROCESSING, _S.EXPORTING}),
 }
 
-# Failed and cancelled are missing: they happen in the stage the project is in.
+# Failed and cancelled are missing, because they keep the project's stage.
 STAGE_OF: Mapping[ProjectStatus, Stage] = {
     _S.QUEUED: Stage.PROCESSING,
     _S.PROCESSING: Stage.PROCESSING,
@@ -66,7 +66,7 @@ STAGE_OF: Mapping[ProjectStatus, Stage] = {
 
 @dataclass(frozen=True, slots=True)
 class ProcessingError:
-    """Why a project failed, in words that carry no caption text."""
+    """Why a project failed; the message contains no caption text."""
 
     code: str
     message: str
@@ -88,12 +88,12 @@ class Project:
     exported_at: datetime | None = None
 
     def moved(self, to: ProjectStatus, now: datetime, stage: Stage | None = None) -> "Project":
-        """The project after a legal move; a stage is only heard where the status leaves it open."""
+        """The project in its new status; `stage` is used only if the status does not imply one."""
         if to not in MOVES[self.status]:
             raise IllegalTransition(
                 f"A project that is {self.status} cannot become {to}.", currentStatus=self.status
             )
-        # Spelled out, as it is done for every milestone and `replace` takes ten times as long.
+        # Not `replace`, which takes ten times as long; this runs for every milestone.
         return Project(
             self.account_id,
             self.id,
@@ -110,14 +110,14 @@ class Project:
         )
 
     def deleted(self, now: datetime) -> "Project":
-        """A tombstone: it answers 'gone' and keeps nothing that a person wrote."""
+        """A tombstone: requests for it are answered with 'gone', and the name is removed."""
         return replace(self, name="", deleted_at=now, updated_at=now)
 
     def has_expired(self, now: datetime) -> bool:
         return self.access_expires_at is not None and self.access_expires_at <= now
 
     def access_until(self, latest: datetime) -> datetime:
-        """That instant, or the end of the access window where it comes before."""
+        """`latest`, or the end of the access window if that is earlier."""
         end = self.access_expires_at
         return latest if end is None else min(latest, end)
 
@@ -132,7 +132,7 @@ class Project:
             raise ProjectAccessExpired
 
     def require_result(self, now: datetime) -> datetime:
-        """When the export was completed whose files are the result."""
+        """The time at which the export that made the result was completed."""
         self.require_access(now)
         if self.exported_at is None:
             raise ResultNotReady(
@@ -143,7 +143,7 @@ class Project:
 
 
 def access_of_new(until: datetime | None, now: datetime) -> datetime | None:
-    """The access window of a project that is being created; it has to be open still."""
+    """The access window of a new project, which must not have ended."""
     if until is not None and until <= now:
         raise Invalid(
             FieldError("accessExpiresAt", "expiry_in_the_past", "Choose a time in the future.")

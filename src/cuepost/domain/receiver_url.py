@@ -1,6 +1,6 @@
-"""The receiver URL: read strictly, by hand, into the one form that is stored, shown and called.
+"""The receiver URL: parsed strictly into the normal form that is stored, shown and called.
 
-`urllib.parse` is not used to take the URL apart, because it repairs what should be refused.
+`urllib.parse` is not used for parsing, because it repairs what should be refused.
 """
 
 import re
@@ -17,7 +17,7 @@ from cuepost.domain.egress_policy import (
     judge_address,
 )
 from cuepost.domain.host_name import is_local_name, normalise_host_name
-from cuepost.domain.inbox import token_behind
+from cuepost.domain.inbox import inbox_token_in
 from cuepost.domain.url_fault import SENTENCES, ReceiverUrlRefused, UrlFault
 
 __all__ = ["LONGEST_URL", "ReceiverUrl", "ReceiverUrlRefused", "UrlFault", "parse_receiver_url"]
@@ -46,8 +46,8 @@ class ReceiverUrl:
     `text` is pure ASCII: the host is punycode in lower case (a literal IPv6 address in brackets),
     a default port is left out, an empty path is `/`, and non-ASCII characters of path and query
     are percent-encoded as UTF-8. Everything else in path and query stays as it was written.
-    `target` is what goes on the request line, and `host` bears no brackets. `inbox` is the token of
-    a test inbox of this service; such a URL is never connected to, and has no other parts.
+    `target` is the target of the request line, and `host` has no brackets. `inbox` is the token of
+    a test inbox of this service; no connection is made to such a URL, and it has no other parts.
     """
 
     text: str
@@ -60,12 +60,12 @@ class ReceiverUrl:
 
 
 def parse_receiver_url(text: str, policy: EgressPolicy) -> ReceiverUrl:
-    """Raises ReceiverUrlRefused, and nothing else, whatever the text is.
+    """Raises ReceiverUrlRefused, and nothing else, for any other text.
 
-    The host is judged before http and the port are, so that `http://localhost:3000` is answered
-    with what helps its owner most.
+    The host is checked before the scheme and the port, because for `http://localhost:3000` the
+    message about the host helps most.
     """
-    token = token_behind(text, policy.inbox_prefix) if policy.inbox_prefix else None
+    token = inbox_token_in(text, policy.inbox_prefix) if policy.inbox_prefix else None
     if token is not None:
         return ReceiverUrl(text, "", "", 0, "", None, inbox=token)
     _refuse_bad_characters(text)
@@ -117,7 +117,7 @@ def _split(text: str) -> tuple[str, str, str]:
 
 
 def _split_authority(authority: str) -> tuple[str, str | None]:
-    """Host (an IPv6 address in its brackets) and port, which is None where there is no colon."""
+    """Host (an IPv6 address with its brackets) and port, which is None if there is no colon."""
     if "@" in authority:
         raise ReceiverUrlRefused(UrlFault.HAS_CREDENTIALS)
     bracketed, bracket, after = authority.rpartition("]")
@@ -131,7 +131,7 @@ def _split_authority(authority: str) -> tuple[str, str | None]:
 
 
 def _literal_address(host: str) -> Address | None:
-    """None also for what looks like IPv4 without being it: no name may end in a number."""
+    """None for a name; malformed IPv4 is refused later, because no name may end in a number."""
     if host.startswith("["):
         if "%" in host:
             raise ReceiverUrlRefused(UrlFault.HAS_ZONE_ID)

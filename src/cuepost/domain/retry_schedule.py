@@ -1,4 +1,4 @@
-"""When the next attempt is due, and when there is none."""
+"""When the next attempt of a budget is due."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ LARGEST_JITTER = 0.1
 
 @dataclass(frozen=True, slots=True)
 class RetrySchedule:
-    """Pauses after the end of the first, second, … attempt of a budget."""
+    """`pauses` are the waits after the end of the first, second, … attempt of a budget."""
 
     pauses: tuple[timedelta, ...]
 
@@ -19,7 +19,7 @@ class RetrySchedule:
     def next_attempt_at(
         self, attempts_made: int, ended_at: datetime, jitter: float
     ) -> datetime | None:
-        """Never early: `jitter`, in [0, 1), adds up to a tenth of the pause. None: budget spent."""
+        """None if the budget is spent; `jitter`, in [0, 1), adds up to a tenth of the pause."""
         if attempts_made >= self.attempts:
             return None
         pause = self.pauses[attempts_made - 1]

@@ -1,4 +1,4 @@
-"""A secret that waits for its owner at an address that shows it once."""
+"""A new signing secret that a page shows once."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ REVEAL_LIFE = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class SecretReveal:
-    """`sealed` opens with the reveal's own id, so no other row can stand in for it."""
+    """`sealed` is encrypted for this id, so the value of another row cannot be used for it."""
 
     account_id: UUID
     id: UUID

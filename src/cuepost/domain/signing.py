@@ -1,4 +1,4 @@
-"""Signing secrets and signatures of the Standard Webhooks convention, version `v1`."""
+"""Signing secrets and signatures of Standard Webhooks, version `v1`."""
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _BLOCK_BYTES = 64
 
 @immutable
 class SigningSecret:
-    """The key bytes; only `reveal` gives them away, and only their owner is shown them, once."""
+    """The key bytes; `reveal` returns them, to be shown once to the owner of the endpoint."""
 
     key: bytes
 
@@ -24,14 +24,14 @@ class SigningSecret:
         try:
             return cls(b64decode(text.removeprefix(PREFIX), validate=True))
         except ValueError:
-            raise ValueError("a signing secret is 'whsec_' and base64 text") from None
+            raise ValueError("a signing secret is 'whsec_' followed by base64 text") from None
 
     def reveal(self) -> str:
         return PREFIX + b64encode(self.key).decode()
 
     @property
     def hint(self) -> str:
-        """The last four characters in front of the padding, which is the same for every secret."""
+        """The last four characters before the base64 padding."""
         return HINT_PREFIX + b64encode(self.key).decode().rstrip("=")[-4:]
 
     def __repr__(self) -> str:
@@ -39,9 +39,9 @@ class SigningSecret:
 
 
 class Signer:
-    """HMAC-SHA256 with one secret; what depends on the key alone is done once.
+    """HMAC-SHA256 with one secret; the part that depends only on the key is computed once.
 
-    For a short body that is half of the work. Copies of `hmac.HMAC` are slower.
+    For a short body that is half of the work. Copying an `hmac.HMAC` object is slower.
     """
 
     __slots__ = ("_inner", "_outer")
@@ -68,5 +68,5 @@ def signature(secret: SigningSecret, event_id: UUID | str, timestamp: int, body:
 def signature_header(
     secrets: Sequence[SigningSecret], event_id: UUID | str, timestamp: int, body: bytes
 ) -> str:
-    """One signature for each live secret, the newest first, one space between."""
+    """One signature for each live secret, the newest first, separated by spaces."""
     return " ".join(signature(secret, event_id, timestamp, body) for secret in secrets)

@@ -1,4 +1,4 @@
-"""Why a receiver URL is refused: a closed list, and a sentence on how to fix each cause."""
+"""Why a receiver URL is refused: a closed list, and a message for each that says how to fix it."""
 
 from enum import StrEnum
 
@@ -29,7 +29,7 @@ SENTENCES: dict[UrlFault, str] = {
     UrlFault.TOO_LONG: "The URL is longer than 2,048 characters; shorten its path or query.",
     UrlFault.HAS_CONTROL_CHARACTERS: (
         "The URL contains control characters or invisible ones (tabs, line ends, zero-width marks);"
-        " remove them, or type the URL again instead of pasting it."
+        " remove them, or type the URL instead of pasting it."
     ),
     UrlFault.HAS_SPACES: (
         "The URL contains spaces; remove them, or write %20 where the path needs one."
@@ -38,7 +38,7 @@ SENTENCES: dict[UrlFault, str] = {
         "The URL contains half of a character (a lone surrogate); send it as valid Unicode text."
     ),
     UrlFault.HAS_BACKSLASH: (
-        "The URL contains a backslash; write / between the parts of the path, or %5C for the sign."
+        "The URL contains a backslash; write / between the parts of the path, or %5C instead of it."
     ),
     UrlFault.HAS_FRAGMENT: (
         "The URL has a fragment (#…), which is never sent to a server; remove it."
@@ -55,11 +55,11 @@ SENTENCES: dict[UrlFault, str] = {
         "The port is not a number from 1 to 65535; correct it, or leave it and its colon out."
     ),
     UrlFault.PORT_NOT_ALLOWED: (
-        "Receivers cannot be called on this port; use one that is open, as a rule 443."
+        "Receivers cannot be called on this port; use an allowed one, usually 443."
     ),
     UrlFault.HAS_ZONE_ID: (
-        "The address carries a zone id (%…), which only means something on one machine; use a"
-        " public address or a DNS name."
+        "The address has a zone id (%…), which has a meaning on one machine only; use a public"
+        " address or a DNS name."
     ),
     UrlFault.ADDRESS_NOT_PUBLIC: (
         "This address is private, loopback or reserved, and cuepost cannot reach it from outside;"
@@ -69,7 +69,7 @@ SENTENCES: dict[UrlFault, str] = {
     UrlFault.HOST_MISSING: "The URL names no host; write one after https://.",
     UrlFault.HOST_INVALID: (
         "The host is not a valid name: each part between two dots has 1 to 63 letters, digits or"
-        " inner hyphens, all of them at most 253 characters (an IPv6 address goes in brackets)."
+        " inner hyphens, and the name at most 253 characters (an IPv6 address needs brackets)."
     ),
     UrlFault.HOST_TRAILING_DOT: "The host ends in a dot; remove the dot.",
     UrlFault.HOST_PERCENT_ENCODED: (

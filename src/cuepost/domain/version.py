@@ -1,4 +1,4 @@
-"""Versions: a digest of a record, by which a caller notices that somebody else has changed it."""
+"""Versions: digests by which a caller notices that an endpoint or a project has changed."""
 
 import json
 from dataclasses import astuple
@@ -18,7 +18,7 @@ Expected = frozenset[str] | None
 
 
 def endpoint_version(endpoint: Endpoint, keyring: Keyring) -> str:
-    """What an owner can change and the secrets; not the health, which every delivery changes."""
+    """Covers what an owner can change and the secrets, not the health."""
     previous = keyring.previous
     return _digest(
         endpoint.id,

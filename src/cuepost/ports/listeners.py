@@ -7,7 +7,7 @@ from typing import Protocol
 from uuid import UUID
 
 from cuepost.domain.event import Event
-from cuepost.domain.listener import Listener, Turn
+from cuepost.domain.listener import Listener, TransactionNumbers
 from cuepost.ports.records import Page
 
 
@@ -20,8 +20,8 @@ class Streamed:
 
 
 class Listeners(Protocol):
-    async def turn(self) -> Turn:
-        """The turn of this transaction, which must be one that writes."""
+    async def transaction_numbers(self) -> TransactionNumbers:
+        """Of this transaction, which must be one that writes."""
         ...
 
     async def add(self, listener: Listener) -> None:

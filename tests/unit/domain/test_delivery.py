@@ -8,7 +8,7 @@ from cuepost.domain.delivery import (
     CancelReason,
     Delivery,
     DeliveryStatus,
-    IllegalMove,
+    IllegalDeliveryTransition,
     TransitionCause,
     Trigger,
     after,
@@ -45,7 +45,9 @@ def test_a_delivery_moves_only_as_the_table_says(
     status: DeliveryStatus, cause: TransitionCause, follows: DeliveryStatus | None
 ) -> None:
     if follows is None:
-        with pytest.raises(IllegalMove, match=f"^{status} has no move for '{cause}'$"):
+        with pytest.raises(
+            IllegalDeliveryTransition, match=f"^{status} has no transition for '{cause}'$"
+        ):
             after(status, cause)
     else:
         assert after(status, cause) is follows

@@ -54,7 +54,7 @@ def test_a_bad_port_is_named_in_one_sentence(text: str, item: str) -> None:
 
 
 def test_a_backward_range_of_ports_is_named_in_one_sentence() -> None:
-    sentence = "The port range '8999-8000' runs backwards; write the lower port first."
+    sentence = "The port range '8999-8000' is reversed; write the lower port first."
     with pytest.raises(ValueError, match=exactly(sentence)):
         parse_ports("443,8999-8000")
 

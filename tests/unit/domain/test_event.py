@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuepost.domain.event import Event, SilenceReason, freeze
+from cuepost.domain.event import Event, SilenceReason, event_body
 from cuepost.testing import START
 
 EVENT_ID = UUID("0198c0de-7b2c-7f00-8a1b-2c3d4e5f6071")
 
 
 def test_a_body_is_compact_json_with_four_keys_in_this_order() -> None:
-    assert freeze(EVENT_ID, "project.ready", START, {"projectId": "p", "status": "ready"}) == (
+    assert event_body(EVENT_ID, "project.ready", START, {"projectId": "p", "status": "ready"}) == (
         b'{"id":"0198c0de-7b2c-7f00-8a1b-2c3d4e5f6071","type":"project.ready",'
         b'"createdAt":"2026-01-02T03:04:05.678Z","data":{"projectId":"p","status":"ready"}}'
     )
 
 
 def test_the_order_of_the_data_is_kept() -> None:
-    body = freeze(EVENT_ID, "t", START, {"z": 1, "a": 2})
+    body = event_body(EVENT_ID, "t", START, {"z": 1, "a": 2})
     assert body.endswith(b'"data":{"z":1,"a":2}}')
 
 
@@ -37,12 +37,12 @@ def test_the_order_of_the_data_is_kept() -> None:
     ],
 )
 def test_text_is_utf_8_and_only_escaped_where_json_needs_it(text: str, written: str) -> None:
-    assert f'"message":{written}'.encode() in freeze(EVENT_ID, "t", START, {"message": text})
+    assert f'"message":{written}'.encode() in event_body(EVENT_ID, "t", START, {"message": text})
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.none()))
 def test_whatever_the_data_it_can_be_read_back(data: dict[str, object]) -> None:
-    body = json.loads(freeze(EVENT_ID, "t", START, data))
+    body = json.loads(event_body(EVENT_ID, "t", START, data))
     assert body == {
         "id": str(EVENT_ID),
         "type": "t",

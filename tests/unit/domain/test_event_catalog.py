@@ -6,7 +6,7 @@ from uuid import UUID
 import jsonschema_rs
 import pytest
 
-from cuepost.domain.event import freeze
+from cuepost.domain.event import event_body
 from cuepost.domain.event_catalog import (
     BY_NAME,
     BY_STATUS,
@@ -41,7 +41,7 @@ def body_of(entry: EventType, stage: Stage, error: ProcessingError | None = None
         data = webhook_test_data(PROJECT)
     else:
         data = entry.data(facts(entry.status, stage, error))
-    return freeze(EVENT, entry.name, START, data)
+    return event_body(EVENT, entry.name, START, data)
 
 
 def is_valid(entry: EventType, body: object) -> bool:

@@ -15,8 +15,8 @@ from cuepost.domain.person import (
     User,
     checked_email,
     checked_password,
-    compose_pass,
-    pass_digest,
+    compose_opaque_token,
+    opaque_token_digest,
 )
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -56,8 +56,8 @@ def test_a_session_that_a_link_has_opened_may_replace_the_password_for_an_hour()
 
 
 def test_a_pass_is_known_by_its_digest_whatever_is_in_it() -> None:
-    assert compose_pass(b"\xff" * 32) == "_" * 42 + "8"
-    assert len({pass_digest(text) for text in ("", "a", "\ud800", "ä")}) == 4
+    assert compose_opaque_token(b"\xff" * 32) == "_" * 42 + "8"
+    assert len({opaque_token_digest(text) for text in ("", "a", "\ud800", "ä")}) == 4
 
 
 def test_an_e_mail_address_is_kept_in_lower_case() -> None:

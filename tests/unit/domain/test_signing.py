@@ -113,7 +113,7 @@ def test_a_secret_is_the_prefix_and_base64_of_its_key() -> None:
     ["whsec_not base64", "whsec_abc", "whsec_AAE!", "whsec_AAAA!", "whsec_AA AA", "whsec_ÄÖ=="],
 )
 def test_text_that_is_no_secret_is_refused_without_being_repeated(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^a signing secret is 'whsec_' and base64 text$"):
+    with pytest.raises(ValueError, match=r"^a signing secret is 'whsec_' followed by base64 text$"):
         SigningSecret.parse(text)
 
 

@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from cuepost.domain.attempt import TlsFault
 from cuepost.domain.egress_policy import EgressPolicy, Verdict, judge_address
-from cuepost.domain.event import freeze
+from cuepost.domain.event import event_body
 from cuepost.domain.event_catalog import TEST_EVENT, webhook_test_data
 from cuepost.domain.receiver_url import ReceiverUrl
 from cuepost.domain.signing import KEY_BYTES, SigningSecret, signature_header
@@ -161,7 +161,7 @@ class Probe:
     def _post(self, signers: tuple[SigningSecret, ...], age: int = 0) -> Answered:
         # Each event is one of its own, and the same again only for the same call.
         event_id = uuid5(NAMESPACE_URL, f"{self.url.text} {self.now} {age} {signers}")
-        body = freeze(event_id, TEST_EVENT, self.now, webhook_test_data(event_id))
+        body = event_body(event_id, TEST_EVENT, self.now, webhook_test_data(event_id))
         timestamp = int(self.now.timestamp()) - age
         headers = {
             "content-type": "application/json; charset=utf-8",

@@ -13,7 +13,7 @@ from cuepost.application.service import Service
 from cuepost.application.sign_in import SignedIn
 from cuepost.domain.access import Caller
 from cuepost.domain.errors import NotFound
-from cuepost.domain.person import compose_pass
+from cuepost.domain.person import compose_opaque_token
 from cuepost.interfaces.web.forms import Form
 from cuepost.interfaces.web.notes import NOTES
 from cuepost.interfaces.web.protection import Cookies, form_token
@@ -82,7 +82,7 @@ class PageContext:
 
     def once(self) -> str:
         """The idempotency key of a form."""
-        return compose_pass(self.service.access.entropy(ONCE_BYTES))
+        return compose_opaque_token(self.service.access.entropy(ONCE_BYTES))
 
     async def see(self, look: Callable[[Transaction], Awaitable[T]]) -> T:
         return await self.service.perform.read(look)

@@ -20,7 +20,7 @@ from cuepost.domain.errors import (
     TooManySignIns,
     Unauthenticated,
 )
-from cuepost.domain.person import PASS_BYTES, compose_pass
+from cuepost.domain.person import OPAQUE_TOKEN_BYTES, compose_opaque_token
 from cuepost.interfaces.web.forms import BadForm, read_form
 from cuepost.interfaces.web.page_context import PageContext, PageRoute, SiteContext
 from cuepost.interfaces.web.protection import HEADERS, TOKEN_FIELD, carries_token, comes_from_here
@@ -88,7 +88,7 @@ class PageHandler:
             cookie = request.cookies.get(cookies.pre_session)
             fresh = not cookie
         if not cookie:
-            cookie = compose_pass(self._site.service.access.entropy(PASS_BYTES))
+            cookie = compose_opaque_token(self._site.service.access.entropy(OPAQUE_TOKEN_BYTES))
         context = PageContext(request, self._site, cookie, signed_in)
         response = await self._response_or_error(context, None if fresh else cookie, deadline)
         if fresh:

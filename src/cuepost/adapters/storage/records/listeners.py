@@ -12,7 +12,7 @@ from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import SilenceReason
-from cuepost.domain.listener import Listener, Mark, Turn
+from cuepost.domain.listener import Listener, Mark, TransactionNumbers
 from cuepost.ports.listeners import Streamed
 from cuepost.ports.records import Page
 
@@ -102,18 +102,18 @@ _TURN = Sql(
         """
 )
 # On the embedded store whoever writes is alone.
-_ALONE = Turn(number=0, oldest_open=1)
+_ALONE = TransactionNumbers(number=0, oldest_open=1)
 
 
 class ListenerRecords:
     def __init__(self, session: StoreSession) -> None:
         self._session = session
 
-    async def turn(self) -> Turn:
+    async def transaction_numbers(self) -> TransactionNumbers:
         if self._session.dialect != "postgresql":
             return _ALONE
         [row] = await self._session.fetch(_TURN)
-        return Turn(*row)
+        return TransactionNumbers(*row)
 
     async def add(self, listener: Listener) -> None:
         await self._session.insert("listeners", [_row_of(listener)])
