@@ -65,8 +65,8 @@ CLI_PAGE = """\
 
 # Command line
 
-Exit codes: 0 done, 1 could not be done, 2 typed or set wrongly. What goes wrong is said in one line
-on standard error. Settings come from the environment: see [settings](settings.md).
+Exit codes: 0 success, 1 failure, 2 invalid arguments or settings. Errors are one line on standard
+error. Settings come from the environment: see [settings](settings.md).
 
 {sections}
 """
@@ -144,7 +144,7 @@ def sections(context: click.Context) -> Iterator[str]:
 
 def help_of(context: click.Context) -> str:
     # The settings have a page of their own.
-    return context.get_help().partition("\nSettings, from environment variables:")[0].rstrip()
+    return context.get_help().partition("\nSettings (environment variables):")[0].rstrip()
 
 
 def mcp_page() -> str:

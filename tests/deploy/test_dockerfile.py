@@ -125,6 +125,6 @@ def test_the_steps_make_a_service_that_runs_for_an_ordinary_user() -> None:
         settings = {"CUEPOST_DATA_DIR": f"{folder}/data", "CUEPOST_PORT": str(free_port())}
         reported = builder.run(command, "setup", "--json", **settings).stdout
         assert '"apiKey"' in reported
-        assert "Every step held" in builder.run(command, "demo").stdout
+        assert "Every step succeeded" in builder.run(command, "demo").stdout
     finally:
         shutil.rmtree(folder)

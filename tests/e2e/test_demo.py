@@ -43,7 +43,7 @@ def test_every_step_holds_and_nothing_stays_behind(tmp_path: Path) -> None:
 
     assert (process.returncode, complaints) == (0, "")
     assert re.findall(r"^(\d)/\d  ", reported, re.MULTILINE) == [str(n + 1) for n in range(STEPS)]
-    assert re.search(r"^Every step held \(\d+ s\)\.$", reported, re.MULTILINE)
+    assert re.search(r"^Every step succeeded \(\d+ s\)\.$", reported, re.MULTILINE)
     assert "\x1b" not in reported
     assert [line.split()[1] for line in reported.splitlines() if line.startswith("     →")] == [
         "webhook.test",
@@ -88,7 +88,7 @@ def test_a_step_that_does_not_hold_is_named_and_ends_it(monkeypatch: pytest.Monk
     result = CliRunner().invoke(cli, ["demo"])
 
     assert result.exit_code == 1
-    assert "\n3/9  A project goes through its milestones\n" in result.stdout
+    assert "\n3/9  A project reaches its milestones\n" in result.stdout
     assert "✗ project.ready arrived without valid signatures" in result.stdout
     assert result.stdout.endswith("\nThe demo failed at this step.\n")
     assert "4/9" not in result.stdout

@@ -96,10 +96,10 @@ def test_a_test_event_finds_the_only_endpoint(workstation: Workstation) -> None:
     workstation.endpoint("project.ready")
     refused = workstation.run("trigger", "webhook.test")
     assert refused.stderr == (
-        "Error: Name the endpoint with --webhook ID; the account has not just one.\n"
+        "Error: Choose the endpoint with --webhook ID; the account does not have exactly one.\n"
     )
     shown = workstation.run("trigger", "webhook.test", "--webhook", webhook)
-    assert shown.stdout.splitlines()[2].split() == ["ENDPOINT", "STATUS", "ANSWER", "DELIVERY"]
+    assert shown.stdout.splitlines()[2].split() == ["ENDPOINT", "STATUS", "RESULT", "DELIVERY"]
     assert webhook in shown.stdout
 
 
@@ -124,7 +124,9 @@ def test_one_delivery_and_many_are_sent_again(workstation: Workstation) -> None:
     webhook = workstation.endpoint("project.completed")
     first = workstation.json("trigger", "project.completed")["deliveries"][0]
     again = workstation.run("deliveries", "retry", first["id"])
-    assert again.stdout == (f"Delivery {first['id']} of event {first['eventId']} is sent again.\n")
+    assert again.stdout == (
+        f"Delivery {first['id']} of event {first['eventId']} will be retried.\n"
+    )
     workstation.json("trigger", "project.completed")
     chosen = ("--webhook", webhook, "--since", "2020-01-01T00:00:00Z", "--status", "delivered")
     counted = workstation.json("deliveries", "retry", *chosen, "--dry-run")
@@ -132,7 +134,7 @@ def test_one_delivery_and_many_are_sent_again(workstation: Workstation) -> None:
     counted = workstation.json("deliveries", "retry", *chosen, "--dry-run", "--include-delivered")
     assert counted["includeDelivered"] is True
     assert (
-        workstation.run("deliveries", "retry", *chosen).stdout == "2 deliveries are sent again.\n"
+        workstation.run("deliveries", "retry", *chosen).stdout == "2 deliveries will be retried.\n"
     )
 
 

@@ -19,7 +19,7 @@ import pytest
 from cuepost.domain.signing import SigningSecret
 from cuepost.interfaces.cli.forwarding import Forwarder
 from cuepost.interfaces.cli.listen_output import Display
-from cuepost.interfaces.cli.listening import Listening
+from cuepost.interfaces.cli.listening import ListenLoop
 from cuepost.interfaces.cli.service_client import ServiceClient
 from cuepost_receiver import verify
 from tests.e2e.first_steps import ApiUser, keys_in
@@ -124,12 +124,12 @@ def test_what_was_shown_as_forwarded_counts_though_it_is_ended_at_that_moment(
     client = ServiceClient(urlsplit(workstation.api_user.base_url), workstation.api_user.keys.api)
     secret = SigningSecret(os.urandom(32))
     forwarder = Forwarder(urlsplit(workstation.receiver), secret, lambda: datetime.now(UTC))
-    work = Listening(client, "workstation", (), forwarder, Display(as_json=True, now=interrupted))
+    work = ListenLoop(client, "workstation", (), forwarder, Display(as_json=True, now=interrupted))
     began_at = work.register()["acknowledged"]
     workstation.cancelled()
     with pytest.raises(KeyboardInterrupt):
         work.run()
-    work.leave()
+    work.acknowledge_on_exit()
     assert (work.forwarded, len(workstation.got)) == (1, 1)
     assert work.register()["acknowledged"] > began_at, "it would come again"
 
@@ -138,13 +138,13 @@ def test_a_second_one_with_the_same_name_is_refused(workstation: Workstation) ->
     with listening(workstation):
         ran = run_in(workstation.environ(), "listen", workstation.receiver)
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert "Another 'cuepost listen' serves" in ran.stderr
+    assert "Another 'cuepost listen' already uses" in ran.stderr
 
 
 def test_a_wrong_key_ends_it_and_a_wrong_address_is_a_usage_error(workstation: Workstation) -> None:
     for target, key, code, said in (
-        (workstation.receiver, "cpk_wrong", 1, "does not know this API key"),
-        ("ftp://localhost/hook", workstation.api_user.keys.api, 2, "is not an address such as"),
+        (workstation.receiver, "cpk_wrong", 1, "rejected the API key"),
+        ("ftp://localhost/hook", workstation.api_user.keys.api, 2, "is not a URL such as"),
     ):
         ran = run_in(workstation.environ() | {"CUEPOST_API_KEY": key}, "listen", target)
         assert ran.returncode == code
@@ -162,14 +162,14 @@ def test_on_a_terminal_r_sends_the_last_one_again(workstation: Workstation) -> N
     )
     os.close(theirs)
     try:
-        shown = read_until(ours, "Ctrl-C ends")
+        shown = read_until(ours, "Ctrl-C stops")
         [secret] = re.findall(r"whsec_[A-Za-z0-9+/=]+", shown)
         event_id = workstation.cancelled()
         assert re.search(rf"204.* ms  project.cancelled  {event_id}", read_until(ours, event_id))
         os.write(ours, b"r")
-        read_until(ours, "sent again")
+        read_until(ours, "resent")
         process.send_signal(signal.SIGINT)
-        assert "1 events were forwarded" in read_until(ours, "goes on from there")
+        assert "1 forwarded events" in read_until(ours, "resumes there")
         assert process.wait(PATIENCE_SECONDS) == 0
     finally:
         if process.poll() is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cuepost.bootstrap.runtime import ServiceRuntime
-from cuepost.interfaces.cli.runtime import CannotRun, Opened
+from cuepost.interfaces.cli.runtime import CannotRun, CommandContext
 from cuepost.ports.store import StoreUnavailable
 from tests.faults.harness import Harness, harness, queued
 from tests.support.recording_receiver import RecordingReceiver
@@ -114,7 +114,7 @@ def test_a_worker_on_an_embedded_store_is_refused(sqlite_settings: dict[str, str
 def test_a_store_that_fails_during_the_start_is_said_in_one_line(
     sqlite_settings: dict[str, str],
 ) -> None:
-    async def greet(_: Opened) -> None:
+    async def greet(_: CommandContext) -> None:
         raise StoreUnavailable("the disk is gone")
 
     runtime = ServiceRuntime(environment(sqlite_settings | {"PORT": str(free_port())}))

@@ -10,7 +10,7 @@ from pathlib import Path
 from cuepost.adapters.system_clock import SystemClock, system_entropy
 from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.interfaces.cli import cli
-from cuepost.interfaces.cli.runtime import BackedUp, Finding, Progress, Runtime, T, Work
+from cuepost.interfaces.cli.runtime import Backup, CheckResult, Progress, Runtime, T, Work
 
 
 class LazyRuntime:
@@ -28,7 +28,7 @@ class LazyRuntime:
     def migrate(self, *, with_downtime: bool) -> None:
         self._runtime.migrate(with_downtime=with_downtime)
 
-    def back_up(self, file: Path, progress: Progress) -> BackedUp:
+    def back_up(self, file: Path, progress: Progress) -> Backup:
         return self._runtime.back_up(file, progress)
 
     def serve(self, greet: Work[None], *, sending: bool) -> None:
@@ -37,7 +37,7 @@ class LazyRuntime:
     def work(self, greet: Work[None]) -> None:
         self._runtime.work(greet)
 
-    def examine(self, *, offline: bool) -> Sequence[Finding]:
+    def examine(self, *, offline: bool) -> Sequence[CheckResult]:
         return self._runtime.examine(offline=offline)
 
     def now(self) -> datetime:

@@ -31,7 +31,7 @@ from cuepost.bootstrap.machine_checks import (
 )
 from cuepost.domain.egress_policy import Address, Verdict, judge_answers
 from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
-from cuepost.interfaces.cli.runtime import Finding, Level, failure, fine, warning
+from cuepost.interfaces.cli.runtime import CheckResult, Level, failure, fine, warning
 from cuepost.ports.records import Page
 from cuepost.ports.transport import CannotResolve
 from cuepost.settings import Settings
@@ -46,7 +46,7 @@ RESTORE = "Stop the service and restore the file from a backup: docs/operations.
 
 async def examined(
     settings: Settings, environ: Mapping[str, str], *, offline: bool
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[CheckResult]:
     """`offline` leaves out what needs the network: the service's own address and receivers."""
     machine = (settings_checks, extras_checks, folder_checks, disk_checks, key_checks, limit_checks)
     usable = True
@@ -61,7 +61,7 @@ async def examined(
         yield finding
     if not offline:
         yield await asyncio.to_thread(_own_address, settings.base_url)
-    if isinstance(inspected, Finding):
+    if isinstance(inspected, CheckResult):
         yield inspected
         return
     yield fine("store", f"{settings.database_url.shown} can be reached.")
@@ -73,7 +73,7 @@ async def examined(
                 yield finding
 
 
-async def _inspected(settings: Settings) -> Inspected | Finding:
+async def _inspected(settings: Settings) -> Inspected | CheckResult:
     """A finding where there is nothing to look at."""
     path = settings.database_url.path
     if path is None and not is_installed("postgres"):
@@ -89,7 +89,7 @@ async def _inspected(settings: Settings) -> Inspected | Finding:
         return failure("store", f"{settings.database_url.shown}: {error}", fix)
 
 
-def _schema_check(inspected: Inspected, *, embedded: bool) -> Finding:
+def _schema_check(inspected: Inspected, *, embedded: bool) -> CheckResult:
     found, newest = inspected.found, inspected.newest
     if found.revision == newest:
         return fine("schema", f"The schema is the one of this version ({newest}).")
@@ -110,7 +110,7 @@ def _schema_check(inspected: Inspected, *, embedded: bool) -> Finding:
     return failure("schema", said, "Run: cuepost migrate")
 
 
-async def _content_checks(container: Container, *, offline: bool) -> AsyncIterator[Finding]:
+async def _content_checks(container: Container, *, offline: bool) -> AsyncIterator[CheckResult]:
     receivers: dict[str, ReceiverUrl] = {}
     async with container.store.snapshot() as look:
         for account in (await look.accounts.all())[:ACCOUNTS]:
@@ -132,7 +132,7 @@ def _parsed(container: Container, url: str) -> ReceiverUrl | None:
     return None if parsed.inbox is not None else parsed
 
 
-def _secrets_check(keys: KeysInUse) -> Finding:
+def _secrets_check(keys: KeysInUse) -> CheckResult:
     total = sum(keys.counts.values())
     if keys.lost:
         return failure(
@@ -149,7 +149,9 @@ def _secrets_check(keys: KeysInUse) -> Finding:
     return fine("secrets", f"All {total} stored values are under the newest master key.")
 
 
-async def _receiver_checks(container: Container, urls: Sequence[ReceiverUrl]) -> Sequence[Finding]:
+async def _receiver_checks(
+    container: Container, urls: Sequence[ReceiverUrl]
+) -> Sequence[CheckResult]:
     if not urls:
         return [fine("receivers", "There is no receiver to reach yet.")]
     findings = await asyncio.gather(*(_reached(container, url) for url in urls))
@@ -157,7 +159,7 @@ async def _receiver_checks(container: Container, urls: Sequence[ReceiverUrl]) ->
     return faults or [fine("receivers", f"Names and connections of {len(urls)} receivers work.")]
 
 
-async def _reached(container: Container, url: ReceiverUrl) -> Finding | None:
+async def _reached(container: Container, url: ReceiverUrl) -> CheckResult | None:
     where = f"{url.host}:{url.port}"
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -182,7 +184,7 @@ async def _addresses(url: ReceiverUrl) -> Sequence[Address]:
     return [url.address] if url.address else await SystemResolver().addresses(url.host)
 
 
-def _own_address(base_url: str) -> Finding:
+def _own_address(base_url: str) -> CheckResult:
     """What answers is cuepost if it says so in its words, and names the request."""
     fix = (
         "Start the service; if it runs, make the proxy pass CUEPOST_BASE_URL on to it "

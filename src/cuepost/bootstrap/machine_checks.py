@@ -12,7 +12,7 @@ from cuepost.adapters.clock_state import is_synchronised
 from cuepost.adapters.master_key_file import BadKeyFile, read
 from cuepost.bootstrap.container import MASTER_KEY_FILE
 from cuepost.bootstrap.extras import is_installed
-from cuepost.interfaces.cli.runtime import Finding, failure, fine, warning
+from cuepost.interfaces.cli.runtime import CheckResult, failure, fine, warning
 from cuepost.settings import Settings
 
 MEGABYTE = 1_000_000
@@ -26,7 +26,7 @@ OPEN_TO_OTHERS = 0o077
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def settings_checks(settings: Settings) -> Iterator[Finding]:
+def settings_checks(settings: Settings) -> Iterator[CheckResult]:
     yield fine("settings", f"The settings can be used; the store is {settings.database_url.shown}.")
     parts = urlsplit(settings.base_url)
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
@@ -43,7 +43,7 @@ def settings_checks(settings: Settings) -> Iterator[Finding]:
         )
 
 
-def extras_checks(settings: Settings) -> Iterator[Finding]:
+def extras_checks(settings: Settings) -> Iterator[CheckResult]:
     wanted = {
         "postgres": settings.database_url.path is None,
         "s3": settings.media_url.startswith("s3:"),
@@ -63,7 +63,7 @@ def extras_checks(settings: Settings) -> Iterator[Finding]:
     yield fine("packages", f"Everything that the settings need is installed.{without}")
 
 
-def folder_checks(settings: Settings) -> Iterator[Finding]:
+def folder_checks(settings: Settings) -> Iterator[CheckResult]:
     folder = settings.data_dir
     if not folder.exists():
         found = _existing(folder)
@@ -80,7 +80,7 @@ def folder_checks(settings: Settings) -> Iterator[Finding]:
         yield fine("folder", f"{folder} can be written, by its owner alone.")
 
 
-def _not_writable(folder: Path) -> Finding:
+def _not_writable(folder: Path) -> CheckResult:
     return failure(
         "folder",
         f"{folder} cannot be written by user {os.getuid()}.",
@@ -88,7 +88,7 @@ def _not_writable(folder: Path) -> Finding:
     )
 
 
-def disk_checks(settings: Settings) -> Iterator[Finding]:
+def disk_checks(settings: Settings) -> Iterator[CheckResult]:
     place = settings.database_url.path or settings.data_dir
     free = shutil.disk_usage(_existing(place)).free
     said = f"{free / MEGABYTE:,.0f} MB are free where {place} is."
@@ -101,7 +101,7 @@ def disk_checks(settings: Settings) -> Iterator[Finding]:
         yield fine("disk", said)
 
 
-def key_checks(settings: Settings) -> Iterator[Finding]:
+def key_checks(settings: Settings) -> Iterator[CheckResult]:
     if settings.master_key is not None:
         count = len(settings.master_key)
         yield fine("master key", f"CUEPOST_MASTER_KEY holds {count} key{'s' * (count > 1)}.")
@@ -124,7 +124,7 @@ def key_checks(settings: Settings) -> Iterator[Finding]:
             )
 
 
-def clock_checks(ahead_of_us: timedelta) -> Iterator[Finding]:
+def clock_checks(ahead_of_us: timedelta) -> Iterator[CheckResult]:
     """`ahead_of_us` is how much the clock of the database server differs."""
     fix = "Run chrony or systemd-timesyncd; receivers refuse what is five minutes off."
     if abs(ahead_of_us) > LARGEST_OFFSET:
@@ -136,7 +136,7 @@ def clock_checks(ahead_of_us: timedelta) -> Iterator[Finding]:
         yield fine("clock", "The clock is kept in step, or nothing says otherwise.")
 
 
-def limit_checks(settings: Settings) -> Iterator[Finding]:
+def limit_checks(settings: Settings) -> Iterator[CheckResult]:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 2 * settings.worker_concurrency + OTHER_DESCRIPTORS
     if hard != resource.RLIM_INFINITY and hard < needed:
@@ -150,7 +150,7 @@ def limit_checks(settings: Settings) -> Iterator[Finding]:
         yield fine("limits", "A process may open as many files as it needs.")
 
 
-def proxy_variables(environ: Mapping[str, str]) -> Iterator[Finding]:
+def proxy_variables(environ: Mapping[str, str]) -> Iterator[CheckResult]:
     found = [name for name in environ if name.lower() in {"http_proxy", "https_proxy", "all_proxy"}]
     if found:
         yield warning(

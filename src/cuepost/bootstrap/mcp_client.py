@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from cuepost.bootstrap.extras import MissingExtra, require
-from cuepost.interfaces.cli.runtime import CannotRun, Unusable
+from cuepost.interfaces.cli.runtime import CannotRun, InvalidInput
 from cuepost.settings import BadSettings
 from cuepost.settings.clients import load_client
 
@@ -14,7 +14,7 @@ def speak_mcp(environ: Mapping[str, str]) -> None:
     try:
         service = load_client(environ)
     except BadSettings as error:
-        raise Unusable(str(error)) from error
+        raise InvalidInput(str(error)) from error
     try:
         require("mcp", "'cuepost mcp' speaks the Model Context Protocol")
     except MissingExtra as error:

@@ -24,12 +24,12 @@ from cuepost.bootstrap.mcp_client import speak_mcp
 from cuepost.bootstrap.server import OneProcessOnly, serve, work
 from cuepost.bootstrap.web_server import CannotListen
 from cuepost.interfaces.cli.runtime import (
-    BackedUp,
+    Backup,
     CannotRun,
-    Finding,
-    Opened,
+    CheckResult,
+    CommandContext,
+    InvalidInput,
     Progress,
-    Unusable,
     Work,
 )
 from cuepost.ports.store import Contention, StoreUnavailable
@@ -65,7 +65,7 @@ class ServiceRuntime:
     def use(self, work: Work[T], *, migrating: bool = False) -> T:
         async def do() -> T:
             async with running(load(self.environ), migrating=migrating) as container:
-                return await work(Opened(container.service, container.settings))
+                return await work(CommandContext(container.service, container.settings))
 
         return _run(do())
 
@@ -78,15 +78,15 @@ class ServiceRuntime:
 
         _run(do())
 
-    def back_up(self, file: Path, progress: Progress) -> BackedUp:
-        async def do() -> BackedUp:
+    def back_up(self, file: Path, progress: Progress) -> Backup:
+        async def do() -> Backup:
             settings = load(self.environ)
             store = settings.database_url.path
             if store is None:
                 raise CannotRun(NOT_EMBEDDED)
             size = await back_up(store, file, SystemClock(), progress)
             key_file = None if settings.master_key else settings.data_dir / MASTER_KEY_FILE
-            return BackedUp(file, size, key_file, settings.media_url)
+            return Backup(file, size, key_file, settings.media_url)
 
         return _run(do())
 
@@ -95,13 +95,13 @@ class ServiceRuntime:
         with logged(settings.log_level, settings.log_format):
             _run(serve(settings, greet, sending=sending))
 
-    def examine(self, *, offline: bool) -> Sequence[Finding]:
+    def examine(self, *, offline: bool) -> Sequence[CheckResult]:
         # It brings modules that nothing else needs.
         from cuepost.bootstrap.examination import examined  # noqa: PLC0415  # see above
 
         settings = self._settings()
 
-        async def do() -> Sequence[Finding]:
+        async def do() -> Sequence[CheckResult]:
             return [each async for each in examined(settings, self.environ, offline=offline)]
 
         return _run(do())
@@ -136,7 +136,7 @@ def _in_one_line() -> Iterator[None]:
     try:
         yield
     except (BadSettings, WrongPooler) as error:
-        raise Unusable(str(error)) from error
+        raise InvalidInput(str(error)) from error
     except OPERATORS_MATTERS as error:
         raise CannotRun(" ".join(str(error).split())) from error
     except Contention as error:

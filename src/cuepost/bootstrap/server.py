@@ -21,7 +21,7 @@ from cuepost.bootstrap.metrics import Metrics, pushed
 from cuepost.bootstrap.state_dump import showing_state
 from cuepost.bootstrap.web_server import GracefulServer, create_server, listening
 from cuepost.engine.maintenance import MaintenanceRunner, maintenance_jobs
-from cuepost.interfaces.cli.runtime import Opened, Work
+from cuepost.interfaces.cli.runtime import CommandContext, Work
 from cuepost.interfaces.mcp.app import McpApp
 from cuepost.interfaces.mcp.authentication import own_hosts
 from cuepost.interfaces.media.app import media_routes
@@ -60,7 +60,7 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
             stop = _stop_all(server, container, stopping)
             with _stopped_by_signals(stop), showing_state(delivery):
                 _spare_what_stays()
-                await greet(Opened(container.service, settings))
+                await greet(CommandContext(container.service, settings))
                 async with (
                     _running_maintenance(container),
                     tools.running(),
@@ -82,7 +82,7 @@ async def work(settings: Settings, greet: Work[None]) -> None:
             stop = asyncio.Event()
             with _stopped_by_signals(stop.set), showing_state(delivery):
                 _spare_what_stays()
-                await greet(Opened(container.service, settings))
+                await greet(CommandContext(container.service, settings))
                 async with _shown(container, metrics, delivery, listener):
                     await stop.wait()
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from cuepost.bootstrap.runtime import ServiceRuntime
 from cuepost.domain.access import Caller, Interface
 from cuepost.interfaces.cli import cli
-from cuepost.interfaces.cli.runtime import Opened
+from cuepost.interfaces.cli.runtime import CommandContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Terminal:
     def caller_with(self, token: str) -> Caller:
         """Whom the service takes the bearer of this key for."""
 
-        async def come_in(opened: Opened) -> Caller:
-            return await opened.service.authenticate.caller(token, Interface.REST, None)
+        async def come_in(context: CommandContext) -> Caller:
+            return await context.service.authenticate.caller(token, Interface.REST, None)
 
         return ServiceRuntime(self.environ).use(come_in)
 

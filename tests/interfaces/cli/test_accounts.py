@@ -9,7 +9,7 @@ import pytest
 from cuepost.bootstrap.runtime import ServiceRuntime
 from cuepost.domain.access import Interface
 from cuepost.domain.audit import Action, AuditEntry
-from cuepost.interfaces.cli.runtime import Opened
+from cuepost.interfaces.cli.runtime import CommandContext
 from cuepost.ports.records import Page
 from tests.interfaces.cli.terminal import Terminal
 
@@ -39,14 +39,14 @@ def test_accounts_are_listed_in_the_order_of_their_creation(terminal: Terminal) 
 
 def test_people_get_sentences_and_a_table(terminal: Terminal) -> None:
     assert terminal.words("accounts", "list") == (
-        "There are no accounts yet; 'cuepost setup' makes the first.\n"
+        "There are no accounts yet; 'cuepost setup' creates the first one.\n"
     )
     created = terminal.words("accounts", "create", "--name", "Harbour Films")
     [account] = terminal.json("accounts", "list")["data"]
 
     assert created == (
-        f"Created account {account['id']}; webhooks are closed to it.\n"
-        f"Its first key: cuepost keys create --account {account['id']}\n"
+        f"Created account {account['id']}; its access to webhooks is closed.\n"
+        f"To create an API key: cuepost keys create --account {account['id']}\n"
     )
     assert terminal.words("accounts", "list").splitlines() == [
         "ID                                    WEBHOOKS  STATE  CREATED                   NAME",
@@ -61,7 +61,7 @@ def test_access_is_opened_and_closed(terminal: Terminal) -> None:
     assert opened == account | {"webhooksAccess": "open"}
     assert terminal.json("accounts", "list") == {"data": [opened]}
     closed = terminal.words("accounts", "close-access", account["id"])
-    assert closed == f"Webhooks are closed to account {account['id']}.\n"
+    assert closed == f"The access of account {account['id']} to webhooks is closed.\n"
     assert terminal.json("accounts", "list") == {"data": [account]}
 
 
@@ -69,8 +69,8 @@ def test_what_operators_do_is_in_the_audit_trail_with_their_login(terminal: Term
     account = terminal.json("accounts", "create")
     terminal.json("accounts", "open-access", account["id"])
 
-    async def look(opened: Opened) -> list[AuditEntry]:
-        return await opened.service.perform.read(
+    async def look(context: CommandContext) -> list[AuditEntry]:
+        return await context.service.perform.read(
             lambda transaction: transaction.audit.page(UUID(account["id"]), Page(limit=10))
         )
 
@@ -85,7 +85,7 @@ def test_what_operators_do_is_in_the_audit_trail_with_their_login(terminal: Term
 def test_an_unknown_account_is_refused(terminal: Terminal, command: str) -> None:
     assert terminal.refusal("accounts", command, UNKNOWN) == (
         1,
-        f"Error: There is no account {UNKNOWN}; 'cuepost accounts list' shows them all.\n",
+        f"Error: There is no account {UNKNOWN}; 'cuepost accounts list' lists all accounts.\n",
     )
 
 

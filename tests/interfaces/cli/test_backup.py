@@ -60,12 +60,12 @@ def test_people_are_told_what_else_to_keep(
     assert empty_sqlite.words("backup", str(target)) == (
         f"Copied the store to {target} ({mebibytes:.1f} MiB).\n"
         "\n"
-        "These are not in it; keep them too:\n"
+        "It does not contain these; back them up as well:\n"
         "\n"
         f"  Master key  {store.with_name('master.key')}\n"
         f"  Media       {store.with_name('media').as_uri()}\n"
         "\n"
-        "Without the master key no one can use the signing secrets in the copy.\n"
+        "Without the master key the signing secrets in the copy cannot be decrypted.\n"
     )
 
 

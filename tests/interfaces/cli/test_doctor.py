@@ -20,7 +20,7 @@ import pytest
 from cuepost.adapters import clock_state
 from cuepost.bootstrap import machine_checks
 from cuepost.bootstrap.machine_checks import clock_checks
-from cuepost.interfaces.cli.runtime import Finding, Level
+from cuepost.interfaces.cli.runtime import CheckResult, Level
 from tests.interfaces.cli.terminal import Terminal
 from tests.support.service_process import ServiceProcess, free_port
 
@@ -246,4 +246,4 @@ def test_the_system_tells_whether_its_clock_is_in_step() -> None:
 
 
 def test_what_is_well_needs_no_fixing() -> None:
-    assert Finding("x", Level.OK, "Well.").as_json()["fix"] == ""
+    assert CheckResult("x", Level.OK, "Well.").as_json()["fix"] == ""

@@ -7,7 +7,7 @@ import pytest
 from cuepost.bootstrap.runtime import ServiceRuntime
 from cuepost.domain.access import ACCOUNT_SCOPES, Caller, Interface
 from cuepost.domain.project import Origin, ProjectKind
-from cuepost.interfaces.cli.runtime import Opened
+from cuepost.interfaces.cli.runtime import CommandContext
 from tests.interfaces.cli.terminal import Terminal
 
 UNKNOWN = "0190b7a4-0000-7000-8000-000000000000"
@@ -22,8 +22,8 @@ def populated_account(terminal: Terminal) -> str:
         Interface.REST, "key:test", UUID(account_id), ACCOUNT_SCOPES, webhooks_enabled=True
     )
 
-    async def populate(opened: Opened) -> None:
-        service = opened.service
+    async def populate(context: CommandContext) -> None:
+        service = context.service
         async with service.perform.store.transaction() as transaction:
             made = await service.webhooks.create(
                 transaction, owner, "https://hooks.example.com/", (), ""
@@ -52,7 +52,7 @@ def test_everything_of_the_account_goes_and_the_others_stay(terminal: Terminal) 
     assert terminal.json("keys", "list") == keys
     assert terminal.refusal("erase-account", goes, "--yes") == (
         1,
-        f"Error: There is no account {goes}; 'cuepost accounts list' shows them all.\n",
+        f"Error: There is no account {goes}; 'cuepost accounts list' lists all accounts.\n",
     )
 
 
@@ -61,15 +61,15 @@ def test_it_goes_when_its_id_is_typed(terminal: Terminal) -> None:
 
     result = terminal.run("erase-account", account_id, typed=f"{account_id}\n")
 
-    assert (result.exit_code, result.stdout) == (0, f"Account {account_id} is erased.\n")
+    assert (result.exit_code, result.stdout) == (0, f"Account {account_id} was erased.\n")
     assert terminal.json("accounts", "list") == {"data": []}
 
 
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (f"{UNKNOWN}\n", "Error: That is not the account's id; nothing was erased.\n"),
-        ("yes\n", "Error: That is not the account's id; nothing was erased.\n"),
+        (f"{UNKNOWN}\n", "Error: This is not the id of the account; nothing was erased.\n"),
+        ("yes\n", "Error: This is not the id of the account; nothing was erased.\n"),
         ("", "Aborted!\n"),
     ],
 )
@@ -81,6 +81,6 @@ def test_it_stays_when_anything_else_is_typed(
     code, words = empty_sqlite.refusal("erase-account", account["id"], typed=typed)
 
     assert code == 1
-    assert words.startswith("Everything of the account 'Harbour Films' will be gone for good.\n")
+    assert words.startswith("All data of the account 'Harbour Films' will be erased permanently.\n")
     assert words.endswith(said)
     assert empty_sqlite.json("accounts", "list") == {"data": [account]}

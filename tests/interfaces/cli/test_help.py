@@ -170,7 +170,7 @@ def test_an_erasure_shows_its_progress_on_a_terminal(
     shown = shown_on_a_terminal(tmp_path / "data", "erase-account", account_id, "--yes")
 
     assert shown.replace("\r\n", "\n") == (
-        f"\rErasing … step 1\rErasing … step 2\nAccount {account_id} is erased.\n"
+        f"\rErasing … step 1\rErasing … step 2\nAccount {account_id} was erased.\n"
     )
 
 

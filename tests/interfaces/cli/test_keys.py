@@ -89,12 +89,12 @@ def test_keys_are_listed_without_their_secrets(terminal: Terminal, account_id: s
 
 def test_people_get_sentences_and_a_table(terminal: Terminal, account_id: str) -> None:
     assert terminal.words("keys", "list") == (
-        "There are no such keys; 'cuepost keys create' makes one.\n"
+        "There are no such keys; 'cuepost keys create' creates one.\n"
     )
     said = terminal.words("keys", "create", "--account", account_id, "--scope", "projects:read")
     token = said.split()[-1]
     key_id = key_id_in(token)
-    assert said == f"Created key {key_id}. It is shown this once:\n\n  {token}\n\n"
+    assert said == f"Created key {key_id}. It is shown only once:\n\n  {token}\n\n"
     terminal.words("keys", "revoke", str(key_id))
     terminal.words("keys", "create", "--service", "--expires-at", LATER)
 
@@ -118,23 +118,23 @@ def test_people_get_sentences_and_a_table(terminal: Terminal, account_id: str) -
 def test_what_does_not_exist_is_said_in_one_line(terminal: Terminal) -> None:
     assert terminal.refusal("keys", "create", "--account", UNKNOWN) == (
         1,
-        f"Error: There is no account {UNKNOWN}; 'cuepost accounts list' shows them all.\n",
+        f"Error: There is no account {UNKNOWN}; 'cuepost accounts list' lists all accounts.\n",
     )
     assert terminal.refusal("keys", "revoke", UNKNOWN) == (
         1,
-        f"Error: There is no key {UNKNOWN}; 'cuepost keys list' shows them all.\n",
+        f"Error: There is no key {UNKNOWN}; 'cuepost keys list' lists all keys.\n",
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ((), "Name either --account ID or --service."),
-        (("--service", "--account", UNKNOWN), "Name either --account ID or --service."),
+        ((), "Give either --account ID or --service."),
+        (("--service", "--account", UNKNOWN), "Give either --account ID or --service."),
         (("--service", "--scope", "projects:read"), "Choose from milestones:report."),
         (("--service", "--expires-at", "soon"), "'soon' is not a time such as 2027-01-31T"),
-        (("--service", "--expires-at", "2126-01-31T00:00:00"), "names no time zone;"),
-        (("--service", "--expires-at", "2020-01-31T00:00:00Z"), "--expires-at lies in the past."),
+        (("--service", "--expires-at", "2126-01-31T00:00:00"), "has no time zone;"),
+        (("--service", "--expires-at", "2020-01-31T00:00:00Z"), "--expires-at is in the past."),
     ],
 )
 def test_what_cannot_be_made_is_a_usage_error(

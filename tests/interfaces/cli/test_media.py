@@ -12,7 +12,7 @@ import pytest
 from cuepost.bootstrap.runtime import ServiceRuntime
 from cuepost.domain.access import ACCOUNT_SCOPES, Caller, Interface
 from cuepost.domain.project import Origin, ProjectKind
-from cuepost.interfaces.cli.runtime import Opened
+from cuepost.interfaces.cli.runtime import CommandContext
 from cuepost.interfaces.wire_models.milestones import ReportedArtifact
 from tests.interfaces.cli.terminal import Terminal
 from tests.interfaces.cli.test_help import shown_on_a_terminal
@@ -24,8 +24,8 @@ def made_project(terminal: Terminal, *, deleted: bool = False) -> str:
     account = UUID(terminal.json("setup")["accountId"])
     owner = Caller(Interface.REST, "key:test", account, ACCOUNT_SCOPES)
 
-    async def make(opened: Opened) -> str:
-        service = opened.service
+    async def make(context: CommandContext) -> str:
+        service = context.service
         made = await service.perform.change(
             lambda transaction: service.projects.create(
                 transaction,
@@ -82,7 +82,7 @@ def test_a_newcomer_is_shown_the_milestone_to_report(empty_sqlite: Terminal, fil
         "media", "put", str(file), "--project", project, "--kind", "video", "--name", "Größe.mp4"
     )
     assert words.startswith("Stored.\n\n  Name  Größe.mp4\n  Type  video/mp4\n  Size  12 bytes\n")
-    _, _, shown = words.partition("to POST /v1/milestones:\n\n")
+    _, _, shown = words.partition("POST /v1/milestones\n\n")
     [milestone] = json.loads(shown)["milestones"]
     assert (milestone["projectId"], milestone["status"]) == (project, "completed")
     assert [each["name"] for each in milestone["artifacts"]] == ["Größe.mp4"]

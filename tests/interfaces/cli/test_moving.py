@@ -81,15 +81,15 @@ def test_what_cannot_be_done_is_said_in_a_line(empty_sqlite: Terminal, tmp_path:
     ):
         assert source.refusal("accounts", *arguments) == (
             1,
-            f"Error: There is no account {UNKNOWN}; 'cuepost accounts list' shows them all.\n",
+            f"Error: There is no account {UNKNOWN}; 'cuepost accounts list' lists all accounts.\n",
         )
     for arguments in (("finish-move", account_id, "--yes"), ("abort-move", account_id)):
         assert source.refusal("accounts", *arguments)[0] == 1
     file.write_text("there already")
     code, said = source.refusal("accounts", "export", account_id, "--to", str(file))
-    assert (code, "is there already" in said) == (1, True)
+    assert (code, "already exists" in said) == (1, True)
     code, said = source.refusal("accounts", "import", str(file))
-    assert (code, "not a file of" in said) == (1, True)
+    assert (code, "was not written by" in said) == (1, True)
     assert source.refusal("accounts", "import", str(tmp_path / "none"))[0] == 1
     both = source.refusal("accounts", "export", account_id, "--to", "-", "--json")
     assert both[0] == 2
@@ -121,7 +121,7 @@ def test_an_account_goes_through_a_pipe(
     assert "Exported account" in sent.stderr
     taken = target.run("accounts", "import", "-", typed=sent.stdout_bytes)
     assert taken.exit_code == 0
-    assert f"Loaded account {account_id}" in taken.stdout
+    assert f"Imported account {account_id}" in taken.stdout
 
 
 def test_keys_carry_the_name_of_their_cell(terminal: Terminal) -> None:

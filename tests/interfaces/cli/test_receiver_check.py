@@ -74,8 +74,8 @@ def test_a_receiver_that_accepts_a_badly_signed_event_is_warned_of() -> None:
         result = run(f"http://127.0.0.1:{port}/hook")
     assert result.exit_code == 1
     assert (
-        "✗ forged    A badly signed event was accepted with 200: the receiver does not check "
-        "signatures, so anybody can send it events.\n"
+        "✗ forged    An event with a wrong signature was accepted with 200: the receiver does not "
+        "check signatures, so anyone can send it events.\n"
     ) in result.stdout
 
 
@@ -96,8 +96,8 @@ def test_without_a_secret_the_forgers_request_is_still_sent() -> None:
 @pytest.mark.parametrize(
     ("status", "check", "words"),
     [
-        (307, "redirect", "redirects are not followed"),
-        (404, "signed", "was answered with 404"),
+        (307, "redirect", "does not follow redirects"),
+        (404, "signed", "with 404, not with 2xx"),
         (-1, "signed", "The connection failed"),
     ],
 )
@@ -124,14 +124,14 @@ def test_a_receiver_that_does_not_answer_in_time_fails() -> None:
         result = run(f"http://127.0.0.1:{port}/hook", "--timeout", "0.2")
         released.set()
     assert result.exit_code == 1
-    assert "No answer within 0.2 s." in result.stdout
+    assert "No response within 0.2 s." in result.stdout
 
 
 def test_a_slow_receiver_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receiver_probe, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(receiver_probe, "SLOW_SECONDS", 0.0)
     with judging_receiver(careful) as port:
         result = run(f"http://127.0.0.1:{port}/hook")
-    assert "acknowledge first, and do the work afterwards" in result.stdout
+    assert "Respond first, and process the event afterwards" in result.stdout
 
 
 def test_a_forgers_request_without_an_answer_is_only_a_warning() -> None:
@@ -167,7 +167,7 @@ def test_a_good_certificate_is_told_with_its_days(authority: Authority, tmp_path
 def test_a_certificate_that_ends_soon_is_warned_of(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receiver_probe, "FEW_DAYS", 100_000)
+    monkeypatch.setattr(receiver_probe, "EXPIRY_WARNING_DAYS", 100_000)
     trust = authority.write_to(tmp_path / "authority.pem")
     code, found = over_tls(authority.server_context("127.0.0.1"), "--ca-file", trust)
     assert (code, found["level"]) == (0, "warning")

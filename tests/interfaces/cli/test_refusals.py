@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from cuepost.interfaces.cli.output import why_refused
+from cuepost.interfaces.cli.output import refusal_reason
 from tests.interfaces.cli.terminal import Terminal
 from tests.support.service_process import free_port
 
@@ -174,4 +174,4 @@ def test_a_postgres_that_does_not_let_us_in_is_one_line(
 def test_a_refused_milestone_is_told_with_its_errors(
     result: dict[str, object], sentence: str
 ) -> None:
-    assert why_refused(result) == sentence
+    assert refusal_reason(result) == sentence

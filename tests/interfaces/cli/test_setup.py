@@ -42,7 +42,7 @@ def test_people_see_the_keys_once(terminal: Terminal) -> None:
     lines = terminal.words("setup").splitlines()
 
     [account] = terminal.json("accounts", "list")["data"]
-    assert lines[:2] == ["Set up. This is shown once; keep the keys.", ""]
+    assert lines[:2] == ["Set up. Store these keys now; they are shown only once.", ""]
     assert [line.split("  ")[1] for line in lines[2:]] == [
         "Account",
         "API key",

@@ -81,7 +81,7 @@ def test_the_cause_is_named_with_a_way_to_fix_it(request_file: str) -> None:
     result = run(request_file, "--any-age")
     assert result.exit_code == 1
     assert result.stdout.startswith("✗ body_trailing_newline\n  A line end at the end of the body")
-    assert "\n\n  To fix it: Verify the raw bytes of the request" in result.stdout
+    assert "\n\n  Fix: Verify the raw bytes of the request" in result.stdout
 
 
 def test_secrets_come_from_a_file_or_the_environment(request_file: str, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_secrets_come_from_a_file_or_the_environment(request_file: str, tmp_path
 
 def test_without_a_secret_it_says_how_to_give_one(request_file: str) -> None:
     result = run(request_file, secret="")
-    how = "set CUEPOST_WEBHOOK_SECRET, or name a file with --secret-file."
+    how = "set CUEPOST_WEBHOOK_SECRET or use --secret-file."
     assert (result.exit_code, result.stderr) == (2, f"Error: No signing secret: {how}\n")
 
 

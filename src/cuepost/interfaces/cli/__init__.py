@@ -1,4 +1,4 @@
-"""The command line: what operators do, and how the service is started."""
+"""The command line for operators and developers."""
 
 from cuepost.interfaces.cli.app import cli
 

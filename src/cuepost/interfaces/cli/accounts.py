@@ -1,4 +1,4 @@
-"""`cuepost accounts`: who may use the service, and whether webhooks are open to them."""
+"""`cuepost accounts`: create accounts, list them, and open or close webhook access."""
 
 from uuid import UUID
 
@@ -7,27 +7,27 @@ import click
 from cuepost.application.sign_in import NewLink
 from cuepost.domain.access import Account
 from cuepost.domain.instants import to_text
-from cuepost.interfaces.cli.groups import InOrder
+from cuepost.interfaces.cli.groups import OrderedGroup
 from cuepost.interfaces.cli.moving import COMMANDS as MOVING
 from cuepost.interfaces.cli.output import (
-    access_word,
+    access_state,
     account_json,
     json_option,
-    moment,
+    print_result,
     table,
-    tell,
+    time_text,
 )
 from cuepost.interfaces.cli.params import Name
-from cuepost.interfaces.cli.runtime import Opened, operator, use
+from cuepost.interfaces.cli.runtime import CommandContext, operator, use
 
 
 def no_account(account_id: UUID) -> str:
-    return f"There is no account {account_id}; 'cuepost accounts list' shows them all."
+    return f"There is no account {account_id}; 'cuepost accounts list' lists all accounts."
 
 
-@click.group(cls=InOrder)
+@click.group(cls=OrderedGroup)
 def accounts() -> None:
-    """Create accounts, list them, open webhooks to them, move them to another database.
+    """Create and list accounts, control their access to webhooks, and move them.
 
     \b
     Examples:
@@ -39,28 +39,28 @@ def accounts() -> None:
 
 @accounts.command("create")
 @click.option(
-    "--name", type=Name(), default="Account", show_default=True, help="What people call it."
+    "--name", type=Name(), default="Account", show_default=True, help="A name for the account."
 )
 @json_option
 def create(name: str, as_json: bool) -> None:
     """Create an account.
 
-    Whether it may use webhooks at once is set by CUEPOST_WEBHOOKS_ACCESS.
+    CUEPOST_WEBHOOKS_ACCESS decides whether a new account may use webhooks.
     """
 
-    async def work(opened: Opened) -> Account:
-        return await opened.service.perform.change(
-            lambda transaction: opened.service.access.create_account(
-                transaction, operator(), name, opened.settings.webhooks_access
+    async def work(context: CommandContext) -> Account:
+        return await context.service.perform.change(
+            lambda transaction: context.service.access.create_account(
+                transaction, operator(), name, context.settings.webhooks_access
             )
         )
 
     account = use(work)
-    tell(
+    print_result(
         as_json,
         account_json(account),
-        f"Created account {account.id}; webhooks are {access_word(account)} to it.\n"
-        f"Its first key: cuepost keys create --account {account.id}",
+        f"Created account {account.id}; its access to webhooks is {access_state(account)}.\n"
+        f"To create an API key: cuepost keys create --account {account.id}",
     )
 
 
@@ -69,25 +69,25 @@ def create(name: str, as_json: bool) -> None:
 def list_all(as_json: bool) -> None:
     """List all accounts."""
 
-    async def work(opened: Opened) -> list[Account]:
-        return await opened.service.perform.read(lambda transaction: transaction.accounts.all())
+    async def work(context: CommandContext) -> list[Account]:
+        return await context.service.perform.read(lambda transaction: transaction.accounts.all())
 
     found = use(work)
     rows = [
         (
             str(account.id),
-            access_word(account),
+            access_state(account),
             account.state,
-            moment(account.created_at),
+            time_text(account.created_at),
             account.name,
         )
         for account in found
     ]
     words = table(("ID", "WEBHOOKS", "STATE", "CREATED", "NAME"), rows)
-    tell(
+    print_result(
         as_json,
         {"data": [account_json(account) for account in found]},
-        words if found else "There are no accounts yet; 'cuepost setup' makes the first.",
+        words if found else "There are no accounts yet; 'cuepost setup' creates the first one.",
     )
 
 
@@ -95,7 +95,7 @@ def list_all(as_json: bool) -> None:
 @click.argument("account_id", type=click.UUID)
 @json_option
 def open_access(account_id: UUID, as_json: bool) -> None:
-    """Let an account use webhooks."""
+    """Allow an account to use webhooks."""
     _set_access(account_id, True, as_json)
 
 
@@ -103,7 +103,7 @@ def open_access(account_id: UUID, as_json: bool) -> None:
 @click.argument("account_id", type=click.UUID)
 @json_option
 def close_access(account_id: UUID, as_json: bool) -> None:
-    """Close webhooks to an account; deliveries that wait are cancelled."""
+    """Stop an account from using webhooks; its pending deliveries are cancelled."""
     _set_access(account_id, False, as_json)
 
 
@@ -111,34 +111,39 @@ def close_access(account_id: UUID, as_json: bool) -> None:
 @click.argument("account_id", type=click.UUID)
 @json_option
 def sign_in_link(account_id: UUID, as_json: bool) -> None:
-    """Make a link that signs in to an account's pages.
+    """Create a link that signs in to the settings pages of an account.
 
-    It works once, within a day; also for somebody who has forgotten the password.
+    The link works once and expires after a day. It also helps a user who has forgotten the
+    password.
     """
 
-    async def work(opened: Opened) -> NewLink:
-        return await opened.service.perform.change(
-            lambda transaction: opened.service.sign_in.make_link(
+    async def work(context: CommandContext) -> NewLink:
+        return await context.service.perform.change(
+            lambda transaction: context.service.sign_in.make_link(
                 transaction, operator(), account_id
             )
         )
 
     link = use(work, missing=no_account(account_id))
     content = {"signInUrl": link.url, "expiresAt": to_text(link.expires_at)}
-    tell(as_json, content, f"{link.url}\nIt works once, until {to_text(link.expires_at)}.")
+    print_result(
+        as_json,
+        content,
+        f"{link.url}\nThe link works once and expires at {to_text(link.expires_at)}.",
+    )
 
 
 def _set_access(account_id: UUID, enabled: bool, as_json: bool) -> None:
-    async def work(opened: Opened) -> Account:
-        return await opened.service.perform.change(
-            lambda transaction: opened.service.access.set_webhooks(
+    async def work(context: CommandContext) -> Account:
+        return await context.service.perform.change(
+            lambda transaction: context.service.access.set_webhooks(
                 transaction, operator(), account_id, enabled
             )
         )
 
     account = use(work, missing=no_account(account_id))
-    words = f"Webhooks are {access_word(account)} to account {account.id}."
-    tell(as_json, account_json(account), words)
+    words = f"The access of account {account.id} to webhooks is {access_state(account)}."
+    print_result(as_json, account_json(account), words)
 
 
 for _command in MOVING:

@@ -5,23 +5,23 @@ import os
 import click
 
 import cuepost
-from cuepost.interfaces.cli.groups import LoadedLate
+from cuepost.interfaces.cli.groups import LazyGroup
 
 OPERATORS = {
     "serve": "serve:serve",
     "api": "serve:api",
     "worker": "serve:worker",
     "demo": "demo:demo",
-    "setup": "upkeep:setup",
+    "setup": "store:setup",
     "accounts": "accounts:accounts",
     "keys": "keys:keys",
     "audit": "audit:audit",
     "media": "media:media",
     "doctor": "doctor:doctor",
     "backup": "backup:backup",
-    "migrate": "upkeep:migrate",
+    "migrate": "store:migrate",
     "rekey": "master_keys:rekey",
-    "erase-account": "upkeep:erase_account",
+    "erase-account": "store:erase_account",
 }
 DEVELOPERS = {
     "listen": "listen:listen",
@@ -34,8 +34,8 @@ DEVELOPERS = {
 
 
 @click.group(
-    cls=LoadedLate,
-    places=OPERATORS | DEVELOPERS,
+    cls=LazyGroup,
+    targets=OPERATORS | DEVELOPERS,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(cuepost.__version__, message="cuepost %(version)s")
@@ -45,20 +45,20 @@ def cli(ctx: click.Context) -> None:
 
     \b
     Start here:
-      cuepost demo             see everything happen, in about ten seconds
-      cuepost serve            the whole service; the first start prints your keys
-      cuepost listen URL       every event, sent to a receiver on your own machine
-      cuepost verify FILE      why a delivery's signature does not fit
-      cuepost COMMAND --help   what a command does, with examples
+      cuepost demo             see the whole service at work, in about ten seconds
+      cuepost serve            start the service; the first start prints your keys
+      cuepost listen URL       forward events to a receiver on your own machine
+      cuepost verify FILE      find out why a signature does not verify
+      cuepost COMMAND --help   describe a command, with examples
 
     Operator commands work while the service runs, and print JSON with --json. Settings are
     environment variables that begin with CUEPOST_; 'cuepost serve --help' lists them.
 
     \b
-    Completion in your shell (bash, zsh or fish):
+    Shell completion (bash, zsh or fish):
       eval "$(_CUEPOST_COMPLETE=bash_source cuepost)"
 
-    Exit codes: 0 done, 1 could not be done, 2 typed or set wrongly.
+    Exit codes: 0 success, 1 failure, 2 invalid arguments or settings.
     """
     if os.environ.get("NO_COLOR"):
         ctx.color = False

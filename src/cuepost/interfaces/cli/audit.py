@@ -1,4 +1,4 @@
-"""`cuepost audit`: who did what, of the operators' own matters or of one account."""
+"""`cuepost audit`: the audit trail of the operators, or of one account."""
 
 from uuid import UUID
 
@@ -7,8 +7,8 @@ import msgspec
 
 from cuepost.application.perform import OPERATOR
 from cuepost.domain.audit import AuditEntry
-from cuepost.interfaces.cli.output import json_option, moment, table, tell
-from cuepost.interfaces.cli.runtime import Opened, use
+from cuepost.interfaces.cli.output import json_option, print_result, table, time_text
+from cuepost.interfaces.cli.runtime import CommandContext, use
 from cuepost.interfaces.wire_models.audit import AuditEntry as ShownEntry
 from cuepost.ports.records import Page
 
@@ -16,28 +16,32 @@ MOST = 1_000
 
 
 @click.command()
-@click.option("--account", type=click.UUID, help="Of this account; otherwise of service keys.")
+@click.option("--account", type=click.UUID, help="Show the trail of this account.")
 @click.option(
-    "--limit", type=click.IntRange(1, MOST), default=50, show_default=True, help="How many."
+    "--limit",
+    type=click.IntRange(1, MOST),
+    default=50,
+    show_default=True,
+    help="How many entries to show.",
 )
 @json_option
 def audit(account: UUID | None, limit: int, as_json: bool) -> None:
     """Show the audit trail, newest first.
 
-    Without --account it is that of the operators: which service keys were created and revoked, by
-    whom. Entries are kept for 400 days.
+    Without --account it shows the operators' own trail: who created and revoked service keys.
+    Entries are kept for 400 days.
     """
 
-    async def work(opened: Opened) -> list[AuditEntry]:
-        return await opened.service.perform.read(
+    async def work(context: CommandContext) -> list[AuditEntry]:
+        return await context.service.perform.read(
             lambda transaction: transaction.audit.page(account or OPERATOR, Page(limit=limit))
         )
 
     found = use(work)
     rows = [
-        (moment(each.at), each.action, each.actor, each.address or "-", each.subject or "-")
+        (time_text(each.at), each.action, each.actor, each.address or "-", each.subject or "-")
         for each in found
     ]
     words = table(("AT", "ACTION", "BY", "FROM", "SUBJECT"), rows)
     content = {"data": [msgspec.to_builtins(ShownEntry.of(each)) for each in found]}
-    tell(as_json, content, words if found else "There are no entries.")
+    print_result(as_json, content, words if found else "There are no entries.")

@@ -1,4 +1,4 @@
-"""`cuepost deliveries`: watch what is sent, and send again."""
+"""`cuepost deliveries`: watch deliveries and retry them."""
 
 import json
 import sys
@@ -14,11 +14,11 @@ import click
 from cuepost.domain.delivery import FINAL, DeliveryStatus
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.domain.instants import to_text
-from cuepost.interfaces.cli.groups import InOrder
-from cuepost.interfaces.cli.output import json_option, tell
+from cuepost.interfaces.cli.groups import OrderedGroup
+from cuepost.interfaces.cli.output import json_option, print_result
 from cuepost.interfaces.cli.params import Instant
 from cuepost.interfaces.cli.runtime import CannotRun
-from cuepost.interfaces.cli.service_client import NotThere, ServiceClient, service_options
+from cuepost.interfaces.cli.service_client import ServiceClient, UnknownResource, service_options
 from cuepost.interfaces.cli.trigger import outcome
 
 MOST_PAGES = 20
@@ -27,9 +27,9 @@ COLOURS = {"delivered": "green", "failed": "red", "cancelled": "yellow", "retryi
 Delivery = dict[str, Any]
 
 
-@click.group(cls=InOrder)
+@click.group(cls=OrderedGroup)
 def deliveries() -> None:
-    """Watch deliveries, and send them again.
+    """Watch deliveries and retry them.
 
     \b
     Examples:
@@ -41,9 +41,11 @@ def deliveries() -> None:
 
 
 @deliveries.command()
-@click.option("--webhook", type=click.UUID, help="Only of this endpoint.")
+@click.option("--webhook", type=click.UUID, help="Only deliveries to this endpoint.")
 @click.option(
-    "--status", type=click.Choice([each.value for each in DeliveryStatus]), help="Only these."
+    "--status",
+    type=click.Choice([each.value for each in DeliveryStatus]),
+    help="Only deliveries with this status.",
 )
 @click.option(
     "--type",
@@ -52,7 +54,9 @@ def deliveries() -> None:
     help="Only events of this type.",
 )
 @click.option(
-    "--include-delivered", is_flag=True, help="With --status failed: also those delivered before."
+    "--include-delivered",
+    is_flag=True,
+    help="With --status failed: also deliveries that succeeded before and failed at a retry.",
 )
 @click.option(
     "--limit",
@@ -60,20 +64,20 @@ def deliveries() -> None:
     type=click.IntRange(0, 100),
     default=10,
     show_default=True,
-    help="How many to show from before.",
+    help="How many existing deliveries to show.",
 )
 @click.option(
-    "--follow/--no-follow", default=True, show_default=True, help="Go on and show each change."
+    "--follow/--no-follow", default=True, show_default=True, help="Keep running and show changes."
 )
 @click.option(
     "--interval",
     type=click.FloatRange(0.1, 60),
     default=1.0,
     show_default=True,
-    help="Seconds between two looks.",
+    help="Seconds between two polls.",
 )
 @service_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def tail(
     *,
     webhook: UUID | None,
@@ -87,7 +91,7 @@ def tail(
     api_key_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Show the latest deliveries, and each change as it happens; Ctrl-C ends it."""
+    """Show the latest deliveries and every change to them, until Ctrl-C."""
     client = ServiceClient.of(url, api_key_file)
     path = f"/v1/webhooks/{webhook}/deliveries" if webhook else "/v1/deliveries"
     query = {"status": status, "type": event_type}
@@ -107,7 +111,7 @@ def tail(
 
 
 class Watch:
-    """Knows the state in which it showed each delivery."""
+    """Remembers the state in which each delivery was last shown."""
 
     def __init__(self, client: ServiceClient, path: str, query: dict[str, str | None]) -> None:
         self._client, self._path, self._query = client, path, query
@@ -115,7 +119,7 @@ class Watch:
         self._oldest = self._newest = ""
 
     def first(self, limit: int) -> list[Delivery]:
-        """The oldest first. What came before them is passed over."""
+        """The latest `limit` deliveries, oldest first; `changes` ignores older ones."""
         found = self._page(str(max(limit, 1)))["data"]
         self._oldest = self._newest = found[0]["id"] if found else ""
         self._shown = {each["id"]: _state(each) for each in found}
@@ -123,7 +127,7 @@ class Watch:
         return chosen
 
     def changes(self) -> list[Delivery]:
-        """New ones, and those that were shown and have changed; the oldest first."""
+        """Deliveries that are new, or changed since they were shown, oldest first."""
         recent = list(self._recent())
         seen = {each["id"] for each in recent}
         unseen = [
@@ -138,7 +142,7 @@ class Watch:
         return sorted(changed, key=lambda each: str(each["id"]))
 
     def _recent(self) -> Iterator[Delivery]:
-        """One page, and more while they are new; ids sort as they were made."""
+        """Read pages until one contains known deliveries; ids sort by creation time."""
         cursor = None
         for _ in range(MOST_PAGES):
             page = self._page("100", cursor)
@@ -153,7 +157,7 @@ class Watch:
         webhook = self._shown[delivery_id][-1]
         try:
             found: Delivery = self._client.get(f"/v1/webhooks/{webhook}/deliveries/{delivery_id}")
-        except NotThere:
+        except UnknownResource:
             del self._shown[delivery_id]
             return None
         return {name: value for name, value in found.items() if name not in {"event", "attempts"}}
@@ -172,28 +176,30 @@ def _show(delivery: Delivery, as_json: bool) -> None:
         return
     status = delivery["status"]
     when = delivery["finishedAt"] or delivery["createdAt"]
-    told = click.style(f"{status:<10}", fg=COLOURS.get(status))
+    styled = click.style(f"{status:<10}", fg=COLOURS.get(status))
     click.echo(
-        f"{when}  {told}  {delivery['eventType']:<17}  {delivery['id']}  {outcome(delivery)}"
+        f"{when}  {styled}  {delivery['eventType']:<17}  {delivery['id']}  {outcome(delivery)}"
     )
 
 
 @deliveries.command()
 @click.argument("delivery_id", type=click.UUID, required=False)
-@click.option("--webhook", type=click.UUID, help="The endpoint; found by itself for one delivery.")
-@click.option("--since", type=Instant(), help="Retry all that were made since then.")
-@click.option("--until", type=Instant(), help="… and before then.  [default: now]")
+@click.option("--webhook", type=click.UUID, help="The endpoint; not needed with DELIVERY_ID.")
+@click.option("--since", type=Instant(), help="Retry deliveries created at or after this time.")
+@click.option(
+    "--until", type=Instant(), help="Retry deliveries created before this time.  [default: now]"
+)
 @click.option(
     "--status",
     "statuses",
     multiple=True,
     type=click.Choice([each.value for each in FINAL]),
-    help="Which ended ones; can be given several times.  [default: failed and cancelled]",
+    help="Only this status; can be repeated.  [default: failed and cancelled]",
 )
 @click.option(
-    "--include-delivered", is_flag=True, help="Also failed ones that were delivered before."
+    "--include-delivered", is_flag=True, help="Also failed deliveries that succeeded before."
 )
-@click.option("--dry-run", is_flag=True, help="Only count them.")
+@click.option("--dry-run", is_flag=True, help="Only count the deliveries.")
 @service_options
 @json_option
 def retry(
@@ -209,20 +215,21 @@ def retry(
     api_key_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Send one delivery again, or all of an endpoint since a time.
+    """Retry one delivery, or the deliveries of an endpoint since a given time.
 
-    The event keeps its id; three new attempts begin.
+    A retried event keeps its id and gets up to three new attempts.
     """
     if (delivery_id is None) is (since is None):
-        raise click.UsageError("Name one delivery, or --webhook ID and --since TIME.")
+        raise click.UsageError("Give either DELIVERY_ID, or --webhook ID and --since TIME.")
     client = ServiceClient.of(url, api_key_file)
     if delivery_id is not None:
-        home = _home(client, delivery_id, webhook)
-        again = client.post(f"{home}/retry")
-        tell(as_json, again, f"Delivery {delivery_id} of event {again['eventId']} is sent again.")
+        path = _delivery_path(client, delivery_id, webhook)
+        retried = client.post(f"{path}/retry")
+        words = f"Delivery {delivery_id} of event {retried['eventId']} will be retried."
+        print_result(as_json, retried, words)
         return
     if webhook is None or since is None:
-        raise click.UsageError("Name the endpoint with --webhook ID.")
+        raise click.UsageError("--since needs --webhook ID.")
     body = {
         "since": to_text(since),
         "until": to_text(until) if until else None,
@@ -231,19 +238,21 @@ def retry(
         "dryRun": dry_run,
     }
     job = client.post(f"/v1/webhooks/{webhook}/retries", body)
-    verb = "would be" if dry_run else "are"
-    tell(as_json, job, f"{job['count']} deliveries {verb} sent again.")
+    verb = "would be" if dry_run else "will be"
+    print_result(as_json, job, f"{job['count']} deliveries {verb} retried.")
 
 
-def _home(client: ServiceClient, delivery_id: UUID, webhook: UUID | None) -> str:
-    """The address of the delivery, which names its endpoint."""
+def _delivery_path(client: ServiceClient, delivery_id: UUID, webhook: UUID | None) -> str:
+    """The path of the delivery; without `webhook` every endpoint is tried."""
     if webhook is not None:
         return f"/v1/webhooks/{webhook}/deliveries/{delivery_id}"
     for endpoint in client.get("/v1/webhooks", limit="100")["data"]:
         path = f"/v1/webhooks/{endpoint['id']}/deliveries/{delivery_id}"
         try:
             client.get(path)
-        except NotThere:
+        except UnknownResource:
             continue
         return path
-    raise CannotRun(f"There is no delivery {delivery_id}; 'cuepost deliveries tail' shows some.")
+    raise CannotRun(
+        f"There is no delivery {delivery_id}; 'cuepost deliveries tail' lists recent ones."
+    )

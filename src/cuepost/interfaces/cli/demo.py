@@ -1,4 +1,4 @@
-"""`cuepost demo`: the whole story in one terminal, each step of it checked."""
+"""`cuepost demo`: shows the service at work in one terminal, and checks every step."""
 
 import signal
 import sys
@@ -10,7 +10,7 @@ import click
 import cuepost
 from cuepost.interfaces.cli.demo_receiver import running_receiver
 from cuepost.interfaces.cli.demo_service import DemoFailed, running_service
-from cuepost.interfaces.cli.demo_story import Story
+from cuepost.interfaces.cli.demo_steps import DemoSteps
 
 INDENT = "     "
 COLOURS = {"✓": "green", "→": "cyan", "✗": "red"}
@@ -19,46 +19,50 @@ STEPS = 9
 
 @click.command()
 def demo() -> None:
-    """See everything happen, in about ten seconds.
+    """See the whole service at work, in about ten seconds.
 
-    Starts a service and a receiver on this machine, walks projects through their milestones and
-    shows each delivery arrive: signed, tried again, under a rotated secret, held back, sent by
-    hand; and the files of an export, fetched through fresh links. Everything is in a temporary
-    folder and is gone afterwards; nothing of yours is touched.
+    The demo starts a service and a receiver on this machine, takes projects through their
+    milestones and shows every delivery arrive: signed, retried, signed with a rotated secret,
+    cancelled while the endpoint is disabled, and retried by hand. It also downloads the files of
+    an export. Everything is kept in a temporary folder and removed afterwards.
 
-    Exits with 0 only if every step held.
+    Exits with 0 only if every step succeeded.
     """
     started = time.monotonic()
     try:
-        with ExitStack() as stage:
-            # Ended by a signal, it still takes the service and the folder away.
+        with ExitStack() as resources:
+            # SIGTERM must also stop the service and remove the folder.
             previous = signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-            stage.callback(signal.signal, signal.SIGTERM, previous)
-            _tell(stage)
+            resources.callback(signal.signal, signal.SIGTERM, previous)
+            _run_steps(resources)
     except DemoFailed as failure:
-        _say(f"✗ {failure}")
+        _print_line(f"✗ {failure}")
         click.echo("\nThe demo failed at this step.")
         sys.exit(1)
-    click.echo(click.style(f"\nEvery step held ({time.monotonic() - started:.0f} s).", bold=True))
-    click.echo("Your own service: cuepost serve")
+    click.echo(
+        click.style(f"\nEvery step succeeded ({time.monotonic() - started:.0f} s).", bold=True)
+    )
+    click.echo("To start your own service: cuepost serve")
 
 
-def _tell(stage: ExitStack) -> None:
-    click.echo(click.style(f"cuepost {cuepost.__version__}, a demonstration", bold=True))
-    click.echo("All of it runs on this machine, in a temporary folder that goes away at the end.")
-    _head(1, "Start a service and a receiver")
-    receiver = stage.enter_context(running_receiver())
-    service = stage.enter_context(running_service(receiver.port))
-    _say(f"The service is at {service.url}, the receiver at {receiver.url}")
-    for number, (title, step) in enumerate(Story(service, receiver, _say).steps(), start=2):
-        _head(number, title)
+def _run_steps(resources: ExitStack) -> None:
+    click.echo(click.style(f"cuepost {cuepost.__version__} demo", bold=True))
+    click.echo("Everything runs on this machine, in a temporary folder that is removed at the end.")
+    _print_heading(1, "Start a service and a receiver")
+    receiver = resources.enter_context(running_receiver())
+    service = resources.enter_context(running_service(receiver.port))
+    _print_line(f"The service is at {service.url}, the receiver at {receiver.url}")
+    for number, (title, step) in enumerate(
+        DemoSteps(service, receiver, _print_line).steps(), start=2
+    ):
+        _print_heading(number, title)
         step()
 
 
-def _head(number: int, title: str) -> None:
+def _print_heading(number: int, title: str) -> None:
     click.echo(click.style(f"\n{number}/{STEPS}  {title}", bold=True))
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     colour = COLOURS.get(line[0])
     click.echo(INDENT + (click.style(line, fg=colour) if colour else line))

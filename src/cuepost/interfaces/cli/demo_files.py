@@ -1,4 +1,4 @@
-"""The demo's export: a short film and its captions, as real files."""
+"""The files that the demo exports: a short film and its captions."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ Far out, a light – and then none.
 
 
 def make_export(folder: Path) -> tuple[Path, Path]:
-    """Video players show both: the film is uncompressed (YUV4MPEG2), the captions are WebVTT."""
+    """Write both in formats that video players read: uncompressed YUV4MPEG2 and WebVTT."""
     film, captions = folder / "film.y4m", folder / "captions.vtt"
     film.write_bytes(_film())
     captions.write_text(CAPTIONS, encoding="utf-8")
@@ -29,8 +29,8 @@ def _film() -> bytes:
 
 
 def _frame(number: int) -> bytes:
-    """Night, and a light that moves along the horizon."""
-    sky = bytearray(16 + place // WIDTH for place in range(WIDTH * HEIGHT))
+    """A dark picture with one bright pixel that moves to the right with each frame."""
+    sky = bytearray(16 + pixel // WIDTH for pixel in range(WIDTH * HEIGHT))
     sky[WIDTH * HEIGHT // 2 + number * WIDTH // FRAMES] = 235
     colour = len(sky) // 4
     return bytes(sky) + bytes([150]) * colour + bytes([110]) * colour

@@ -1,6 +1,6 @@
-"""The demo's receiver: takes deliveries, answers as it is told, and checks signatures itself.
+"""The demo's receiver: accepts deliveries, responds with configured statuses, checks signatures.
 
-It shares no code with the service: it checks as any receiver of Standard Webhooks would.
+It shares no code with the service, so that the check is independent of the code that signs.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ NO_CONTENT = 204
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request: `at` is the receiver's stop watch, in seconds."""
+    """One received request; `at` is a monotonic time in seconds."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -42,7 +42,7 @@ class Arrival:
         return self.headers.get("webhook-signature", "").split(" ")
 
     def is_signed_with(self, *secrets: str) -> bool:
-        """Exactly these signed, in this order."""
+        """Whether the request has one signature for each of these secrets, in this order."""
         return [_expected(self, secret) for secret in secrets] == self.signatures
 
 
@@ -58,7 +58,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/hook"
 
     def answer_next(self, *statuses: int) -> None:
-        """What comes after these is acknowledged again."""
+        """Respond to the next requests with these statuses; later ones get 204."""
         with self._changed:
             self._answers.extend(statuses)
 
@@ -67,7 +67,7 @@ class Receiver:
             return len(self._arrivals)
 
     def wait_for(self, number: int, seconds: float) -> Arrival | None:
-        """The arrival of that number, counted from 0; None when it does not come in time."""
+        """The request with that index, or None if it does not arrive in time."""
         with self._changed:
             came = self._changed.wait_for(lambda: len(self._arrivals) > number, seconds)
             return self._arrivals[number] if came else None
@@ -95,7 +95,7 @@ def running_receiver() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """The story tells what arrives."""
+            """Silence the access log of the base class."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True

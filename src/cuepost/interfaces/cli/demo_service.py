@@ -1,4 +1,4 @@
-"""The demo's service: `cuepost serve` as a process of its own, in a folder that goes away."""
+"""The demo's service: `cuepost serve` as a separate process, in a temporary folder."""
 
 import http.client
 import json
@@ -15,20 +15,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuepost.interfaces.cli.output import why_refused
+from cuepost.interfaces.cli.output import refusal_reason
 
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 POLL_SECONDS = 0.05
 RETRY_SECONDS = (1, 2)
 
 
 class DemoFailed(Exception):
-    """A step did not hold; the message says what was expected and what was seen."""
+    """A step failed; the message says what was expected and what happened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Its address and its keys; every call is checked for the status that it must have."""
+    """A client of the service; a call with an unexpected status raises DemoFailed."""
 
     port: int
     folder: Path
@@ -50,21 +50,21 @@ class Service:
         return self._call("PATCH", path, 200, self.api_key, body)
 
     def report(self, project_id: str, status: str, **more: Any) -> None:
-        """What the processing pipeline does when a project reaches a milestone."""
+        """Report a milestone, as the processing pipeline does."""
         report = {"reportId": f"{project_id}/{status}", "projectId": project_id, "status": status}
         body = {"milestones": [report | more]}
         [answer] = self._call("POST", "/v1/milestones", 200, self.service_key, body)["results"]
         if not answer["accepted"]:
-            raise DemoFailed(f"the milestone '{status}' was not accepted: {why_refused(answer)}")
+            raise DemoFailed(f"the milestone '{status}' was not accepted: {refusal_reason(answer)}")
 
     def put(self, path: Path, project_id: str, kind: str) -> dict[str, Any]:
-        """What a pipeline without a store of its own does with the files of an export."""
+        """Upload an exported file, as a pipeline without its own media store does."""
         options = ("--project", project_id, "--kind", kind, "--json")
-        return _answer_of(self.environ, "media", "put", str(path), *options)
+        return _json_of_command(self.environ, "media", "put", str(path), *options)
 
     def download(self, link: str) -> bytes:
-        """As anybody can who has the link: without a key."""
-        status, content = self._ask("GET", link.removeprefix(self.url), {})
+        """Download without an API key: the link is signed."""
+        status, content = self._send("GET", link.removeprefix(self.url), {})
         if status != 200:
             raise DemoFailed(f"the download link answered {status}: {content.decode()}")
         return content
@@ -88,28 +88,28 @@ class Service:
         if body is not None:
             headers["Content-Type"] = "application/json"
         sent = None if body is None else json.dumps(body)
-        status, content = self._ask(method, path, headers, sent)
+        status, content = self._send(method, path, headers, sent)
         if status != expected:
             raise DemoFailed(f"{method} {path} answered {status}: {content.decode()}")
         return json.loads(content)
 
-    def _ask(
+    def _send(
         self, method: str, path: str, headers: Mapping[str, str], body: str | None = None
     ) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT_SECONDS)
         try:
             connection.request(method, path, body, dict(headers))
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise DemoFailed(f"{method} {path} was not answered: {error}") from error
+            raise DemoFailed(f"{method} {path} got no response: {error}") from error
         finally:
             connection.close()
 
 
 @contextmanager
 def running_service(receiver_port: int) -> Iterator[Service]:
-    """Loopback receivers are allowed by settings that no real service should have."""
+    """Start a service; its settings allow loopback receivers, which production must not do."""
     with tempfile.TemporaryDirectory(prefix="cuepost-demo-") as folder:
         port = _free_port()
         settings = {
@@ -121,19 +121,19 @@ def running_service(receiver_port: int) -> Iterator[Service]:
             "RECEIVER_PORTS": str(receiver_port),
         }
         environ, log = _environ(settings), Path(folder, "service.log")
-        keys = _answer_of(environ, "setup", "--json")
+        keys = _json_of_command(environ, "setup", "--json")
         try:
             with _process(environ, log) as process:
                 service = Service(port, Path(folder), environ, keys["apiKey"], keys["serviceKey"])
                 _wait_until_ready(service, process)
                 yield service
         except DemoFailed as failure:
-            said = log.read_text(errors="replace").strip()
-            raise DemoFailed(f"{failure}\n{said}" if said else str(failure)) from failure
+            logged = log.read_text(errors="replace").strip()
+            raise DemoFailed(f"{failure}\n{logged}" if logged else str(failure)) from failure
 
 
 def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Ask now and then; False when the time is over."""
+    """Poll the condition; False if it does not hold in time."""
     deadline, pause = time.monotonic() + seconds, threading.Event()
     while not holds():
         if time.monotonic() > deadline:
@@ -142,20 +142,20 @@ def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-def _answer_of(environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
-    """What a command prints as JSON."""
+def _json_of_command(environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
+    """Run a command and parse the JSON that it prints."""
     done = subprocess.run(
         _command(*arguments),
         env=dict(environ),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
     if done.returncode != 0:
         command = f"'cuepost {arguments[0]}'"
-        raise DemoFailed(f"{command} ended with {done.returncode}: {done.stderr.strip()}")
+        raise DemoFailed(f"{command} exited with {done.returncode}: {done.stderr.strip()}")
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -175,7 +175,7 @@ def _process(environ: Mapping[str, str], log: Path) -> Iterator["subprocess.Pope
         finally:
             process.terminate()
             try:
-                process.wait(PATIENCE_SECONDS)
+                process.wait(TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -185,11 +185,11 @@ def _wait_until_ready(service: Service, process: "subprocess.Popen[bytes]") -> N
     def has_started_or_died() -> bool:
         return process.poll() is not None or service.is_ready()
 
-    started = wait_until(has_started_or_died, PATIENCE_SECONDS)
+    started = wait_until(has_started_or_died, TIMEOUT_SECONDS)
     if process.poll() is not None:
-        raise DemoFailed(f"'cuepost serve' ended at once, with {process.returncode}")
+        raise DemoFailed(f"'cuepost serve' exited at once with code {process.returncode}")
     if not started:
-        raise DemoFailed(f"'cuepost serve' was not ready within {PATIENCE_SECONDS:.0f} s")
+        raise DemoFailed(f"'cuepost serve' was not ready within {TIMEOUT_SECONDS:.0f} s")
 
 
 def _command(*arguments: str) -> list[str]:
@@ -197,7 +197,7 @@ def _command(*arguments: str) -> list[str]:
 
 
 def _environ(settings: Mapping[str, str]) -> dict[str, str]:
-    """What the developer has set for a service of their own is not for the demo."""
+    """The environment without CUEPOST_ variables of the developer's own service."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CUEPOST_")}
     return kept | {f"CUEPOST_{name}": value for name, value in settings.items()}
 

@@ -1,4 +1,4 @@
-"""The first account with its keys: made once, however often and from wherever it is asked for."""
+"""Creates the first account with its keys; creates nothing if there is an account already."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -6,17 +6,17 @@ from uuid import UUID
 
 from cuepost.application.service import Service
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES
-from cuepost.interfaces.cli.runtime import Opened, operator
+from cuepost.interfaces.cli.runtime import CommandContext, operator
 from cuepost.ports.store import Transaction
 
-# Set-up is idempotent under a key of its own; claiming it also makes two that run at once take
-# turns, until the transaction ends.
-_TURN = UUID(int=1)
+# An idempotency key for set-up. Claiming it also makes concurrent set-ups wait for each other until
+# the transaction ends.
+_SETUP = UUID(int=1)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstAccount:
-    """The keys and the link are None when there was an account already."""
+    """The keys and the link are None if there was an account already."""
 
     account_id: UUID
     api_key: str | None = field(default=None, repr=False)
@@ -37,19 +37,19 @@ class FirstAccount:
         return shown if self.is_new else shown | {"alreadySetUp": True}
 
     def keys(self) -> dict[str, str]:
-        """For people."""
+        """The account and its keys, with labels for the greeting."""
         keys = {"API key": self.api_key, "Service key": self.service_key}
         return {"Account": str(self.account_id)} | {
             name: key for name, key in keys.items() if key is not None
         }
 
     def known(self) -> dict[str, str]:
-        """The keys, and where to sign in."""
+        """The account, its keys and the sign-in link, with labels."""
         return self.keys() | ({"Sign in at": self.sign_in_url} if self.sign_in_url else {})
 
 
-async def make_first_account(opened: Opened, *, with_link: bool = True) -> FirstAccount:
-    service = opened.service
+async def make_first_account(context: CommandContext, *, with_link: bool = True) -> FirstAccount:
+    service = context.service
     return await service.perform.change(
         lambda transaction: _make(service, transaction, with_link=with_link)
     )
@@ -57,7 +57,7 @@ async def make_first_account(opened: Opened, *, with_link: bool = True) -> First
 
 async def _make(service: Service, transaction: Transaction, *, with_link: bool) -> FirstAccount:
     access, caller = service.access, operator()
-    await transaction.idempotency.claim(_TURN, _TURN, "setup", b"", access.clock.now())
+    await transaction.idempotency.claim(_SETUP, _SETUP, "setup", b"", access.clock.now())
     accounts = await transaction.accounts.all()
     if accounts:
         return FirstAccount(accounts[0].id)
@@ -74,24 +74,24 @@ async def _make(service: Service, transaction: Transaction, *, with_link: bool) 
     return FirstAccount(account.id, key.token, service_key.token, url)
 
 
-async def sign_in_hints(
-    opened: Opened, first: FirstAccount, *, on_terminal: bool
+async def sign_in_rows(
+    context: CommandContext, first: FirstAccount, *, on_terminal: bool
 ) -> dict[str, str]:
-    """Where the pages are, and how somebody gets in as long as nobody has a password.
+    """The address of the settings pages, and a way to sign in while no user has a password.
 
-    A link is shown on a terminal alone: elsewhere the greeting goes into a log, which others read.
+    A sign-in link is shown only on a terminal: other output may end up in a log.
     """
-    sign_in, account_id = opened.service.sign_in, first.account_id
-    pages = f"{opened.settings.base_url}/settings"
+    sign_in, account_id = context.service.sign_in, first.account_id
+    pages = f"{context.settings.base_url}/settings"
     if first.sign_in_url is not None:
         return {"Pages": first.sign_in_url}
-    if not await opened.service.perform.read(
+    if not await context.service.perform.read(
         lambda transaction: sign_in.needs_link(transaction, account_id)
     ):
         return {"Pages": pages}
     if not on_terminal:
         return {"Pages": pages, "Link": f"cuepost accounts sign-in-link {account_id}"}
-    link = await opened.service.perform.change(
+    link = await context.service.perform.change(
         lambda transaction: sign_in.make_link(transaction, operator(), account_id)
     )
     return {"Pages": link.url}

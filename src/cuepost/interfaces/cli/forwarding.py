@@ -1,4 +1,4 @@
-"""Sends events to a receiver on the developer's own machine, signed anew each time."""
+"""Sends events to a receiver on the developer's own machine; signs each attempt separately."""
 
 import http.client
 import threading
@@ -16,7 +16,7 @@ from cuepost.domain.signing import SigningSecret, signature_header
 
 TIMEOUT_SECONDS = 15.0
 
-Streamed = dict[str, Any]
+StreamedEvent = dict[str, Any]
 
 
 class LocalUrl(click.ParamType[SplitResult]):
@@ -36,15 +36,15 @@ class LocalUrl(click.ParamType[SplitResult]):
         except ValueError:
             usable = False
         if not usable or not text.isascii() or not text.isprintable() or " " in text:
-            self.fail(f"{value!r} is not an address such as http://localhost:3000/hook.", param)
+            self.fail(f"{value!r} is not a URL such as http://localhost:3000/hook.", param)
         return parts._replace(path=parts.path or "/", fragment="")
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardResult:
-    """What the receiver did; `status` is None when it gave no answer.
+    """The result of one attempt; `status` is None if there was no response.
 
-    `refused` says that nobody listens there now.
+    `refused` means that no process listens on that port.
     """
 
     status: int | None
@@ -59,32 +59,32 @@ class ForwardResult:
 
 @dataclass(slots=True)
 class Forwarder:
-    """One request at a time, whoever asks for it."""
+    """Sends one request at a time, also when several threads call it."""
 
     target: SplitResult
     secret: SigningSecret = field(repr=False)
     now: Callable[[], datetime]
-    last: Streamed | None = None
-    _turn: threading.Lock = field(default_factory=threading.Lock)
+    last: StreamedEvent | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def send(self, event: Streamed) -> ForwardResult:
-        with self._turn:
+    def send(self, event: StreamedEvent) -> ForwardResult:
+        with self._lock:
             self.last = event
             began = time.monotonic()
             try:
                 status = self._post(event)
             except ConnectionRefusedError:
-                fault = "nobody listens there"
+                fault = "connection refused"
                 return ForwardResult(None, time.monotonic() - began, fault, refused=True)
             except TimeoutError:
-                fault = f"no answer within {TIMEOUT_SECONDS:g} s"
+                fault = f"no response within {TIMEOUT_SECONDS:g} s"
             except (OSError, http.client.HTTPException) as error:
                 fault = str(error) or type(error).__name__
             else:
                 return ForwardResult(status, time.monotonic() - began)
             return ForwardResult(None, time.monotonic() - began, fault)
 
-    def _post(self, event: Streamed) -> int:
+    def _post(self, event: StreamedEvent) -> int:
         body, timestamp = event["body"].encode(), int(self.now().timestamp())
         headers = {
             "content-type": "application/json; charset=utf-8",

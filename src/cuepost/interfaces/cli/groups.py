@@ -1,4 +1,4 @@
-"""Groups of commands."""
+"""Command groups."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -7,43 +7,43 @@ from typing import Any
 import click
 
 
-class InOrder(click.Group):
-    """Lists its commands as they were added: first what a newcomer needs first."""
+class OrderedGroup(click.Group):
+    """Lists its commands in the order in which they were added."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
 
-class LoadedLate(click.Group):
-    """Imports a command when it is used: a service needs none of the others.
+class LazyGroup(click.Group):
+    """Imports a command only when it is used, which keeps the start of the service fast.
 
-    `places` says where each one is, as `module:name`, in the order in which they are listed.
+    `targets` maps each command to `module:name`, in the order in which help lists them.
     """
 
-    def __init__(self, *given: Any, places: Mapping[str, str], **more: Any) -> None:
-        self._places = places
+    def __init__(self, *given: Any, targets: Mapping[str, str], **more: Any) -> None:
+        self._targets = targets
         self._loaded: dict[str, click.Command] = {}
         super().__init__(*given, **more)
 
     @property
     def commands(self) -> dict[str, click.Command]:
-        """All of them, for whoever wants to see all of them."""
-        return {name: self._command(name) for name in self._places}
+        """Every command; importing them all is slow."""
+        return {name: self._command(name) for name in self._targets}
 
     @commands.setter
     def commands(self, given: Mapping[str, click.Command]) -> None:
-        """The base class sets what it was given; here that is nothing."""
+        """The constructor of the base class assigns an empty mapping."""
         assert not given
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._places)
+        return list(self._targets)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self._command(cmd_name) if cmd_name in self._places else None
+        return self._command(cmd_name) if cmd_name in self._targets else None
 
     def _command(self, name: str) -> click.Command:
         if name not in self._loaded:
-            module, _, attribute = self._places[name].partition(":")
+            module, _, attribute = self._targets[name].partition(":")
             found = getattr(import_module(f"cuepost.interfaces.cli.{module}"), attribute)
             assert isinstance(found, click.Command)
             self._loaded[name] = found

@@ -9,14 +9,14 @@ import click
 from cuepost.application.access import NewKey
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, ApiKey, Scope
 from cuepost.interfaces.cli.accounts import no_account
-from cuepost.interfaces.cli.groups import InOrder
-from cuepost.interfaces.cli.output import json_option, key_json, moment, table, tell
+from cuepost.interfaces.cli.groups import OrderedGroup
+from cuepost.interfaces.cli.output import json_option, key_json, print_result, table, time_text
 from cuepost.interfaces.cli.params import Instant, KeyId, Name
-from cuepost.interfaces.cli.runtime import Opened, operator, use
+from cuepost.interfaces.cli.runtime import CommandContext, operator, use
 from cuepost.ports.store import Transaction
 
 
-@click.group(cls=InOrder)
+@click.group(cls=OrderedGroup)
 def keys() -> None:
     """Create, list and revoke API keys.
 
@@ -31,19 +31,21 @@ def keys() -> None:
 
 
 @keys.command("create")
-@click.option("--account", type=click.UUID, help="The account that it is for.")
-@click.option("--service", is_flag=True, help="Make a service key, for the pipeline.")
+@click.option("--account", type=click.UUID, help="The account that the key belongs to.")
+@click.option("--service", is_flag=True, help="Create a service key, for the pipeline.")
 @click.option(
-    "--name", type=Name(), default="API key", show_default=True, help="What people call it."
+    "--name", type=Name(), default="API key", show_default=True, help="A name for the key."
 )
 @click.option(
     "--scope",
     "scopes",
     type=click.Choice([scope.value for scope in Scope]),
     multiple=True,
-    help="What it may do; can be given several times. [default: everything of its kind]",
+    help="A scope of the key; can be repeated.  [default: all scopes that fit]",
 )
-@click.option("--expires-at", type=Instant(), help="When it ends, such as 2027-01-31T00:00:00Z.")
+@click.option(
+    "--expires-at", type=Instant(), help="When the key expires, such as 2027-01-31T00:00:00Z."
+)
 @json_option
 def create(
     *,
@@ -54,28 +56,28 @@ def create(
     expires_at: datetime | None,
     as_json: bool,
 ) -> None:
-    """Create a key and print it, this once.
+    """Create a key and print it.
 
-    Only a digest of it is stored, so that nobody can look it up later.
+    The key is shown only once: the store keeps a digest of it, not the key itself.
     """
     if (account is None) is not service:
-        raise click.UsageError("Name either --account ID or --service.")
+        raise click.UsageError("Give either --account ID or --service.")
     possible = SERVICE_SCOPES if service else ACCOUNT_SCOPES
     chosen = frozenset(map(Scope, scopes)) or possible
 
-    async def work(opened: Opened) -> NewKey:
-        access = opened.service.access
+    async def work(context: CommandContext) -> NewKey:
+        access = context.service.access
         if expires_at is not None and expires_at <= access.clock.now():
-            raise click.UsageError("--expires-at lies in the past.")
-        return await opened.service.perform.change(
+            raise click.UsageError("--expires-at is in the past.")
+        return await context.service.perform.change(
             lambda transaction: access.create_key(
                 transaction, operator(), account, name=name, scopes=chosen, expires_at=expires_at
             )
         )
 
     made = use(work, missing=no_account(account) if account else "")
-    words = f"Created key {made.key.id}. It is shown this once:\n\n  {made.token}\n"
-    tell(as_json, key_json(made.key) | {"token": made.token}, words)
+    words = f"Created key {made.key.id}. It is shown only once:\n\n  {made.token}\n"
+    print_result(as_json, key_json(made.key) | {"token": made.token}, words)
 
 
 @keys.command("list")
@@ -83,26 +85,26 @@ def create(
 @click.option("--service", is_flag=True, help="Only the service keys.")
 @json_option
 def list_some(account: UUID | None, service: bool, as_json: bool) -> None:
-    """List keys: of one account, of the pipeline, or all."""
+    """List all keys, the keys of one account, or the service keys."""
     if account and service:
-        raise click.UsageError("Name --account ID or --service, not both.")
+        raise click.UsageError("Give --account ID or --service, not both.")
 
-    async def work(opened: Opened) -> list[ApiKey]:
+    async def work(context: CommandContext) -> list[ApiKey]:
         async def look(transaction: Transaction) -> list[ApiKey]:
             if account or service:
                 return await transaction.keys.all(account)
             owners = [None, *(each.id for each in await transaction.accounts.all())]
             return [key for owner in owners for key in await transaction.keys.all(owner)]
 
-        return await opened.service.perform.read(look)
+        return await context.service.perform.read(look)
 
     found = use(work)
     headings = ("ID", "ACCOUNT", "STATE", "LAST USED", "NAME", "SCOPES")
     words = table(headings, [_row(key) for key in found])
-    tell(
+    print_result(
         as_json,
         {"data": [key_json(key) for key in found]},
-        words if found else "There are no such keys; 'cuepost keys create' makes one.",
+        words if found else "There are no such keys; 'cuepost keys create' creates one.",
     )
 
 
@@ -112,22 +114,22 @@ def list_some(account: UUID | None, service: bool, as_json: bool) -> None:
 def revoke(key_id: UUID, as_json: bool) -> None:
     """Revoke a key; every process refuses it within a second.
 
-    KEY_ID is its id, or the key itself.
+    KEY_ID is the id of the key, or the key itself.
     """
 
-    async def work(opened: Opened) -> ApiKey:
-        return await opened.service.perform.change(
-            lambda transaction: opened.service.access.revoke_key(transaction, operator(), key_id)
+    async def work(context: CommandContext) -> ApiKey:
+        return await context.service.perform.change(
+            lambda transaction: context.service.access.revoke_key(transaction, operator(), key_id)
         )
 
-    key = use(work, missing=f"There is no key {key_id}; 'cuepost keys list' shows them all.")
-    tell(as_json, key_json(key), f"Key {key.id} is revoked.")
+    key = use(work, missing=f"There is no key {key_id}; 'cuepost keys list' lists all keys.")
+    print_result(as_json, key_json(key), f"Key {key.id} is revoked.")
 
 
 def _row(key: ApiKey) -> tuple[str, ...]:
     owner = str(key.account_id) if key.account_id else "(service)"
     state = "revoked" if key.revoked_at else "active"
     if key.expires_at and not key.revoked_at:
-        state = f"until {moment(key.expires_at)}"
-    last_used = moment(key.last_used_at, "never")
+        state = f"until {time_text(key.expires_at)}"
+    last_used = time_text(key.last_used_at, "never")
     return str(key.id), owner, state, last_used, key.name, " ".join(sorted(key.scopes))

@@ -1,4 +1,4 @@
-"""`cuepost listen`: the account's events, forwarded to a receiver on the developer's machine."""
+"""`cuepost listen`: forwards the account's events to a receiver on the developer's machine."""
 
 import os
 import signal
@@ -17,8 +17,8 @@ import click
 from cuepost.domain.event_catalog import SUBSCRIBABLE
 from cuepost.interfaces.cli.forwarding import Forwarder, LocalUrl
 from cuepost.interfaces.cli.listen_output import Display, Greeting
-from cuepost.interfaces.cli.listen_state import held_identity
-from cuepost.interfaces.cli.listening import Listening
+from cuepost.interfaces.cli.listen_state import locked_identity
+from cuepost.interfaces.cli.listening import ListenLoop
 from cuepost.interfaces.cli.params import Name
 from cuepost.interfaces.cli.runtime import Runtime
 from cuepost.interfaces.cli.service_client import ServiceClient, service_options
@@ -30,15 +30,15 @@ from cuepost.interfaces.cli.service_client import ServiceClient, service_options
     "--events",
     multiple=True,
     type=click.Choice(SUBSCRIBABLE),
-    help="Only this type; can be given several times.  [default: all]",
+    help="Only events of this type; can be repeated.  [default: all]",
 )
 @click.option(
     "--name",
     type=Name(),
-    help="Under this name it goes on where it stopped.  [default: the URL]",
+    help="The name of the listener; the same name resumes.  [default: the URL]",
 )
 @service_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def listen(
     target: SplitResult,
     *,
@@ -50,14 +50,14 @@ def listen(
 ) -> None:
     """Forward the account's events to URL, a receiver on your own machine.
 
-    The first start begins with what happens from then on. Every later one goes on where the one
-    before stopped: what happened meanwhile comes first, in the same order. So nothing is lost
-    when your machine sleeps, the service restarts or the connection breaks.
+    The first start forwards events that happen from then on. Every later start resumes where the
+    previous one stopped and first forwards the events in between, in order. No event is lost
+    when your machine sleeps, the service restarts or the connection drops.
 
-    Each event is signed with the secret that is shown, the way real deliveries are, and counts as
-    done when your receiver has answered with 2xx. Another answer, or none within 15 seconds, is
-    tried three times and then passed over. While nobody listens at URL, the event waits. After a
-    crash the last events may come twice, with the same webhook-id.
+    Events are signed like real deliveries, with the secret that is shown. An event is done when
+    your receiver responds with 2xx. After another response, or none within 15 seconds, it is
+    retried; after three attempts it is skipped. While connections to URL are refused, events wait.
+    After a crash the last events may be sent twice, with the same webhook-id.
 
     \b
     Examples:
@@ -65,36 +65,36 @@ def listen(
       cuepost listen 3000 --events project.completed
       cuepost listen http://localhost:3000/hook --json | jq .status
 
-    Needs a key with the scope webhooks:manage. Exits with 0 on Ctrl-C.
+    The API key needs the scope webhooks:manage. Exits with 0 on Ctrl-C.
     """
     runtime: Runtime = click.get_current_context().obj
     client = ServiceClient.of(url, api_key_file)
     service, shown_target = client.base_url.geturl(), target.geturl()
     display = Display(as_json, runtime.now)
     chosen = name or shown_target[:100]
-    with held_identity(service, chosen, runtime.entropy) as identity:
+    with locked_identity(service, chosen, runtime.entropy) as identity:
         forwarder = Forwarder(target, identity.secret, runtime.now)
-        listening = Listening(client, identity.registered_as, events, forwarder, display)
+        listening = ListenLoop(client, identity.registered_as, events, forwarder, display)
         keys = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
         greeting = Greeting(chosen, service, shown_target, identity.secret.reveal(), keys)
         _forward_until_interrupted(listening, display, greeting)
 
 
-def _forward_until_interrupted(listening: Listening, display: Display, greeting: Greeting) -> None:
+def _forward_until_interrupted(listening: ListenLoop, display: Display, greeting: Greeting) -> None:
     try:
-        with _ended_by_signals():
+        with _sigterm_interrupts():
             registered = listening.register()
             display.greet(greeting, registered["events"])
-            with _keys(listening.again) if greeting.keys else _no_keys():
+            with _keys(listening.resend_last) if greeting.keys else _no_keys():
                 listening.run()
     except KeyboardInterrupt:
-        listening.leave()
+        listening.acknowledge_on_exit()
         display.ended(listening.forwarded)
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """SIGTERM ends it just as Ctrl-C does."""
+def _sigterm_interrupts() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -112,15 +112,15 @@ def _no_keys() -> Iterator[None]:
 
 
 @contextmanager
-def _keys(again: Callable[[], None]) -> Iterator[None]:
-    """Single keys, read beside the work; the terminal is left as it was found."""
+def _keys(resend_last: Callable[[], None]) -> Iterator[None]:
+    """Read single keys in a thread; restores the terminal afterwards."""
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
 
     def read() -> None:
         while key := os.read(terminal, 1):
             if key in b"rR":
-                again()
+                resend_last()
 
     tty.setcbreak(terminal)
     try:

@@ -1,4 +1,4 @@
-"""What `cuepost listen` shows: lines for people, or one JSON object to a line."""
+"""The output of `cuepost listen`: readable lines, or one JSON object per line."""
 
 import json
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from cuepost.domain.instants import to_text
-from cuepost.interfaces.cli.forwarding import ForwardResult, Streamed
-from cuepost.interfaces.cli.output import facts
+from cuepost.interfaces.cli.forwarding import ForwardResult, StreamedEvent
+from cuepost.interfaces.cli.output import key_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class Display:
             "Events": ", ".join(events),
             "Signing secret": greeting.secret,
         }
-        click.echo(click.style(f"Listening as {greeting.name!r}", bold=True))
-        click.echo(facts(shown))
-        click.echo("  The secret stays the same whenever this listener goes on.")
-        keys = "r sends the last event again, " if greeting.keys else ""
-        click.echo(f"  {keys}Ctrl-C ends; the next start goes on from there.\n")
+        click.echo(click.style(f"ListenLoop as {greeting.name!r}", bold=True))
+        click.echo(key_values(shown))
+        click.echo("  This listener keeps the same secret every time.")
+        keys = "Press r to resend the last event. " if greeting.keys else ""
+        click.echo(f"  {keys}Ctrl-C stops; the next start resumes there.\n")
 
     def attempted(
         self,
-        event: Streamed,
+        event: StreamedEvent,
         attempt: ForwardResult,
         *,
         again: bool = False,
@@ -75,11 +75,11 @@ class Display:
             return
         note = attempt.fault
         if again:
-            note = f"{note}  sent again".strip()
+            note = f"{note}  resent".strip()
         if next_in is not None:
-            note = f"{note}  once more in {next_in:g} s".strip()
+            note = f"{note}  next attempt in {next_in:g} s".strip()
         if given_up:
-            note = f"{note}  given up after three attempts; r sends it again".strip()
+            note = f"{note}  skipped after three attempts; r resends it".strip()
         status = click.style(
             f"{attempt.status or '---':<4}", fg="green" if attempt.succeeded else "red"
         )
@@ -87,22 +87,22 @@ class Display:
         what = f"{event['type']:<17}  {event['id']}  {note}".rstrip()
         click.echo(f"{self._time()}  {status} {latency:>8}  {what}")
 
-    def receiver_absent(self, event: Streamed, attempt: ForwardResult) -> None:
-        words = f"Your receiver does not answer ({attempt.fault}); waiting for it."
+    def receiver_absent(self, event: StreamedEvent, attempt: ForwardResult) -> None:
+        words = f"Your receiver is not available ({attempt.fault}); waiting for it."
         self._notice("receiver_absent", words, eventId=event["id"])
 
     def service_absent(self, words: str) -> None:
-        self._notice("service_absent", f"{words} Trying again until it answers.")
+        self._notice("service_absent", f"{words} Retrying until it responds.")
 
     def service_back(self) -> None:
-        self._notice("service_back", "The service answers again.")
+        self._notice("service_back", "The service responds again.")
 
     def forgotten(self) -> None:
-        words = "The service has forgotten this listener; it begins anew with what happens now."
+        words = "This listener has expired or was deleted; it starts again with new events."
         self._notice("forgotten", words)
 
     def ended(self, forwarded: int) -> None:
-        words = f"Stopped. {forwarded} events were forwarded; the next start goes on from there."
+        words = f"Stopped after {forwarded} forwarded events; the next start resumes there."
         self._notice("ended", words, forwarded=forwarded)
 
     def _notice(self, kind: str, words: str, **more: Any) -> None:

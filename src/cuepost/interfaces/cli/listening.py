@@ -1,7 +1,7 @@
-"""The work of `cuepost listen`: take from the stream, forward in its order, acknowledge.
+"""The loop of `cuepost listen`: read events from the stream, forward them in order, acknowledge.
 
-What was acknowledged was answered by the receiver before. Whatever happens in between, on either
-side, the stream begins again behind the last acknowledgement, so each event comes at least once.
+An event is acknowledged only after the receiver has responded. After any failure the stream resumes
+behind the last acknowledgement, so each event is forwarded at least once.
 """
 
 import threading
@@ -10,24 +10,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from cuepost.interfaces.cli.forwarding import Forwarder, ForwardResult, Streamed
+from cuepost.interfaces.cli.forwarding import Forwarder, ForwardResult, StreamedEvent
 from cuepost.interfaces.cli.listen_output import Display
-from cuepost.interfaces.cli.service_client import NotThere, ServiceClient, TryLater
+from cuepost.interfaces.cli.service_client import ServiceClient, ServiceUnavailable, UnknownResource
 
 T = TypeVar("T")
 
-# Shorter than the client's own patience, so that a silent connection is noticed and given up.
+# Shorter than the timeout of the client, so that a dead connection is detected.
 WAIT_SECONDS = 20
 EVENTS_AT_ONCE = 50
 ACKNOWLEDGED_EVERY_SECONDS = 0.25
 SERVICE_PAUSES = (0.5, 1.0, 2.0, 5.0)
-# An event that the receiver answers badly is tried three times; one without receiver waits.
+# An error response is retried after these pauses; a refused connection is retried for ever.
 RETRY_PAUSES = (1.0, 3.0)
 RECEIVER_PAUSES = (0.25, 0.5, 1.0, 2.0)
 
 
 @dataclass(slots=True)
-class Listening:
+class ListenLoop:
     client: ServiceClient
     registered_as: str
     events: Sequence[str]
@@ -41,21 +41,21 @@ class Listening:
     _pause: threading.Event = field(default_factory=threading.Event)
 
     def register(self) -> Any:
-        """Waits until the service is there; what is wrong with the key or a name ends it."""
+        """Wait until the service responds; an error in the key or a name is raised."""
         body = {"name": self.registered_as, "events": list(self.events)}
-        listener = self._patiently(lambda: self.client.post("/v1/listeners", body))
+        listener = self._call_until_available(lambda: self.client.post("/v1/listeners", body))
         self._listener = listener["id"]
         self._done = self._acknowledged = listener["acknowledged"]
         return listener
 
     def run(self) -> None:
-        """Goes on until it is interrupted."""
+        """Forward events until interrupted."""
         while True:
             try:
-                self._patiently(self._acknowledge)
-                found = self._patiently(self._next)
-            except NotThere:
-                # Deleted, or nobody was here for a month: what happened meanwhile is not to be had.
+                self._call_until_available(self._acknowledge)
+                found = self._call_until_available(self._next)
+            except UnknownResource:
+                # The listener was deleted or expired; events of the time in between are lost.
                 self.display.forgotten()
                 self.register()
                 continue
@@ -63,43 +63,43 @@ class Listening:
                 if event["position"] > self._done:
                     self._forward(event)
 
-    def again(self) -> None:
-        """The last event once more; it does not count for the stream."""
+    def resend_last(self) -> None:
+        """Send the last event again; this does not affect the acknowledgement."""
         event = self.forwarder.last
         if event is not None:
             self.display.attempted(event, self.forwarder.send(event), again=True)
 
-    def leave(self) -> None:
-        """Say what is done, if the service can be reached; else it comes again."""
+    def acknowledge_on_exit(self) -> None:
+        """Acknowledge what is done; if that fails, the next start forwards it again."""
         try:
             self._acknowledge()
-        except (TryLater, NotThere):
+        except (ServiceUnavailable, UnknownResource):
             return
 
-    def _next(self) -> list[Streamed]:
-        found: list[Streamed] = self.client.get(
+    def _next(self) -> list[StreamedEvent]:
+        found: list[StreamedEvent] = self.client.get(
             f"/v1/listeners/{self._listener}/events",
             wait=str(WAIT_SECONDS),
             limit=str(EVENTS_AT_ONCE),
         )["data"]
         return found
 
-    def _forward(self, event: Streamed) -> None:
-        attempt = self._delivered(event)
+    def _forward(self, event: StreamedEvent) -> None:
+        attempt = self._send_until_done(event)
         self.forwarded += attempt.succeeded
         self._done = event["position"]
-        # Shown last: whoever saw it and ends this is told that it was forwarded.
+        # Shown last, so that a user who then presses Ctrl-C sees it counted as forwarded.
         self.display.attempted(event, attempt, given_up=not attempt.succeeded)
         if time.monotonic() - self._acknowledged_at >= ACKNOWLEDGED_EVERY_SECONDS:
             try:
                 self._acknowledge()
-            except TryLater:
-                # The receiver has it: the rest need not wait until the service can be told.
+            except ServiceUnavailable:
+                # The receiver has the event; go on, and acknowledge it later.
                 return
 
-    def _delivered(self, event: Streamed) -> ForwardResult:
-        """Until it is answered well, or was answered badly three times."""
-        bad, absent = 0, 0
+    def _send_until_done(self, event: StreamedEvent) -> ForwardResult:
+        """Send until the receiver responds with 2xx, or with an error three times."""
+        failed, absent = 0, 0
         while True:
             attempt = self.forwarder.send(event)
             if attempt.succeeded:
@@ -111,11 +111,11 @@ class Listening:
                 absent += 1
                 continue
             absent = 0
-            if bad == len(RETRY_PAUSES):
+            if failed == len(RETRY_PAUSES):
                 return attempt
-            self.display.attempted(event, attempt, next_in=RETRY_PAUSES[bad])
-            self._pause.wait(RETRY_PAUSES[bad])
-            bad += 1
+            self.display.attempted(event, attempt, next_in=RETRY_PAUSES[failed])
+            self._pause.wait(RETRY_PAUSES[failed])
+            failed += 1
 
     def _acknowledge(self) -> None:
         if self._done > self._acknowledged:
@@ -124,13 +124,13 @@ class Listening:
             self._acknowledged = done
             self._acknowledged_at = time.monotonic()
 
-    def _patiently(self, call: Callable[[], T]) -> T:
-        """Through restarts and lost connections; told once when it begins and once when it ends."""
+    def _call_until_available(self, call: Callable[[], T]) -> T:
+        """Call until the service responds; reports the start and the end of an outage."""
         failed = 0
         while True:
             try:
                 answer = call()
-            except TryLater as error:
+            except ServiceUnavailable as error:
                 if failed == 0:
                     self.display.service_absent(str(error))
                 self._pause.wait(SERVICE_PAUSES[min(failed, len(SERVICE_PAUSES) - 1)])

@@ -1,4 +1,4 @@
-"""`cuepost mcp`: the tools of a running service, over standard input and output."""
+"""`cuepost mcp`: offers the tools of a running service over standard input and output."""
 
 import click
 
@@ -11,9 +11,9 @@ def mcp(runtime: Runtime) -> None:
     """Offer the tools of a running service to a desktop client.
 
     The client starts this command and speaks MCP with it over standard input and output. Each
-    call goes on to the service at CUEPOST_URL, with the account's key in CUEPOST_API_KEY; the
-    key's scopes decide which tools there are. Clients that speak HTTP need no go-between: the
-    service itself answers at /mcp.
+    call is passed on to the service at CUEPOST_URL, with the API key in CUEPOST_API_KEY; the
+    scopes of the key decide which tools are available. Clients that speak HTTP do not need this
+    command: they can connect to /mcp of the service.
 
     \b
     In the client's configuration:

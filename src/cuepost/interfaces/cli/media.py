@@ -1,4 +1,4 @@
-"""`cuepost media put`: files of exports into the media store, for pipelines without one."""
+"""`cuepost media put`: uploads exported files, for pipelines without their own media store."""
 
 import json
 import mimetypes
@@ -14,13 +14,13 @@ import click
 
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.errors import Gone, MediaUnavailable
-from cuepost.interfaces.cli.groups import InOrder
-from cuepost.interfaces.cli.output import facts, json_option, tell
-from cuepost.interfaces.cli.params import Kind, MediaType
-from cuepost.interfaces.cli.runtime import CannotRun, Opened, use
+from cuepost.interfaces.cli.groups import OrderedGroup
+from cuepost.interfaces.cli.output import json_option, key_values, print_result
+from cuepost.interfaces.cli.params import ArtifactKind, MediaType
+from cuepost.interfaces.cli.runtime import CannotRun, CommandContext, use
 
 UNKNOWN_TYPE = "application/octet-stream"
-# What the system's own list often lacks.
+# Types that the system's list often lacks.
 _TYPES = {".srt": "application/x-subrip", ".vtt": "text/vtt", ".ass": "text/x-ssa"}
 
 
@@ -32,10 +32,10 @@ class ExportedFile:
     name: str
     content_type: str
 
-    async def store(self, opened: Opened) -> Artifact:
+    async def store(self, context: CommandContext) -> Artifact:
         with self.path.open("rb") as source:
             size = os.fstat(source.fileno()).st_size
-            return await opened.service.media.put(
+            return await context.service.media.put(
                 self.project_id,
                 source,
                 size,
@@ -46,9 +46,9 @@ class ExportedFile:
             )
 
 
-@click.group(cls=InOrder)
+@click.group(cls=OrderedGroup)
 def media() -> None:
-    """Put files of exports where download links find them."""
+    """Store exported files for download links."""
 
 
 @media.command()
@@ -57,12 +57,23 @@ def media() -> None:
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
 )
-@click.option("--project", "project_id", type=click.UUID, required=True, help="Whose file it is.")
 @click.option(
-    "--kind", type=Kind(), required=True, help="What it is, such as video, captions or audio."
+    "--project",
+    "project_id",
+    type=click.UUID,
+    required=True,
+    help="The project that the file belongs to.",
 )
-@click.option("--name", help="What it is saved as by those who fetch it. [that of the file]")
-@click.option("--content-type", type=MediaType(), help="Its media type. [by the name's ending]")
+@click.option(
+    "--kind",
+    type=ArtifactKind(),
+    required=True,
+    help="The kind of file, such as video, captions or audio.",
+)
+@click.option("--name", help="The file name for downloads.  [default: the name of FILE]")
+@click.option(
+    "--content-type", type=MediaType(), help="The media type.  [default: from the file extension]"
+)
 @json_option
 def put(
     *,
@@ -73,12 +84,12 @@ def put(
     content_type: str | None,
     as_json: bool,
 ) -> None:
-    """Store a file of an export, and print the artifact to report.
+    """Store an exported file and print the artifact to report.
 
-    The file is copied to where CUEPOST_MEDIA_URL says, whole or not at all. Nobody can fetch it
-    yet: its project is completed by a milestone that names the artifact, and that is what is
-    printed here; with --json as one object, ready for the list 'artifacts'. With files in a
-    folder, run it as the user that the service runs as.
+    The file is copied atomically to the media store (CUEPOST_MEDIA_URL). It can be downloaded after
+    a 'completed' milestone has listed it as an artifact. The command prints that artifact; with
+    --json as one object, ready for the list 'artifacts'. If the media store is a folder, run the
+    command as the user that the service runs as.
 
     \b
     Examples:
@@ -91,11 +102,11 @@ def put(
         artifact = use(file.store, missing=f"There is no project {project_id}.")
     except (Gone, MediaUnavailable) as error:
         raise CannotRun(str(error)) from error
-    tell(as_json, artifact_json(artifact), _words(artifact, project_id))
+    print_result(as_json, artifact_json(artifact), _words(artifact, project_id))
 
 
 def artifact_json(artifact: Artifact) -> dict[str, Any]:
-    """As a milestone takes it."""
+    """The form that POST /v1/milestones accepts."""
     return {
         "kind": artifact.kind,
         "name": artifact.name,
@@ -106,15 +117,15 @@ def artifact_json(artifact: Artifact) -> dict[str, Any]:
 
 
 def _type_of(name: str) -> str:
-    ending = os.path.splitext(name)[1].lower()
-    return _TYPES.get(ending) or mimetypes.guess_type(name)[0] or UNKNOWN_TYPE
+    extension = os.path.splitext(name)[1].lower()
+    return _TYPES.get(extension) or mimetypes.guess_type(name)[0] or UNKNOWN_TYPE
 
 
 def _progress_of(size: int) -> Callable[[int], None]:
-    """A line that counts on a terminal; nothing elsewhere."""
+    """Show a progress line if standard error is a terminal."""
     done, shown = 0, -1
 
-    def tell_of(count: int) -> None:
+    def report(count: int) -> None:
         nonlocal done, shown
         done += count
         share = min(100 * done // size, 100) if size else 100
@@ -122,7 +133,7 @@ def _progress_of(size: int) -> Callable[[int], None]:
             click.echo(f"\rStoring … {share} %", nl=share == 100, err=True)
         shown = share
 
-    return tell_of
+    return report
 
 
 def _words(artifact: Artifact, project_id: UUID) -> str:
@@ -139,7 +150,7 @@ def _words(artifact: Artifact, project_id: UUID) -> str:
         "artifacts": [artifact_json(artifact)],
     }
     return (
-        f"Stored.\n\n{facts(known)}\n\n"
-        "Report it with the milestone, to POST /v1/milestones:\n\n"
+        f"Stored.\n\n{key_values(known)}\n\n"
+        "Report it with the milestone: POST /v1/milestones\n\n"
         + json.dumps({"milestones": [report]}, ensure_ascii=False, indent=2)
     )

@@ -1,4 +1,4 @@
-"""What commands print: one JSON object for programs, tables and sentences for people."""
+"""Output of commands: JSON objects, or tables and sentences."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,33 +17,33 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
 
 
-def tell(as_json: bool, content: Mapping[str, Any], words: str) -> None:
+def print_result(as_json: bool, content: Mapping[str, Any], words: str) -> None:
     click.echo(json.dumps(content, ensure_ascii=False) if as_json else words)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    cells = [[_inert(cell) for cell in row] for row in rows]
+    cells = [[_printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     lines = [click.style(_line(headings, widths), bold=True)]
     return "\n".join(lines + [_line(row, widths) for row in cells])
 
 
-def facts(known: Mapping[str, str]) -> str:
-    """Name and value in two columns, a little indented."""
+def key_values(known: Mapping[str, str]) -> str:
+    """Names and values in two indented columns."""
     width = max(map(len, known))
     return "\n".join(
-        f"  {name:<{width}}  " + click.style(_inert(value), fg="cyan")
+        f"  {name:<{width}}  " + click.style(_printable(value), fg="cyan")
         for name, value in known.items()
     )
 
 
-def why_refused(result: Mapping[str, Any]) -> str:
-    """Why a reported milestone was not accepted: the reason, and what is wrong with which field."""
+def refusal_reason(result: Mapping[str, Any]) -> str:
+    """Why a milestone was not accepted: the reason, and the errors of its fields."""
     errors = [f"{each['field']}: {each['message']}" for each in result.get("errors", ())]
-    return _inert(" ".join([f"{result['reason']}.", *errors]))
+    return _printable(" ".join([f"{result['reason']}.", *errors]))
 
 
-def moment(instant: datetime | None, never: str = "-") -> str:
+def time_text(instant: datetime | None, never: str = "-") -> str:
     return to_text(instant) if instant else never
 
 
@@ -51,13 +51,13 @@ def account_json(account: Account) -> dict[str, Any]:
     return {
         "id": str(account.id),
         "name": account.name,
-        "webhooksAccess": access_word(account),
+        "webhooksAccess": access_state(account),
         "state": account.state.value,
         "createdAt": to_text(account.created_at),
     }
 
 
-def access_word(account: Account) -> str:
+def access_state(account: Account) -> str:
     return "open" if account.webhooks_enabled else "closed"
 
 
@@ -79,6 +79,6 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def _inert(text: str) -> str:
-    """A name must not be able to move the cursor of somebody's terminal."""
+def _printable(text: str) -> str:
+    """Replace control characters, which could move the cursor of the terminal."""
     return "".join(each if each.isprintable() else "�" for each in text)

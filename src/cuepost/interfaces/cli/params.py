@@ -1,4 +1,4 @@
-"""Values that people type: ids, names and times, checked before anything is opened."""
+"""Types of command line arguments; values are checked before the store is opened."""
 
 import re
 from datetime import datetime
@@ -26,8 +26,8 @@ class Name(click.ParamType[str]):
         return text
 
 
-class Kind(click.ParamType[str]):
-    """What a file of an export is, in a word or two."""
+class ArtifactKind(click.ParamType[str]):
+    """The kind of an exported file, such as video or captions."""
 
     name = "text"
 
@@ -49,7 +49,7 @@ class MediaType(click.ParamType[str]):
 
 
 class KeyId(click.ParamType[UUID]):
-    """The id of a key; the key itself will do, which helps when one has leaked."""
+    """The id of a key, or the key itself, for example one that has leaked."""
 
     name = "key_id"
 
@@ -62,8 +62,8 @@ class KeyId(click.ParamType[UUID]):
         try:
             return UUID(value)
         except ValueError:
-            # What was typed may be most of a secret; it is not repeated.
-            self.fail("expected the id of a key; 'cuepost keys list' shows them.", param, ctx)
+            # The message does not repeat the value, which may be part of a key.
+            self.fail("expected the id of a key; 'cuepost keys list' lists all keys.", param, ctx)
 
 
 class Instant(click.ParamType[datetime]):
@@ -77,5 +77,5 @@ class Instant(click.ParamType[datetime]):
         except ValueError:
             self.fail(f"{value!r} is not a time such as 2027-01-31T00:00:00Z.", param, ctx)
         if instant.tzinfo is None:
-            self.fail(f"{value!r} names no time zone; write Z at its end for UTC.", param, ctx)
+            self.fail(f"{value!r} has no time zone; append Z for UTC.", param, ctx)
         return at_millisecond(instant)

@@ -1,4 +1,4 @@
-"""`cuepost receiver check`: calls a receiver as the service would, and as a forger would."""
+"""`cuepost receiver check`: sends a receiver valid, stale and forged events."""
 
 import json
 import ssl
@@ -14,29 +14,29 @@ import click
 from cuepost.domain.egress_policy import HIGHEST_PORT, EgressPolicy
 from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
 from cuepost.domain.signing import SigningSecret
-from cuepost.interfaces.cli.groups import InOrder
+from cuepost.interfaces.cli.groups import OrderedGroup
 from cuepost.interfaces.cli.output import json_option
-from cuepost.interfaces.cli.receiver_probe import Finding, Level, Probe
-from cuepost.interfaces.cli.runtime import Runtime, Unusable
-from cuepost.interfaces.cli.secrets_given import secret_option, secrets_given
+from cuepost.interfaces.cli.receiver_probe import Probe, ProbeLevel, ProbeResult
+from cuepost.interfaces.cli.runtime import InvalidInput, Runtime
+from cuepost.interfaces.cli.secret_input import read_secrets, secret_option
 
 MARKS = {
-    Level.OK: ("✓", "green"),
-    Level.NOTE: ("·", None),
-    Level.WARNING: ("!", "yellow"),
-    Level.FAILURE: ("✗", "red"),
+    ProbeLevel.OK: ("✓", "green"),
+    ProbeLevel.NOTE: ("·", None),
+    ProbeLevel.WARNING: ("!", "yellow"),
+    ProbeLevel.FAILURE: ("✗", "red"),
 }
-# Developers may look at any receiver of theirs; what the service would refuse is said.
-ANYTHING = EgressPolicy(
+# Developers may check any receiver; the result says if the service would refuse its address.
+ANY_DESTINATION = EgressPolicy(
     networks=(ip_network("0.0.0.0/0"), ip_network("::/0")),
     ports=((1, HIGHEST_PORT),),
     allow_http=True,
 )
 
 
-@click.group(cls=InOrder)
+@click.group(cls=OrderedGroup)
 def receiver() -> None:
-    """Look at a receiver of yours from outside."""
+    """Check a receiver."""
 
 
 @receiver.command()
@@ -47,12 +47,12 @@ def receiver() -> None:
     type=click.FloatRange(0.1, 120),
     default=15,
     show_default=True,
-    help="Seconds that the receiver has for an answer.",
+    help="Seconds to wait for a response.",
 )
 @click.option(
     "--ca-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Trust these certificates too.",
+    help="Also trust the CA certificates in this PEM file.",
 )
 @json_option
 @click.pass_obj
@@ -65,18 +65,18 @@ def check(
     ca_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Check a receiver: name, TLS, certificate, redirects, latency, signatures.
+    """Check a receiver: DNS, TLS, certificate, redirects, latency, signatures.
 
-    It gets a signed webhook.test event and has to acknowledge it; then one that is an hour old and
-    one that is badly signed, and has to refuse both. The secret comes from --secret-file or
-    CUEPOST_WEBHOOK_SECRET; without one only the badly signed event is sent.
+    The command sends a signed webhook.test event, which the receiver has to accept; then an event
+    that is an hour old and one with a wrong signature, which it has to reject. The secret is read
+    from --secret-file or CUEPOST_WEBHOOK_SECRET; without it only the last event is sent.
 
     \b
     Examples:
       cuepost receiver check https://example.com/cuepost --secret-file secret.txt
       cuepost receiver check http://localhost:3000/cuepost --json
 
-    Exits with 0 when nothing failed (there may be warnings), with 1 when something did.
+    Exits with 0 if no check failed (there may be warnings), with 1 if one did.
     """
     probe = Probe(
         url=_parsed(url),
@@ -85,40 +85,40 @@ def check(
         timeout=timeout,
         context=_context(ca_file),
     )
-    findings = []
-    for found in chain(_address(url), probe.findings()):
-        findings.append(found)
+    results = []
+    for result in chain(_address(url), probe.run()):
+        results.append(result)
         if not as_json:
-            click.echo(_line(found))
-    failed = any(found.level is Level.FAILURE for found in findings)
+            click.echo(_line(result))
+    failed = any(result.level is ProbeLevel.FAILURE for result in results)
     if as_json:
-        content = {"url": probe.url.text, "ok": not failed, "findings": list(map(_json, findings))}
+        content = {"url": probe.url.text, "ok": not failed, "findings": list(map(_json, results))}
         click.echo(json.dumps(content, ensure_ascii=False))
     sys.exit(1 if failed else 0)
 
 
 def _parsed(url: str) -> ReceiverUrl:
     try:
-        return parse_receiver_url(url, ANYTHING)
+        return parse_receiver_url(url, ANY_DESTINATION)
     except ReceiverUrlRefused as refusal:
-        raise Unusable(str(refusal)) from None
+        raise InvalidInput(str(refusal)) from None
 
 
-def _address(url: str) -> Iterator[Finding]:
-    """Whether an endpoint could be made of it."""
+def _address(url: str) -> Iterator[ProbeResult]:
+    """Whether the URL can be registered as an endpoint."""
     try:
         parse_receiver_url(url, EgressPolicy())
     except ReceiverUrlRefused as refusal:
-        yield Finding("address", Level.WARNING, str(refusal))
+        yield ProbeResult("address", ProbeLevel.WARNING, str(refusal))
     else:
-        yield Finding("address", Level.OK, "The address can be registered.")
+        yield ProbeResult("address", ProbeLevel.OK, "The URL can be registered.")
 
 
 def _secrets(secret_file: Path | None) -> tuple[SigningSecret, ...]:
     try:
-        return tuple(map(SigningSecret.parse, secrets_given(secret_file)))
+        return tuple(map(SigningSecret.parse, read_secrets(secret_file)))
     except ValueError as error:
-        raise Unusable(f"{error}.") from None
+        raise InvalidInput(f"{error}.") from None
 
 
 def _context(ca_file: Path | None) -> ssl.SSLContext:
@@ -127,21 +127,21 @@ def _context(ca_file: Path | None) -> ssl.SSLContext:
         try:
             context.load_verify_locations(ca_file)
         except OSError as error:
-            raise Unusable(f"{ca_file} holds no certificates in PEM form: {error}.") from None
+            raise InvalidInput(f"{ca_file} contains no PEM certificates: {error}.") from None
     return context
 
 
-def _line(found: Finding) -> str:
-    mark, colour = MARKS[found.level]
-    # What a receiver answers must not be able to move the cursor.
-    sentence = "".join(each if each.isprintable() else "�" for each in found.sentence)
-    return f"{click.style(mark, fg=colour, bold=True)} {found.check:<8}  {sentence}"
+def _line(result: ProbeResult) -> str:
+    mark, colour = MARKS[result.level]
+    # A response must not be able to move the cursor of the terminal.
+    sentence = "".join(each if each.isprintable() else "�" for each in result.sentence)
+    return f"{click.style(mark, fg=colour, bold=True)} {result.check:<8}  {sentence}"
 
 
-def _json(found: Finding) -> dict[str, Any]:
+def _json(result: ProbeResult) -> dict[str, Any]:
     return {
-        "check": found.check,
-        "level": found.level.value,
-        "sentence": found.sentence,
-        "facts": found.facts,
+        "check": result.check,
+        "level": result.level.value,
+        "sentence": result.sentence,
+        "facts": result.facts,
     }

@@ -1,4 +1,4 @@
-"""What a receiver does when it is called: each look gives a finding, never an exception."""
+"""The checks of `cuepost receiver check`; each returns a result and never raises."""
 
 import http.client
 import socket
@@ -19,14 +19,14 @@ from cuepost.domain.event_catalog import TEST_EVENT, webhook_test_data
 from cuepost.domain.receiver_url import ReceiverUrl
 from cuepost.domain.signing import KEY_BYTES, SigningSecret, signature_header
 
-FEW_DAYS = 21
+EXPIRY_WARNING_DAYS = 21
 DAY_SECONDS = 86_400
 STALE_SECONDS = 3_600
-LONG_SECONDS = 5.0
-STRANGERS_KEY = SigningSecret(b"\xff" * KEY_BYTES)
+SLOW_SECONDS = 5.0
+WRONG_SECRET = SigningSecret(b"\xff" * KEY_BYTES)
 
 
-class Level(StrEnum):
+class ProbeLevel(StrEnum):
     OK = "ok"
     NOTE = "note"
     WARNING = "warning"
@@ -34,16 +34,16 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeResult:
     check: str
-    level: Level
+    level: ProbeLevel
     sentence: str
     facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """`fault` is set when there was no answer."""
+class ProbeResponse:
+    """`fault` is set if there was no response."""
 
     status: int
     location: str
@@ -57,7 +57,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """`now` is when the test events were made; `timeout` what the service would grant."""
+    """`now` is the creation time of the test events."""
 
     url: ReceiverUrl
     secrets: tuple[SigningSecret, ...]
@@ -65,32 +65,36 @@ class Probe:
     timeout: float
     context: ssl.SSLContext
 
-    def findings(self) -> Iterator[Finding]:
-        """In the order in which the service meets the receiver; stops where it would."""
-        for look in (self._dns, self._tls):
-            found = look()
+    def run(self) -> Iterator[ProbeResult]:
+        """Check in the order of a delivery; stop where a delivery would fail."""
+        for check in (self._dns, self._tls):
+            found = check()
             yield found
-            if found.level is Level.FAILURE:
+            if found.level is ProbeLevel.FAILURE:
                 return
         yield from self._calls()
 
-    def _dns(self) -> Finding:
+    def _dns(self) -> ProbeResult:
         try:
-            answers = socket.getaddrinfo(self.url.host, self.url.port, type=socket.SOCK_STREAM)
+            resolved = socket.getaddrinfo(self.url.host, self.url.port, type=socket.SOCK_STREAM)
         except OSError as error:
-            return Finding("dns", Level.FAILURE, f"The host name does not resolve: {error}.")
-        addresses = sorted({str(each[4][0]) for each in answers})
+            return ProbeResult(
+                "dns", ProbeLevel.FAILURE, f"The host name does not resolve: {error}."
+            )
+        addresses = sorted({str(each[4][0]) for each in resolved})
         facts = {"addresses": addresses}
         verdicts = [judge_address(ip_address(each), EgressPolicy()) for each in addresses]
         if any(verdict is not Verdict.ALLOWED for verdict in verdicts):
-            sentence = "It resolves to an address that is not public; the service would not call."
-            return Finding("dns", Level.WARNING, sentence, facts)
-        return Finding("dns", Level.OK, f"Resolves to {', '.join(addresses)}.", facts)
+            sentence = (
+                "Resolves to an address that is not public; the service would refuse to connect."
+            )
+            return ProbeResult("dns", ProbeLevel.WARNING, sentence, facts)
+        return ProbeResult("dns", ProbeLevel.OK, f"Resolves to {', '.join(addresses)}.", facts)
 
-    def _tls(self) -> Finding:
+    def _tls(self) -> ProbeResult:
         if self.url.scheme == "http":
-            sentence = "There is no TLS; the service calls https alone."
-            return Finding("tls", Level.WARNING, sentence)
+            sentence = "No TLS: by default the service only sends to https URLs."
+            return ProbeResult("tls", ProbeLevel.WARNING, sentence)
         began = time.monotonic()
         try:
             with (
@@ -102,64 +106,72 @@ class Probe:
         except ssl.SSLCertVerificationError as error:
             return _untrusted(error)
         except OSError as error:
-            return Finding("tls", Level.FAILURE, f"No TLS connection: {error}.")
+            return ProbeResult("tls", ProbeLevel.FAILURE, f"The TLS connection failed: {error}.")
         days = int((ends - self.now.timestamp()) // DAY_SECONDS)
         facts = {
             "version": version,
             "certificateDays": days,
             "handshakeMs": round((time.monotonic() - began) * 1_000),
         }
-        if days < FEW_DAYS:
-            sentence = f"The certificate ends in {days} days; is its renewal working?"
-            return Finding("tls", Level.WARNING, sentence, facts)
-        return Finding(
-            "tls", Level.OK, f"{version}, the certificate is good for {days} days.", facts
+        if days < EXPIRY_WARNING_DAYS:
+            sentence = f"The certificate expires in {days} days; check that its renewal works."
+            return ProbeResult("tls", ProbeLevel.WARNING, sentence, facts)
+        return ProbeResult(
+            "tls",
+            ProbeLevel.OK,
+            f"{version}, the certificate is valid for {days} more days.",
+            facts,
         )
 
-    def _calls(self) -> Iterator[Finding]:
+    def _calls(self) -> Iterator[ProbeResult]:
         if self.secrets:
             found = self._signed()
             yield found
-            if found.level is Level.FAILURE:
+            if found.level is ProbeLevel.FAILURE:
                 return
-            yield self._refuses("stale", self._post(self.secrets, age=STALE_SECONDS), _STALE)
+            yield self._rejects("stale", self._post(self.secrets, age=STALE_SECONDS), _STALE)
         else:
-            sentence = "Not tried: without the signing secret nothing can be signed."
-            yield Finding("signed", Level.NOTE, sentence)
-        yield self._refuses("forged", self._post((STRANGERS_KEY,)), _FORGED)
+            sentence = "Skipped: no signing secret was given."
+            yield ProbeResult("signed", ProbeLevel.NOTE, sentence)
+        yield self._rejects("forged", self._post((WRONG_SECRET,)), _FORGED)
 
-    def _signed(self) -> Finding:
-        answer = self._post(self.secrets)
-        if answer.fault:
-            return Finding("signed", Level.FAILURE, answer.fault, answer.facts)
-        if 300 <= answer.status < 400:
+    def _signed(self) -> ProbeResult:
+        response = self._post(self.secrets)
+        if response.fault:
+            return ProbeResult("signed", ProbeLevel.FAILURE, response.fault, response.facts)
+        if 300 <= response.status < 400:
             sentence = (
-                f"It redirects ({answer.status}) to {answer.location or 'nowhere'}; redirects are "
-                "not followed: register the final address."
+                f"The receiver redirects ({response.status}) to "
+                f"{response.location or 'no location'}. The service "
+                "does not follow redirects: register the final URL."
             )
-            return Finding("redirect", Level.FAILURE, sentence, answer.facts)
-        if not 200 <= answer.status < 300:
+            return ProbeResult("redirect", ProbeLevel.FAILURE, sentence, response.facts)
+        if not 200 <= response.status < 300:
             sentence = (
-                f"A signed test event was answered with {answer.status}; any 2xx is expected. Is "
-                "this the secret of this endpoint?"
+                f"The receiver answered a signed test event with {response.status}, not with 2xx. "
+                "Check that this is the secret of this endpoint."
             )
-            return Finding("signed", Level.FAILURE, sentence, answer.facts)
-        took = f"A signed test event was answered with {answer.status} in {answer.seconds:.2f} s"
-        if answer.seconds > LONG_SECONDS:
-            sentence = f"{took}: acknowledge first, and do the work afterwards."
-            return Finding("signed", Level.WARNING, sentence, answer.facts)
-        return Finding("signed", Level.OK, f"{took}.", answer.facts)
+            return ProbeResult("signed", ProbeLevel.FAILURE, sentence, response.facts)
+        took = (
+            f"A signed test event was accepted with {response.status} in {response.seconds:.2f} s"
+        )
+        if response.seconds > SLOW_SECONDS:
+            sentence = f"{took}. Respond first, and process the event afterwards."
+            return ProbeResult("signed", ProbeLevel.WARNING, sentence, response.facts)
+        return ProbeResult("signed", ProbeLevel.OK, f"{took}.", response.facts)
 
-    def _refuses(self, check: str, answer: Answered, words: tuple[str, str, Level]) -> Finding:
-        good, bad, level = words
-        if answer.fault:
-            return Finding(check, Level.WARNING, answer.fault, answer.facts)
-        if 200 <= answer.status < 300:
-            return Finding(check, level, bad.format(answer.status), answer.facts)
-        return Finding(check, Level.OK, good.format(answer.status), answer.facts)
+    def _rejects(
+        self, check: str, response: ProbeResponse, expectation: tuple[str, str, ProbeLevel]
+    ) -> ProbeResult:
+        good, bad, level = expectation
+        if response.fault:
+            return ProbeResult(check, ProbeLevel.WARNING, response.fault, response.facts)
+        if 200 <= response.status < 300:
+            return ProbeResult(check, level, bad.format(response.status), response.facts)
+        return ProbeResult(check, ProbeLevel.OK, good.format(response.status), response.facts)
 
-    def _post(self, signers: tuple[SigningSecret, ...], age: int = 0) -> Answered:
-        # Each event is one of its own, and the same again only for the same call.
+    def _post(self, signers: tuple[SigningSecret, ...], age: int = 0) -> ProbeResponse:
+        # Distinct events have distinct ids; the same check repeated at `now` has the same id.
         event_id = uuid5(NAMESPACE_URL, f"{self.url.text} {self.now} {age} {signers}")
         body = event_body(event_id, TEST_EVENT, self.now, webhook_test_data(event_id))
         timestamp = int(self.now.timestamp()) - age
@@ -174,16 +186,16 @@ class Probe:
         connection = self._connection()
         try:
             connection.request("POST", self.url.target, body, headers)
-            answer = connection.getresponse()
-            location = answer.headers["location"] or ""
-            return Answered(answer.status, location, time.monotonic() - began)
+            response = connection.getresponse()
+            location = response.headers["location"] or ""
+            return ProbeResponse(response.status, location, time.monotonic() - began)
         except TimeoutError:
-            fault = f"No answer within {self.timeout:g} s."
+            fault = f"No response within {self.timeout:g} s."
         except (OSError, http.client.HTTPException) as error:
             fault = f"The connection failed: {str(error) or type(error).__name__}."
         finally:
             connection.close()
-        return Answered(0, "", time.monotonic() - began, fault)
+        return ProbeResponse(0, "", time.monotonic() - began, fault)
 
     def _connection(self) -> http.client.HTTPConnection:
         host, port = self.url.host, self.url.port
@@ -194,29 +206,29 @@ class Probe:
         return http.client.HTTPConnection(host, port, timeout=self.timeout)
 
 
-def _untrusted(error: ssl.SSLCertVerificationError) -> Finding:
-    why = error.verify_message.rstrip(".") or "no reason is given"
+def _untrusted(error: ssl.SSLCertVerificationError) -> ProbeResult:
+    why = error.verify_message.rstrip(".") or "no reason given"
     otherwise = ("certificate_not_trusted", f"The certificate is not trusted: {why}.")
     cause, sentence = _CERTIFICATE_FAULTS.get(error.verify_code, otherwise)
-    return Finding("tls", Level.FAILURE, sentence, {"cause": cause})
+    return ProbeResult("tls", ProbeLevel.FAILURE, sentence, {"cause": cause})
 
 
 _WRONG_HOST = (
     TlsFault.CERTIFICATE_WRONG_HOST.value,
-    "The certificate is for another host name; get one that names this host.",
+    "The certificate is for another host name; install one for this host.",
 )
 _UNKNOWN_AUTHORITY = (
     TlsFault.CERTIFICATE_UNKNOWN_AUTHORITY.value,
     (
-        "The certificate comes from an authority that is not known here, or the receiver does not "
-        "send the certificates in between; serve the whole chain."
+        "The certificate was issued by an unknown authority, or the receiver does not send the "
+        "intermediate certificates; serve the full chain."
     ),
 )
-# By the numbers of OpenSSL (X509_V_ERR_…), which do not change.
+# Keys are the X509_V_ERR_… codes of OpenSSL, which are stable.
 _CERTIFICATE_FAULTS: Final[Mapping[int, tuple[str, str]]] = {
     9: (
         TlsFault.CERTIFICATE_NOT_YET_VALID.value,
-        "The certificate is not valid yet; is the clock right where it was made?",
+        "The certificate is not valid yet; check the clock of the machine that issued it.",
     ),
     10: (TlsFault.CERTIFICATE_EXPIRED.value, "The certificate has expired; renew it."),
     **dict.fromkeys((62, 64), _WRONG_HOST),
@@ -224,18 +236,18 @@ _CERTIFICATE_FAULTS: Final[Mapping[int, tuple[str, str]]] = {
 }
 
 _FORGED = (
-    "A badly signed event was refused with {}.",
+    "An event with a wrong signature was rejected with {}.",
     (
-        "A badly signed event was accepted with {}: the receiver does not check signatures, so "
-        "anybody can send it events."
+        "An event with a wrong signature was accepted with {}: the receiver does not check "
+        "signatures, so anyone can send it events."
     ),
-    Level.FAILURE,
+    ProbeLevel.FAILURE,
 )
 _STALE = (
-    "A signed event that is an hour old was refused with {}.",
+    "A signed event that is an hour old was rejected with {}.",
     (
-        "A signed event that is an hour old was accepted with {}: refuse timestamps that are more "
-        "than five minutes off, so that nobody can send recorded ones again."
+        "A signed event that is an hour old was accepted with {}: reject timestamps that are more "
+        "than five minutes off, to prevent replays."
     ),
-    Level.WARNING,
+    ProbeLevel.WARNING,
 )

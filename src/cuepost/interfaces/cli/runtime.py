@@ -1,4 +1,4 @@
-"""What the commands need of the runtime around them; bootstrap builds it and hands it in."""
+"""The runtime that commands need; bootstrap builds it and passes it in."""
 
 import getpass
 import os
@@ -20,23 +20,23 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """The use cases over an open store, and the settings that they follow."""
+class CommandContext:
+    """The use cases on an open store, and the settings."""
 
     service: Service
     settings: Settings
 
 
-Work = Callable[[Opened], Awaitable[T]]
-# Told how much is done, of how much.
+Work = Callable[[CommandContext], Awaitable[T]]
+# Called with the amount that is done, and the total.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class BackedUp:
-    """A copy of the store, and what has to be kept beside it.
+class Backup:
+    """A copy of the store, and what has to be backed up with it.
 
-    `master_key_file` is None where the key is a setting.
+    `master_key_file` is None if the key is a setting.
     """
 
     file: Path
@@ -52,8 +52,8 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What `cuepost doctor` has found; `fix` says what to do about it."""
+class CheckResult:
+    """The result of one check of `cuepost doctor`; `fix` says how to fix a problem."""
 
     check: str
     level: Level
@@ -69,81 +69,81 @@ class Finding:
         }
 
 
-def fine(check: str, sentence: str) -> Finding:
-    return Finding(check, Level.OK, sentence)
+def fine(check: str, sentence: str) -> CheckResult:
+    return CheckResult(check, Level.OK, sentence)
 
 
-def warning(check: str, sentence: str, fix: str) -> Finding:
-    return Finding(check, Level.WARNING, sentence, fix)
+def warning(check: str, sentence: str, fix: str) -> CheckResult:
+    return CheckResult(check, Level.WARNING, sentence, fix)
 
 
-def failure(check: str, sentence: str, fix: str) -> Finding:
-    return Finding(check, Level.FAILURE, sentence, fix)
+def failure(check: str, sentence: str, fix: str) -> CheckResult:
+    return CheckResult(check, Level.FAILURE, sentence, fix)
 
 
 class Runtime(Protocol):
-    """Each method raises CannotRun when it cannot be done, with one line that says why."""
+    """Methods raise CannotRun on failure, with a message of one line."""
 
     def use(self, work: Work[T], *, migrating: bool = False) -> T:
-        """Open the store, do the work, close it again; `migrating` makes the schema current."""
+        """Open the store, run `work`, close the store; `migrating` upgrades the schema first."""
         ...
 
     def migrate(self, *, with_downtime: bool) -> None:
-        """Without `with_downtime` only where processes of the version before can go on."""
+        """Refused without `with_downtime` if processes of the previous version could not go on."""
         ...
 
-    def back_up(self, file: Path, progress: Progress) -> BackedUp:
-        """Copy the embedded store to a new file, whoever writes to it meanwhile."""
+    def back_up(self, file: Path, progress: Progress) -> Backup:
+        """Copy the embedded store to a new file, also while a service writes to it."""
         ...
 
     def serve(self, greet: Work[None], *, sending: bool) -> None:
-        """Serve until a signal says stop; `greet` is called once connections are accepted."""
+        """Serve until SIGTERM or SIGINT; calls `greet` once connections are accepted."""
         ...
 
     def work(self, greet: Work[None]) -> None:
-        """Deliver until a signal says stop."""
+        """Deliver until SIGTERM or SIGINT."""
         ...
 
-    def examine(self, *, offline: bool) -> Sequence[Finding]:
-        """Look at everything that the service needs, and change nothing."""
+    def examine(self, *, offline: bool) -> Sequence[CheckResult]:
+        """Check everything that the service needs; changes nothing."""
         ...
 
     def now(self) -> datetime: ...
 
     def entropy(self, count: int) -> bytes:
-        """Bytes that nobody can guess."""
+        """Cryptographically secure random bytes."""
         ...
 
     def speak_mcp(self) -> None:
-        """Pass MCP on between standard input and output and a running service."""
+        """Proxy MCP between standard input and output and a running service."""
         ...
 
 
 class CannotRun(click.ClickException):
-    """The command was understood and cannot be done; exit code 1."""
+    """The command is valid but failed; exit code 1."""
 
 
-class Unusable(CannotRun):
-    """What was typed or set cannot be used; exit code 2."""
+class InvalidInput(CannotRun):
+    """An argument or a setting is invalid; exit code 2."""
 
     exit_code = 2
 
 
 def use(work: Work[T], *, missing: str = "", migrating: bool = False) -> T:
-    """Do the work in the runtime of the running command; `missing` is said of an unknown id."""
+    """Run `work` in the runtime of the command; `missing` is the message for an unknown id."""
     runtime: Runtime = click.get_current_context().obj
     try:
         return runtime.use(work, migrating=migrating)
     except NotFound as error:
         raise CannotRun(missing or str(error)) from error
     except Invalid as error:
-        raise Unusable(str(error)) from error
+        raise InvalidInput(str(error)) from error
     except (AccountMoving, AccountMoved, MoveRefused) as error:
         raise CannotRun(str(error)) from error
 
 
 def operator() -> Caller:
-    """Whoever can start the command is an operator; the audit trail keeps the login name."""
+    """The caller of every command; the audit trail records the login name."""
     try:
         login = getpass.getuser()
     except (KeyError, OSError):

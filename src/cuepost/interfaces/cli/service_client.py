@@ -1,4 +1,4 @@
-"""A running service as the developer's tools call it: by its address and a key of the account."""
+"""The HTTP client of the developer tools, for a running service."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 import click
 
 from cuepost.interfaces.cli.output import Command
-from cuepost.interfaces.cli.runtime import CannotRun, Unusable
+from cuepost.interfaces.cli.runtime import CannotRun, InvalidInput
 from cuepost.settings import CLIENT_VARIABLES
 
 TIMEOUT_SECONDS = 30.0
@@ -20,16 +20,16 @@ TOO_MANY, SERVER_ERRORS = 429, 500
 URL, API_KEY = "CUEPOST_URL", "CUEPOST_API_KEY"
 
 
-class NotThere(CannotRun):
-    """The service knows nothing of that id."""
+class UnknownResource(CannotRun):
+    """The service responded with 404."""
 
 
-class TryLater(CannotRun):
-    """The service cannot be reached, or cannot answer now; the same call may do better later."""
+class ServiceUnavailable(CannotRun):
+    """The service cannot be reached, or responded with 429 or 5xx; a later call may succeed."""
 
 
 def service_options(command: Command) -> Command:
-    """Where the service is, and with which key; never on the command line itself."""
+    """Options for the address of the service and the key, which is never an argument itself."""
     default = CLIENT_VARIABLES[URL].default
     options: list[Callable[[Command], Command]] = [
         click.option(
@@ -38,7 +38,7 @@ def service_options(command: Command) -> Command:
             default=default,
             show_default=True,
             show_envvar=True,
-            help="The address of the service.",
+            help="The URL of the service.",
         ),
         click.option(
             "--api-key-file",
@@ -62,10 +62,10 @@ class ServiceClient:
         try:
             base_url = urlsplit(kind.read(url.rstrip("/")))
         except ValueError:
-            raise Unusable(f"{URL}: expected {kind.expected}.") from None
+            raise InvalidInput(f"{URL}: expected {kind.expected}.") from None
         key = _content(api_key_file) if api_key_file else os.environ.get(API_KEY, "").strip()
         if not key:
-            raise Unusable(f"No API key: set {API_KEY}, or name a file with --api-key-file.")
+            raise InvalidInput(f"No API key: set {API_KEY} or use --api-key-file.")
         return cls(base_url, key)
 
     def with_key(self, key: str) -> "ServiceClient":
@@ -91,8 +91,9 @@ class ServiceClient:
             text = answer.read()
         except (OSError, http.client.HTTPException, ValueError) as error:
             where = self.base_url.geturl()
-            raise TryLater(
-                f"No answer from {where}: {error}. Is the service running, and is {URL} right?"
+            raise ServiceUnavailable(
+                f"No response from {where}: {error}. Check that the service is running and that "
+                f"{URL} is right."
             ) from error
         finally:
             connection.close()
@@ -111,18 +112,18 @@ def _read(status: int, text: bytes) -> Any:
     try:
         answer = json.loads(text)
     except ValueError:
-        kind = TryLater if status >= SERVER_ERRORS else CannotRun
-        raise kind(f"The service answered {status}, and not with JSON.") from None
+        kind = ServiceUnavailable if status >= SERVER_ERRORS else CannotRun
+        raise kind(f"The service responded with {status} and no JSON.") from None
     if status < 300:
         return answer
     detail = answer.get("detail") if isinstance(answer, dict) else None
-    words = str(detail or f"The service answered {status}.")
+    words = str(detail or f"The service responded with {status}.")
     if status == 401:
-        words = f"The service does not know this API key ({API_KEY})."
+        words = f"The service rejected the API key ({API_KEY})."
     if status == 404:
-        raise NotThere(words)
+        raise UnknownResource(words)
     if status == TOO_MANY or status >= SERVER_ERRORS:
-        raise TryLater(words)
+        raise ServiceUnavailable(words)
     raise CannotRun(words)
 
 
@@ -130,4 +131,4 @@ def _content(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
-        raise Unusable(f"{path} cannot be read: {error}.") from None
+        raise InvalidInput(f"{path} cannot be read: {error}.") from None

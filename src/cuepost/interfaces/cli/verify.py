@@ -1,4 +1,4 @@
-"""`cuepost verify`: the signature doctor for a delivery that somebody has kept."""
+"""`cuepost verify`: the signature doctor for a captured delivery."""
 
 import re
 import sys
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cuepost.interfaces.cli.output import json_option, tell
+from cuepost.interfaces.cli.output import json_option, print_result
 from cuepost.interfaces.cli.params import Instant
-from cuepost.interfaces.cli.runtime import Runtime, Unusable
-from cuepost.interfaces.cli.secrets_given import ask_for_secret, secret_option, secrets_given
+from cuepost.interfaces.cli.runtime import InvalidInput, Runtime
+from cuepost.interfaces.cli.secret_input import prompt_for_secret, read_secrets, secret_option
 
 if TYPE_CHECKING:
     from cuepost_receiver.doctor import Diagnosis
@@ -30,17 +30,19 @@ STDIN = Path("-")
 @click.option(
     "--previous-secret-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file with secrets from before a rotation, to recognise them.",
+    help="A file with secrets from before a rotation, to detect their use.",
 )
-@click.option("--computed", help="The signature that your own code came to, to explain it.")
-@click.option("--at", type=Instant(), help="When it was received.  [default: now]")
-@click.option("--any-age", is_flag=True, help="Do not look at how old the delivery is.")
+@click.option(
+    "--computed", help="The signature that your own code computed, to explain the difference."
+)
+@click.option("--at", type=Instant(), help="When the delivery was received.  [default: now]")
+@click.option("--any-age", is_flag=True, help="Do not check the age of the delivery.")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
     default=300,
     show_default=True,
-    help="How many seconds the clocks may differ.",
+    help="How many seconds the timestamp may be off.",
 )
 @json_option
 @click.pass_obj
@@ -59,10 +61,11 @@ def verify(
     tolerance: float,
     as_json: bool,
 ) -> None:
-    """Say whether a delivery's signature is valid, and if not, why.
+    """Check the signature of a delivery, and find out why it does not verify.
 
-    REQUEST is a file with headers, an empty line and the body (- for stdin); or give --headers and
-    --body apart. The secret is sent nowhere and kept nowhere. Exits with 0 if valid, 1 if not.
+    REQUEST is a file with headers, an empty line and the body (- is stdin). Alternatively use
+    --headers and --body. The secret is neither sent nor stored. Exits with 0 if the signature is
+    valid, with 1 if not.
 
     \b
     Examples:
@@ -74,13 +77,13 @@ def verify(
     found = import_module("cuepost_receiver.doctor").diagnose(
         headers,
         body,
-        secrets_given(secret_file) or ask_for_secret(),
-        now=_looked_at(headers, at or runtime.now(), any_age=any_age),
+        read_secrets(secret_file) or prompt_for_secret(),
+        now=_verification_time(headers, at or runtime.now(), any_age=any_age),
         tolerance=tolerance,
-        retired=secrets_given(previous_secret_file) if previous_secret_file else (),
+        retired=read_secrets(previous_secret_file) if previous_secret_file else (),
         computed=computed,
     )
-    tell(as_json, found.as_dict(), _words(found))
+    print_result(as_json, found.as_dict(), _words(found))
     sys.exit(0 if found.is_valid else 1)
 
 
@@ -112,7 +115,7 @@ def _parts(
 
 
 def _split(request: bytes) -> tuple[bytes, bytes]:
-    """At the first empty line; everything behind it is the body, byte for byte."""
+    """Split at the first empty line; the rest is the body, byte for byte."""
     head, *rest = re.split(rb"\r?\n\r?\n", request, maxsplit=1)
     return head, rest[0] if rest else b""
 
@@ -123,11 +126,13 @@ def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise Unusable(f"{path} cannot be read: {error.strerror}.") from None
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _looked_at(headers: list[tuple[str, str]], received: datetime, *, any_age: bool) -> float:
-    """Where its age does not matter, at the moment that it names itself."""
+def _verification_time(
+    headers: list[tuple[str, str]], received: datetime, *, any_age: bool
+) -> float:
+    """The time to verify at: with `any_age` the timestamp of the delivery itself."""
     stamps = [value for name, value in headers if name.lower() == "webhook-timestamp"]
     if any_age and stamps and re.fullmatch(r"[0-9]{1,15}", stamps[0]):
         return float(stamps[0])
@@ -138,4 +143,4 @@ def _words(found: "Diagnosis") -> str:
     if found.is_valid:
         return click.style(f"✓ {found.sentence}", fg="green")
     head = click.style(f"✗ {found.cause.value}", fg="red", bold=True)
-    return f"{head}\n  {found.sentence}\n\n  To fix it: {found.remedy}"
+    return f"{head}\n  {found.sentence}\n\n  Fix: {found.remedy}"

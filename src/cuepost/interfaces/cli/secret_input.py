@@ -1,4 +1,4 @@
-"""Signing secrets for the developer's tools: from a file, the environment or a prompt, not argv."""
+"""Reads signing secrets from a file, the environment or a prompt, never from arguments."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cuepost.interfaces.cli.output import Command
-from cuepost.interfaces.cli.runtime import Unusable
+from cuepost.interfaces.cli.runtime import InvalidInput
 
 VARIABLE = "CUEPOST_WEBHOOK_SECRET"
 
@@ -17,25 +17,25 @@ def secret_option(command: Command) -> Command:
     option: Callable[[Command], Command] = click.option(
         "--secret-file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help=f"A file with the signing secret, or several, one to a line.  [default: ${VARIABLE}]",
+        help=f"A file with signing secrets, one per line.  [default: ${VARIABLE}]",
     )
     return option(command)
 
 
-def secrets_given(secret_file: Path | None) -> list[str]:
-    """Those in the file, else those in the environment; possibly none."""
+def read_secrets(secret_file: Path | None) -> list[str]:
+    """The secrets in the file, or else in the environment; may be empty."""
     if secret_file is None:
         return _split(os.environ.get(VARIABLE, ""))
     try:
         return _split(secret_file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise Unusable(f"{secret_file} cannot be read as text.") from None
+        raise InvalidInput(f"{secret_file} cannot be read as text.") from None
 
 
-def ask_for_secret() -> list[str]:
-    """On a terminal only; what is typed is not shown."""
+def prompt_for_secret() -> list[str]:
+    """Prompt without echo; only possible on a terminal."""
     if not sys.stdin.isatty():
-        raise Unusable(f"No signing secret: set {VARIABLE}, or name a file with --secret-file.")
+        raise InvalidInput(f"No signing secret: set {VARIABLE} or use --secret-file.")
     return [str(click.prompt("Signing secret", hide_input=True, err=True)).strip()]
 
 

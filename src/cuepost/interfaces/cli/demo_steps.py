@@ -1,4 +1,4 @@
-"""The story that the demo tells, step by step; each step checks what it shows."""
+"""The steps of the demo; each step checks what it shows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,52 +10,54 @@ from cuepost.interfaces.cli.demo_receiver import NO_CONTENT, Arrival, Receiver
 from cuepost.interfaces.cli.demo_service import RETRY_SECONDS, DemoFailed, Service, wait_until
 
 EVENTS = ["project.completed", "project.failed", "project.ready", "project.cancelled"]
-PATIENCE_SECONDS = 10.0
+TIMEOUT_SECONDS = 10.0
 UNAVAILABLE = 503
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 @dataclass(slots=True)
-class Story:
+class DemoSteps:
     service: Service
     receiver: Receiver
-    say: Say
+    print_line: PrintLine
     webhook: str = ""
     secrets: list[str] = field(default_factory=list)
     seen: int = 0
-    left_out: str = ""
+    missed: str = ""
     result_url: str = ""
     exported: dict[str, bytes] = field(default_factory=dict)
 
     def steps(self) -> Sequence[tuple[str, Callable[[], None]]]:
         return (
             ("Register the receiver", self.register),
-            ("A project goes through its milestones", self.reach_milestones),
-            ("The result is fetched through fresh links", self.fetch_result),
-            ("A receiver that fails is tried again", self.recover),
+            ("A project reaches its milestones", self.reach_milestones),
+            ("The exported files are downloaded through signed links", self.fetch_result),
+            ("A delivery to a failing receiver is retried", self.recover),
             ("The signing secret is rotated", self.rotate),
             ("The endpoint is disabled", self.disable),
-            ("It is enabled, and what it missed is sent by hand", self.retry),
-            ("The service remembers all of it", self.look_back),
+            ("The endpoint is enabled, and the missed delivery is retried by hand", self.retry),
+            ("The history is complete", self.look_back),
         )
 
     def register(self) -> None:
-        self.say(f"POST /v1/webhooks, for {self.receiver.url}")
+        self.print_line(f"POST /v1/webhooks, for {self.receiver.url}")
         body = {"url": self.receiver.url, "events": EVENTS, "description": "The demo's receiver"}
         made = self.service.post("/v1/webhooks", body, expected=201)
         self.webhook, self.secrets = f"/v1/webhooks/{made['id']}", [made["secret"]]
-        self.say(f"The answer has the signing secret, this once: {made['secretHint']}")
-        self.say("A test event goes the way that every event goes:")
+        self.print_line(
+            f"The response has the signing secret, which is shown only once: {made['secretHint']}"
+        )
+        self.print_line("A test event is delivered in the same way as any other event:")
         self.service.post(f"{self.webhook}/test", expected=202)
         self._arrives("webhook.test")
 
     def reach_milestones(self) -> None:
         project = self._project("Harbour at night")
-        self.say("The pipeline reports: processing, ready for review")
+        self.print_line("The pipeline reports processing, then ready")
         self._reports(project, "processing", "ready")
         self._arrives("project.ready")
-        self.say("It reports: exporting, stores two files, and reports: completed")
+        self.print_line("It reports exporting, stores two files, and reports completed")
         self._reports(project, "exporting")
         film, captions = make_export(self.service.folder)
         artifacts = [self._put(film, project, "video"), self._put(captions, project, "captions")]
@@ -64,90 +66,98 @@ class Story:
         self.exported = {path.name: path.read_bytes() for path in (film, captions)}
 
     def fetch_result(self) -> None:
-        self.say("The event names the address of the result, for whoever has an API key:")
+        self.print_line("The event contains the URL of the result, which needs an API key:")
         result = self.service.get(self.result_url.removeprefix(self.service.url))
         links = {link["name"]: link for link in result["links"]}
         self._expect(
             list(links) == list(self.exported),
             f"GET {_shortened(self.result_url)}: {result['status']}, {len(links)} links",
         )
-        self.say("A link needs no key, and lives for 15 minutes; here it is followed at once:")
+        self.print_line("Download links need no key and expire after 15 minutes:")
         for name, content in self.exported.items():
             fetched = self.service.download(links[name]["url"])
             size = f"{len(fetched):,} bytes"
-            self._expect(fetched == content, f"{name}: {size}, just as it was exported")
+            self._expect(fetched == content, f"{name}: {size}, identical to the exported file")
 
     def recover(self) -> None:
         project = self._project("Low tide")
         self.receiver.answer_next(UNAVAILABLE, UNAVAILABLE)
-        self.say("The receiver is down for a while. The pipeline reports: failed")
+        self.print_line("The receiver responds with 503 twice. The pipeline reports failed")
         self._reports(project, "processing")
-        error = {"code": "no_speech", "message": "No speech was found in the sound track."}
+        error = {"code": "no_speech", "message": "No speech was found in the audio track."}
         self.service.report(project, "failed", error=error)
         first = self._arrives("project.failed", answered=UNAVAILABLE)
         second = self._arrives("project.failed", answered=UNAVAILABLE, after=first)
         third = self._arrives("project.failed", after=second)
         self._expect(
             first.id == second.id == third.id and first.body == second.body == third.body,
-            "every attempt has the same id and, byte for byte, the same body",
+            "all attempts have the same id and exactly the same body",
         )
         pauses = (second.at - first.at, third.at - second.at)
         in_time = all(pause >= least for pause, least in zip(pauses, RETRY_SECONDS, strict=True))
-        self._expect(in_time, f"no attempt comes before its time (here {_seconds(RETRY_SECONDS)})")
-        self.say("A real service waits for 1 minute and then for 5; after three attempts it stops.")
+        self._expect(in_time, f"no retry was sent early (delays here: {_seconds(RETRY_SECONDS)})")
+        self.print_line(
+            "With default settings the delays are 1 and 5 minutes; there are three attempts."
+        )
 
     def rotate(self) -> None:
-        self.say("POST …/rotate-secret: the previous secret goes on signing for 24 hours")
+        self.print_line("POST …/rotate-secret: the previous secret also signs for another 24 hours")
         rotated = self.service.post(f"{self.webhook}/rotate-secret", expected=200)
         self.secrets.insert(0, rotated["secret"])
         self.service.post(f"{self.webhook}/test", expected=202)
         self._arrives("webhook.test")
-        self.say("POST …/end-overlap, as after a leak: the previous secret stops at once")
+        self.print_line(
+            "POST …/end-overlap, as after a leak: the previous secret stops signing at once"
+        )
         self.service.post(f"{self.webhook}/end-overlap", expected=200)
         self.secrets.pop()
         self.service.post(f"{self.webhook}/test", expected=202)
         self._arrives("webhook.test")
 
     def disable(self) -> None:
-        self.say("PATCH …, enabled: false. A project completes meanwhile")
+        self.print_line("PATCH … enabled: false. Then a project completes")
         self.service.patch(self.webhook, {"enabled": False})
         project = self._project("Fog")
         self._reports(project, "processing", "exporting", "completed")
         [delivery] = self._deliveries(f"?projectId={project}")
         self._expect(
             (delivery["status"], delivery["reason"]) == ("cancelled", "endpoint_disabled"),
-            "nothing is sent, and the delivery is kept as cancelled, endpoint_disabled",
+            "nothing is sent; the delivery is recorded as cancelled (endpoint_disabled)",
         )
-        self.left_out = delivery["id"]
+        self.missed = delivery["id"]
 
     def retry(self) -> None:
-        self._expect(self.receiver.count() == self.seen, "nothing came while it was disabled")
+        self._expect(
+            self.receiver.count() == self.seen,
+            "the receiver got nothing while the endpoint was disabled",
+        )
         self.service.patch(self.webhook, {"enabled": True})
-        self.say("POST …/deliveries/{id}/retry")
-        path = f"{self.webhook}/deliveries/{self.left_out}"
+        self.print_line("POST …/deliveries/{id}/retry")
+        path = f"{self.webhook}/deliveries/{self.missed}"
         self.service.post(f"{path}/retry", expected=202)
         arrival = self._arrives("project.completed")
         self._expect(
-            arrival.id == self.service.get(path)["eventId"], "it is the event that was left out"
+            arrival.id == self.service.get(path)["eventId"],
+            "the receiver got the event that it had missed",
         )
 
     def look_back(self) -> None:
         def are_delivered() -> bool:
             return all(each["status"] == "delivered" for each in self._deliveries())
 
-        ended = wait_until(are_delivered, PATIENCE_SECONDS)
+        ended = wait_until(are_delivered, TIMEOUT_SECONDS)
         found = self._deliveries()
         attempts = sum(each["attemptCount"] for each in found)
-        self._expect(ended, f"GET …/deliveries: {len(found)} deliveries, all of them delivered")
+        self._expect(ended, f"GET …/deliveries: {len(found)} deliveries, all with status delivered")
         self._expect(
             attempts == self.seen == self.receiver.count(),
-            f"{attempts} attempts are recorded, and the receiver saw just as many requests",
+            f"{attempts} attempts are recorded, as many as the receiver got requests",
         )
         health = self.service.get(self.webhook)["health"]
         self._expect(health["state"] == "healthy", f"the endpoint's health is {health['state']}")
 
     def _put(self, path: Path, project: str, kind: str) -> dict[str, Any]:
-        self.say(f"cuepost media put {path.name} --project … --kind {kind}")
+        self.print_line(f"cuepost media put {path.name} --project … --kind {kind}")
         return self.service.put(path, project, kind)
 
     def _project(self, name: str) -> str:
@@ -165,10 +175,10 @@ class Story:
     def _arrives(
         self, event_type: str, *, answered: int = NO_CONTENT, after: Arrival | None = None
     ) -> Arrival:
-        """The next request, with every live secret's signature, the newest first."""
-        arrival = self.receiver.wait_for(self.seen, PATIENCE_SECONDS)
+        """Wait for the next request and check that every valid secret signed it, newest first."""
+        arrival = self.receiver.wait_for(self.seen, TIMEOUT_SECONDS)
         if arrival is None:
-            raise DemoFailed(f"{event_type} did not arrive within {PATIENCE_SECONDS:.0f} s")
+            raise DemoFailed(f"{event_type} did not arrive within {TIMEOUT_SECONDS:.0f} s")
         self.seen += 1
         if arrival.event["type"] != event_type:
             raise DemoFailed(f"{event_type} was expected, {arrival.event['type']} arrived")
@@ -176,15 +186,15 @@ class Story:
             raise DemoFailed(f"{event_type} arrived without valid signatures")
         signed = "signature valid" if len(self.secrets) == 1 else "two signatures, both valid"
         pause = "" if after is None else f", {arrival.at - after.at:.1f} s later"
-        self.say(f"→ {event_type:<17}  {signed}, answered {arrival.answered}{pause}")
+        self.print_line(f"→ {event_type:<17}  {signed}, response {arrival.answered}{pause}")
         if arrival.answered != answered:
-            raise DemoFailed(f"the receiver was to answer {answered} to this one")
+            raise DemoFailed(f"the receiver should have responded with {answered}")
         return arrival
 
     def _expect(self, holds: bool, what: str) -> None:
         if not holds:
-            raise DemoFailed(f"this does not hold: {what}")
-        self.say(f"✓ {what}")
+            raise DemoFailed(f"not true: {what}")
+        self.print_line(f"✓ {what}")
 
 
 def _seconds(pauses: Sequence[int]) -> str:
@@ -192,5 +202,5 @@ def _seconds(pauses: Sequence[int]) -> str:
 
 
 def _shortened(address: str) -> str:
-    """An id fills half a line and tells nobody anything."""
+    """The address without the long project id."""
     return address.rsplit("/", 2)[0] + "/…/result"
