@@ -3,11 +3,13 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from uuid import UUID
 
 from cuepost.application.browse_history import DeliveryDetail
 from cuepost.domain.attempt import TLS_EXPLANATIONS, Attempt, Outcome, TlsFault
+from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.ports.store import Transaction
 from tests.interfaces.web.endpoints import LIST, created
@@ -158,3 +160,27 @@ async def test_rows_come_as_events_until_the_session_ends(page_client: PageClien
     sent = json.loads(message)
     assert sent["id"] == str(failed)
     assert f'id="row-{failed}"' in sent["html"]
+
+
+async def test_a_finished_bulk_retry_offers_what_comes_next(page_client: PageClient) -> None:
+    webhook_id = await created(page_client)
+    await ended(page_client, webhook_id, DeliveryStatus.FAILED)
+    here, harness = f"{LIST}/{webhook_id}/retries", page_client.harness
+    await page_client.get(f"{here}/new")
+    where = await page_client.done(
+        f"{here}/new", since="2026-01-01T00:00", statuses=["failed"], begin="yes"
+    )
+    fragment = {"headers": {"hx-request": "true"}}
+    running = (await page_client.get(where, **fragment)).text
+    assert "Cancel the rest" in running
+    [row] = (await harness.dump())["bulk_retries"]
+    job = await harness.see(harness.service.redeliver.bulk, harness.owner, webhook_id, row.id)
+    finished = replace(job, state=BulkRetryState.FINISHED, finished_at=harness.clock.now())
+    await harness.do(lambda transaction: transaction.bulk_retries.save(finished))
+    for page in (
+        (await page_client.get(where)).text,
+        (await page_client.get(where, **fragment)).text,
+    ):
+        assert "Cancel the rest" not in page
+        assert f'href="{LIST}/{webhook_id}/deliveries?status=failed"' in page
+        assert f'href="{here}/new"' in page
