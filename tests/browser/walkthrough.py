@@ -32,7 +32,7 @@ def _sign_in(actions: PageActions, link: str) -> None:
 
 def _create_endpoint(actions: PageActions) -> str:
     """The secret that is shown, once."""
-    actions.press("link", "Use the test inbox")
+    actions.press("link", "Start with the test inbox")
     actions.press("button", "Create endpoint")
     actions.sees("It is shown only once")
     secret = actions.page.locator("#secret").inner_text()

@@ -289,3 +289,13 @@ async def test_the_catalogue_shows_every_event_with_sample_and_schema(
     for name in ("project.completed", "project.failed", "project.ready", "webhook.test"):
         assert f'"type": "{name}"' in page
         assert json.dumps({"const": name})[1:-1] in page
+
+
+async def test_an_empty_account_starts_with_the_test_inbox(page_client: PageClient) -> None:
+    page = (await page_client.get(LIST)).text
+    first, second = re.findall(r'<a href="([^"]+)" class="button[^"]*">', page)
+    assert (first, second) == (f"{LIST}/new?inbox=1", f"{LIST}/new")
+    form = (await page_client.get(first)).text
+    harness = page_client.harness
+    inbox = await harness.do(harness.service.inbox.mine, harness.owner)
+    assert f'value="{harness.service.inbox.address(inbox.token)}"' in form
