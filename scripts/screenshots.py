@@ -57,7 +57,7 @@ def tour(page: Page, site: Populated) -> Iterator[str]:
     for name, path in site.paths.items():
         page.goto(site.base_url + path)
         if "data-live" in page.content():
-            page.get_by_text(re.compile("Live: rows|Rows appear")).first.wait_for()
+            page.get_by_text(re.compile("Live: new rows|New rows appear")).first.wait_for()
         yield name
     yield from by_forms(page, site)
 

@@ -21,7 +21,11 @@ class PageActions:
     is_live: bool = True
 
     def press(self, role: Role, name: str) -> None:
-        target = self.page.get_by_role(role, name=name, exact=True).first
+        found = self.page.get_by_role(role, name=name, exact=True)
+        menu = self.page.locator("details.menu:not([open]) > summary")
+        if found.count() == 0 and menu.is_visible():
+            self.use(menu)
+        target = found.first
         if role != "link":
             self.use(target)
             return

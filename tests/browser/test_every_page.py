@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(300)
 
 DRESSES = [(1280, False), (1280, True), (390, True), (390, False)]
 MOST_BYTES = 150_000
-OPEN_ALL = "for (const each of document.querySelectorAll('main details')) each.open = true"
+OPEN_ALL = "for (const each of document.querySelectorAll('details')) each.open = true"
 # An error page is answered with its number, which browsers mention.
 NUMBER = re.compile(r"the server responded with a status of (401|403|404|410|500)")
 

@@ -30,6 +30,8 @@ def as_stranger(page: Page, site: Populated) -> Iterator[str]:
     yield "sign-in-link"
     page.goto(f"{site.base_url}/sign-in/long-ago")
     yield "sign-in-link-expired"
+    page.goto(f"{site.base_url}/settings/nothing")
+    yield "unknown-page"
 
 
 def as_newcomer(page: Page, site: Populated) -> Iterator[str]:

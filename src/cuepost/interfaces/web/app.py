@@ -19,11 +19,13 @@ from cuepost.interfaces.web import (
     records,
     secrets_once,
     sign_in,
+    themes,
 )
 from cuepost.interfaces.web.page_context import PageRoute, SiteContext
 from cuepost.interfaces.web.page_handler import PageHandler
 from cuepost.interfaces.web.protection import Cookies
-from cuepost.interfaces.web.static_files import serve_static
+from cuepost.interfaces.web.static_files import serve_favicon, serve_static
+from cuepost.interfaces.web.unknown_pages import UnknownPages
 
 # The order matters: /settings/webhooks/new must match before /settings/webhooks/{webhook_id}.
 PAGES: tuple[PageRoute, ...] = (
@@ -39,6 +41,7 @@ PAGES: tuple[PageRoute, ...] = (
     *records.ROUTES,
     *inbox.ROUTES,
     *doctor.ROUTES,
+    *themes.ROUTES,
 )
 
 
@@ -53,9 +56,12 @@ def create_pages(
     site = SiteContext(
         service, base_url, parts.path.rstrip("/"), Cookies(parts.scheme == "https"), is_stopping
     )
-    routes: list[BaseRoute] = [Route("/static/{name:path}", serve_static, methods=["GET"])]
+    routes: list[BaseRoute] = [
+        Route("/static/{name:path}", serve_static, methods=["GET"]),
+        Route("/favicon.ico", serve_favicon, methods=["GET"]),
+    ]
     routes += [
         Route(page.path, PageHandler(page, site).__call__, methods=["GET", "POST"])
         for page in PAGES
     ]
-    return routes
+    return [*routes, UnknownPages(site)]

@@ -22,6 +22,7 @@ from cuepost.ports.store import Transaction
 
 T = TypeVar("T")
 ONCE_BYTES = 24
+THEMES = ("light", "dark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,23 @@ class PageContext:
         """The idempotency key of a form."""
         return compose_opaque_token(self.service.access.entropy(ONCE_BYTES))
 
+    @property
+    def theme(self) -> str:
+        """`light`, `dark`, or empty for the theme of the system."""
+        chosen = self.request.cookies.get(self.site.cookies.theme, "")
+        return chosen if chosen in THEMES else ""
+
+    def own_path(self, wanted: str, otherwise: str) -> str:
+        """The requested page, if it is one of this site."""
+        inside = wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
+        return wanted if inside and wanted.isprintable() else otherwise
+
+    @property
+    def here(self) -> str:
+        """The path and the query of this page."""
+        query = self.request.scope["query_string"].decode("latin-1")
+        return self.path + (f"?{query}" if query else "")
+
     async def see(self, look: Callable[[Transaction], Awaitable[T]]) -> T:
         return await self.service.perform.read(look)
 
@@ -110,6 +128,8 @@ class PageContext:
             "lag": timedelta(seconds=self.lag_seconds),
             "now": self.site.now(),
             "section": "",
+            "theme": self.theme,
+            "here_again": self.here if self.request.method == "GET" else None,
         }
         return render(template, standing | context)
 

@@ -177,7 +177,5 @@ def _to_sign_in(context: PageContext) -> Response:
     if context.is_fragment:
         # htmx would follow a redirect and insert the sign-in page as a fragment.
         return Response(headers={"hx-redirect": f"{context.site.root}/sign-in"})
-    query = context.request.scope["query_string"].decode("latin-1")
-    wanted = context.path + (f"?{query}" if query else "")
-    path = f"/sign-in?next={quote(wanted)}" if context.request.method == "GET" else "/sign-in"
+    path = f"/sign-in?next={quote(context.here)}" if context.request.method == "GET" else "/sign-in"
     return context.go(path)

@@ -27,7 +27,7 @@ _OWN_SITES = ("same-origin", "none")
 
 @dataclass(frozen=True, slots=True)
 class Cookies:
-    """One of the session and one before it; scripts can read neither."""
+    """Of the session, of the time before it, and of the theme; scripts can read none of them."""
 
     secure: bool
 
@@ -38,6 +38,10 @@ class Cookies:
     @property
     def pre_session(self) -> str:
         return "__Host-cuepost-context" if self.secure else "cuepost-context"
+
+    @property
+    def theme(self) -> str:
+        return "cuepost-theme"
 
     def put(self, response: Response, name: str, value: str, life: timedelta | None) -> None:
         """With a lifetime instead of a date, because a browser's clock may be wrong."""

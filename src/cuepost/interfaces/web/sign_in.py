@@ -44,7 +44,7 @@ async def sign_in(context: PageContext) -> Response:
             least = round(WINDOW.total_seconds())
             page.headers["retry-after"] = str(context.service.retry_after(least))
         return page
-    return _started_session(context, session, _own_path(context.form.text("next")))
+    return _started_session(context, session, context.own_path(context.form.text("next"), HOME))
 
 
 async def show_link(context: PageContext) -> Response:
@@ -120,12 +120,6 @@ def _started_session(context: PageContext, session: NewSession, path: str) -> Re
     cookies.put(response, cookies.session, session.token, life)
     cookies.drop(response, cookies.pre_session)
     return response
-
-
-def _own_path(wanted: str) -> str:
-    """The requested page, if it is one of this site."""
-    inside = wanted.startswith("/") and not wanted.startswith(("//", "/\\"))
-    return wanted if inside and wanted.isprintable() else HOME
 
 
 ROUTES = (

@@ -14,6 +14,7 @@ TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
+    "ico": "image/x-icon",
 }
 NAMES = (
     "vendor/htmx-2.0.11.min.js",
@@ -21,6 +22,7 @@ NAMES = (
     "pages.css",
     "pages.js",
     "icon.svg",
+    "favicon.ico",
 )
 
 
@@ -49,8 +51,17 @@ def address_of(name: str) -> str:
     return f"/static/{name}?v={static_files()[name].version}"
 
 
+async def serve_favicon(request: Request) -> Response:
+    """Browsers ask for this address by themselves, also beside documents that are not pages."""
+    return _served(request, "favicon.ico")
+
+
 async def serve_static(request: Request) -> Response:
-    found = static_files().get(request.path_params["name"])
+    return _served(request, request.path_params["name"])
+
+
+def _served(request: Request, name: str) -> Response:
+    found = static_files().get(name)
     if found is None:
         return Response("Not found.", 404, media_type="text/plain")
     current = request.query_params.get("v") == found.version

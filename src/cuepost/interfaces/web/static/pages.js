@@ -99,6 +99,20 @@ function watch(body) {
   start();
 }
 
+// The theme changes without a reload; a cookie that scripts cannot read remembers it.
+async function chooseTheme(event) {
+  event.preventDefault();
+  const { form, value } = event.submitter;
+  const theme = value === "system" ? null : value;
+  const body = new URLSearchParams(new FormData(form, event.submitter));
+  await fetch(form.action, { method: "POST", body, headers: { "hx-request": "true" } });
+  document.documentElement.toggleAttribute("data-theme", theme !== null);
+  if (theme) document.documentElement.dataset.theme = theme;
+  document.querySelector("meta[name=color-scheme]").content = theme ?? "light dark";
+  for (const each of form.querySelectorAll("button")) each.setAttribute("aria-pressed", String(each === event.submitter));
+}
+document.querySelector("[data-themes]")?.addEventListener("submit", chooseTheme);
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
   if (button) copy(button);
