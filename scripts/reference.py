@@ -15,6 +15,7 @@ from prometheus_client.metrics_core import Metric
 
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetrics
+from cuepost.bootstrap.inbound_guard import InboundMetrics
 from cuepost.domain.event_catalog import CATALOG, EventType
 from cuepost.interfaces.cli import cli
 from cuepost.interfaces.mcp import prompts
@@ -37,18 +38,18 @@ SETTINGS_PAGE = """\
 
 # Settings
 
-Settings are environment variables. Each begins with `{prefix}`; a variable with that beginning that
-is not in this list, or a value that cannot be used, stops the start with one line that says which
-and why, and exit code 2. `{prefix}TEST_…` is left to tests.
+Settings are environment variables that begin with `{prefix}`. If such a variable is not in this
+list, or its value cannot be used, a process does not start: it prints one line that says which and
+why, and exits with code 2. `{prefix}TEST_…` is reserved for tests.
 
 | variable | default | written as | meaning |
 | --- | --- | --- | --- |
 {rows}
 
-## Of the developer's tools
+## Settings of the developer tools
 
-`cuepost verify`, `receiver check`, `trigger` and `deliveries` read these; a service leaves them
-alone.
+`cuepost verify`, `receiver check`, `trigger`, `deliveries`, `listen` and `mcp` read these; a
+service ignores them.
 
 | variable | default | written as | meaning |
 | --- | --- | --- | --- |
@@ -57,7 +58,7 @@ alone.
 ## In Kubernetes
 
 In Kubernetes a service named `cuepost` puts variables such as `CUEPOST_PORT=tcp://…` into every
-container beside it; switch that off with `enableServiceLinks: false`.
+container beside it; disable that with `enableServiceLinks: false`.
 """
 
 CLI_PAGE = """\
@@ -78,15 +79,15 @@ MCP_PAGE = """\
 # Tools for agents
 
 The service speaks MCP at `/mcp` (streamable HTTP, no sessions), and `cuepost mcp` offers the same
-over standard input and output. Every request bears an account's key, as `Authorization: Bearer …`;
-a key sees the tools that its scopes allow. Answers have the shapes of the REST API. A refusal
+over standard input and output. Every request has an account's key, as `Authorization: Bearer …`; a
+key sees the tools that its scopes allow. Results have the same fields as the REST API. A refusal
 begins with its code.
 
 | tool | scope | kind | does |
 | --- | --- | --- | --- |
 {tools}
 
-Arguments with a star are needed. Destructive tools do nothing without the right `confirm_host`:
+Arguments with a star are required. Destructive tools do nothing without the right `confirm_host`:
 the host of the endpoint's URL, or for projects that of the service. `webhooks_update` needs it to
 change the URL or to disable the endpoint.
 
@@ -102,13 +103,13 @@ schemas are in [mcp-results.json](mcp-results.json), which agents read as `{resu
 | --- | --- |
 {returns}
 
-## To read up
+## Resources
 
-| resource | |
+| resource | content |
 | --- | --- |
 {resources}
 
-The prompt `{prompt}` leads through a diagnosis.
+The prompt `{prompt}` guides an agent through a diagnosis.
 """
 
 
@@ -192,9 +193,9 @@ shows them at `CUEPOST_WORKER_PORT`. No label names an account, an endpoint or a
 | --- | --- | --- | --- |
 {rows}
 
-What waits is read from the store when the metrics are, at most every two seconds. Every process
-shows the same, so take the maximum and not the sum. The alerts and the dashboard in `deploy/` use
-these metrics, and a test compares the two.
+The figures of the queue are read from the store together with the metrics, at most every two
+seconds. Every process shows the same, so use the maximum and not the sum. The alerts and the
+dashboard in `deploy/` use these metrics, and a test compares the two.
 """
 
 
@@ -204,10 +205,11 @@ def metrics_page() -> str:
 
 
 async def _metric_rows() -> list[str]:
-    """As a process has them that has answered one request; what no one reads needs no store."""
+    """The metrics of a process that has answered one request; reading none needs no store."""
     registry = CollectorRegistry()
     TaskMetrics(registry)
     EngineTelemetry(registry)
+    InboundMetrics(registry)
     BacklogMetrics(cast(Store, None), SystemClock(), registry)
     RequestMetrics(registry).note("listProjects", "GET", 200, 0.001)
     return [_metric_row(family) for family in registry.collect()]
