@@ -93,6 +93,12 @@ BULK_RETRY_DELIVERIES = 500
 EXPIRED_PROJECTS = 100
 # Rows of deleted endpoints, in one transaction. 0008
 PURGED_ROWS = 1_000
+# Accounts whose erasure advances in one round, so that a large one does not delay others. 0056
+ERASED_ACCOUNTS = 20
+# Rows of each kind that an erasure removes in one transaction. 0056
+ERASED_ROWS = 250
+# Accounts of an older version that can be found by name from then on, in one transaction. 0056
+NAMED_ACCOUNTS = 500
 # Listeners that have not been read for a long time, in one transaction. 0020
 UNSERVED_LISTENERS_AT_ONCE = 20
 # Rows of history that are deleted in one transaction. 0002

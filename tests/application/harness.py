@@ -16,7 +16,7 @@ from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.application.manage_webhooks import EndpointChange, EndpointWithSecret
 from cuepost.application.milestone_batch import Milestone
 from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
-from cuepost.domain.access import Account, Caller, Interface
+from cuepost.domain.access import OPERATOR_SCOPES, Account, Caller, Interface
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
@@ -36,7 +36,7 @@ T = TypeVar("T")
 BASE_URL = "https://cuepost.example.com"
 POLICY = EgressPolicy(inbox_prefix=inbox_prefix(BASE_URL))
 RULES = Rules(BASE_URL, POLICY, endpoint_limit=3, requests_per_minute=60)
-OPERATOR = Caller(Interface.CLI, "operator", None, frozenset(), address=None)
+OPERATOR = Caller(Interface.CLI, "operator", None, OPERATOR_SCOPES, address=None)
 EVERYTHING = Page(limit=1_000)
 SQL = Callable[[RecordsTransaction], Awaitable[T]]
 

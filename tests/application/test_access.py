@@ -6,16 +6,18 @@ from uuid import UUID
 
 import pytest
 
-from cuepost.application import erase_account
 from cuepost.application.access import NewKey
 from cuepost.domain.access import (
     ACCOUNT_SCOPES,
     SERVICE_SCOPES,
     Account,
     ApiKey,
+    Interface,
+    KeyKind,
     Scope,
     digest,
     key_id_in,
+    kind_of,
 )
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.domain.errors import FieldError, Invalid, NotFound
@@ -107,6 +109,17 @@ async def test_a_key_without_an_account_is_a_service_key(harness: Harness) -> No
     assert await harness.see(lambda t: t.keys.all(None)) == [made.key]
 
 
+async def test_a_key_with_scopes_of_the_operator_is_an_operator_key(harness: Harness) -> None:
+    made = await new_key(harness, None, Scope.ACCOUNTS_READ, Scope.PORTAL_CREATE)
+    assert (made.key.account_id, kind_of(made.key.scopes)) == (None, KeyKind.OPERATOR)
+    known = await harness.service.authenticate.caller(made.token, Interface.REST, None)
+    assert (known.actor, known.account_id, known.scopes) == (
+        f"key:{made.key.id}",
+        None,
+        made.key.scopes,
+    )
+
+
 async def test_no_token_is_in_the_store_or_in_a_repr(harness: Harness) -> None:
     made = await new_key(harness, harness.account.id, *ACCOUNT_SCOPES)
     secret = made.token.removeprefix("cpk_")[32:]
@@ -125,6 +138,16 @@ async def test_no_token_is_in_the_store_or_in_a_repr(harness: Harness) -> None:
         ),
         (True, [], "milestones:report"),
         (True, [Scope.MILESTONES_REPORT, Scope.PROJECTS_READ], "milestones:report"),
+        (
+            True,
+            [Scope.MILESTONES_REPORT, Scope.ACCOUNTS_READ],
+            "accounts:manage, accounts:read, portal:create",
+        ),
+        (
+            False,
+            [Scope.PROJECTS_READ, Scope.ACCOUNTS_READ],
+            "projects:read, projects:write, webhooks:manage, webhooks:read",
+        ),
     ],
 )
 async def test_a_key_has_only_scopes_that_fit_its_owner(
@@ -168,9 +191,8 @@ async def test_an_unknown_key_cannot_be_revoked(harness: Harness) -> None:
 
 
 async def test_erasing_removes_everything_of_the_account_and_nothing_else(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
+    harness: Harness,
 ) -> None:
-    monkeypatch.setattr(erase_account, "ROWS_AT_ONCE", 2)
     stranger = await harness.new_owner()
     await harness.endpoint(caller=stranger)
     await harness.report(harness.milestone(await harness.project(caller=stranger)))
@@ -186,7 +208,7 @@ async def test_erasing_removes_everything_of_the_account_and_nothing_else(
     for _ in range(5):
         await harness.complete()
     steps = 0
-    while not await harness.service.maintenance.erasing.step(harness.account.id):
+    while not await harness.service.maintenance.erasing.step(harness.account.id, rows=2):
         steps += 1
         assert steps < 50
     assert steps > 2

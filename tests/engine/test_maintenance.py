@@ -9,18 +9,24 @@ from datetime import timedelta
 import anyio
 import pytest
 
+from cuepost.adapters.storage.sql import Sql
+from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.domain.account_reference import search_key
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.engine import maintenance
 from cuepost.engine.maintenance import MaintenanceJob, MaintenanceRunner, maintenance_jobs
-from cuepost.ports.store import StoreUnavailable
+from cuepost.ports.media import NO_MEDIA
+from cuepost.ports.records import AccountSearch, SearchedBy
+from cuepost.ports.store import StoreUnavailable, Transaction
 from cuepost.testing import VirtualClock
-from tests.application.harness import EVERYTHING, Harness
+from tests.application.harness import EVERYTHING, OPERATOR, Harness
 from tests.engine.maintenance_harness import (
     PATIENCE_SECONDS,
     MaintenanceHarness,
     running_maintenance,
 )
+from tests.support.records import Records
 
 SECOND, MINUTE, HOUR, DAY = (
     timedelta(seconds=1),
@@ -281,3 +287,54 @@ async def test_a_cancelled_runner_stops_in_the_middle_of_a_step() -> None:
             running.cancel()
 
     assert running.cancelled()
+
+
+async def test_an_account_that_was_given_up_is_erased_in_steps(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance, "ERASED_ROWS", 1)
+    stranger = await harness.new_owner()
+    await harness.endpoint(caller=stranger)
+    kept = await harness.see(lambda t: t.accounts.get(stranger.account))
+    await harness.endpoint()
+    for _ in range(3):
+        await harness.complete()
+    await harness.do(harness.service.accounts.erase, OPERATOR, harness.account.id)
+    # A process that dies in the middle of it leaves the rest to the next one.
+    await harness.service.maintenance.erasing.step(harness.account.id, 1)
+    async with running_maintenance(harness.clock, jobs_of(harness)):
+        assert await harness.see(lambda t: t.accounts.all()) == [kept]
+        assert await harness.see(lambda t: t.accounts.erasing(1)) == []
+
+
+async def test_an_account_whose_files_cannot_be_removed_keeps_no_other_waiting(
+    harness: Harness,
+) -> None:
+    duties = harness.service.maintenance
+    without_media = replace(duties, erasing=replace(duties.erasing, files=NO_MEDIA.files))
+    service = replace(harness.service, maintenance=without_media)
+    other = await harness.new_owner()
+    project = await harness.project()
+    artifact = Records().artifact()
+    await harness.do(
+        lambda t: t.projects.replace_artifacts({(project.account_id, project.id): [artifact]})
+    )
+    for account_id in (harness.account.id, other.account):
+        await harness.do(harness.service.accounts.erase, OPERATOR, account_id)
+    jobs = maintenance_jobs(harness.store, service, harness.clock, RETENTION)
+    async with running_maintenance(harness.clock, jobs):
+        assert await harness.see(lambda t: t.accounts.erasing(5)) == [harness.account.id]
+    async with running_maintenance(harness.clock, jobs_of(harness)):
+        assert await harness.see(lambda t: t.accounts.erasing(5)) == []
+
+
+async def test_accounts_of_an_older_version_can_be_found_by_name(harness: Harness) -> None:
+    async def forget(transaction: Transaction) -> None:
+        assert isinstance(transaction, RecordsTransaction)
+        await transaction._session.execute(Sql("UPDATE accounts SET search_name = NULL"))
+
+    await harness.do(forget)
+    async with running_maintenance(harness.clock, jobs_of(harness)):
+        search = AccountSearch(SearchedBy.NAME, search_key(harness.account.name), 5)
+        found = await harness.see(lambda t: t.accounts.search(search))
+        assert found == [harness.account]

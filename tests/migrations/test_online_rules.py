@@ -144,7 +144,8 @@ async def found_with(
 ) -> list[str]:
     location = folder / "migrations"
     shutil.copytree(schema.MIGRATIONS, location, ignore=shutil.ignore_patterns("__pycache__"))
-    add_migrations(location, *upgrades, oldest_code=oldest)
+    as_before = max(oldest_code(each) for each in online_migrations())
+    add_migrations(location, *upgrades, oldest_code=oldest or as_before)
     monkeypatch.setattr(schema, "MIGRATIONS", location)
     schema.revisions.cache_clear()
     try:

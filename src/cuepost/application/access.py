@@ -9,6 +9,7 @@ from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.perform import OPERATOR, Perform, require_live
 from cuepost.domain.access import (
     ACCOUNT_SCOPES,
+    OPERATOR_SCOPES,
     SERVICE_SCOPES,
     TOKEN_SECRET_BYTES,
     Account,
@@ -112,10 +113,15 @@ class ManageAccess:
     cell: str = ""
 
     async def create_account(
-        self, transaction: Transaction, caller: Caller, name: str, webhooks_enabled: bool
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        name: str,
+        webhooks_enabled: bool,
+        external_id: str | None = None,
     ) -> Account:
         now = self.clock.now()
-        account = Account(self.ids(now), name, webhooks_enabled, now)
+        account = Account(self.ids(now), name, webhooks_enabled, now, external_id=external_id)
         await transaction.accounts.add(account)
         await self.audit.note(
             transaction, caller, Action.ACCOUNT_CREATED, account.id, account.id, name=name
@@ -129,7 +135,7 @@ class ManageAccess:
         account = await transaction.accounts.lock(account_id)
         if account is None:
             raise NotFound
-        account.state.require_live()
+        account.require_live()
         await transaction.accounts.set_access(account_id, enabled)
         action = Action.ACCESS_OPENED if enabled else Action.ACCESS_CLOSED
         if not enabled:
@@ -149,17 +155,15 @@ class ManageAccess:
         scopes: Iterable[Scope],
         expires_at: datetime | None = None,
     ) -> NewKey:
-        """Without an account it is a service key."""
+        """Without an account it is a service key or an operator key, as its scopes say."""
         now = self.clock.now()
         key_id = self.ids(now)
         token = compose_token(key_id, self.entropy(TOKEN_SECRET_BYTES), self.cell)
-        chosen = _allowed(
-            frozenset(scopes), SERVICE_SCOPES if account_id is None else ACCOUNT_SCOPES
-        )
+        chosen = _allowed(frozenset(scopes), is_of_account=account_id is not None)
         key = ApiKey(key_id, account_id, name, digest(token), chosen, now, expires_at)
         if account_id is not None:
-            await self._account(transaction, account_id)
             await require_live(transaction, account_id)
+            (await self._account(transaction, account_id)).require_live()
         await self.audit.note(
             transaction, caller, Action.KEY_CREATED, account_id or OPERATOR, key_id, name=name
         )
@@ -201,7 +205,11 @@ async def require_open(transaction: Transaction, account_id: UUID) -> None:
         raise WebhooksNotEnabled
 
 
-def _allowed(scopes: frozenset[Scope], possible: frozenset[Scope]) -> frozenset[Scope]:
+def _allowed(scopes: frozenset[Scope], *, is_of_account: bool) -> frozenset[Scope]:
+    if is_of_account:
+        possible = ACCOUNT_SCOPES
+    else:
+        possible = OPERATOR_SCOPES if scopes & OPERATOR_SCOPES else SERVICE_SCOPES
     if not scopes or not scopes <= possible:
         raise Invalid(
             FieldError(

@@ -17,7 +17,7 @@ class EraseAccount:
     perform: Perform
     files: MediaFiles
 
-    async def step(self, account_id: UUID) -> bool:
+    async def step(self, account_id: UUID, rows: int = ROWS_AT_ONCE) -> bool:
         """Remove a part of the account; True once everything of it is gone.
 
         Files go before the rows that name them, so that an interruption leaves none behind.
@@ -35,6 +35,6 @@ class EraseAccount:
             await transaction.projects.replace_artifacts(
                 {(account_id, project_id): () for project_id in files}
             )
-            return not files and await transaction.accounts.erase_some(account_id, ROWS_AT_ONCE)
+            return not files and await transaction.accounts.erase_some(account_id, rows)
 
         return await self.perform.change(erase)

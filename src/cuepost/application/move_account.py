@@ -42,7 +42,7 @@ class MoveAccount:
             account = await _locked(transaction, account_id)
             if account.state is AccountState.LEAVING:
                 return
-            account.state.require_live()
+            account.require_live()
             code, now = self.entropy(CODE_BYTES).hex(), self.clock.now()
             await self.audit.note(transaction, caller, Action.MOVE_STARTED, account_id, account_id)
             await transaction.moves.put(Move(account_id, _digest(code), now, code))
@@ -218,6 +218,7 @@ class MoveAccount:
             known = await transaction.moves.lock(account.id)
             if known is not None and known.state in (AccountState.LIVE, AccountState.LEAVING):
                 raise MoveRefused("The account is in this database already.")
+            await _require_free_external_id(transaction, account)
             await transaction.moves.receive(account)
             await transaction.moves.put(Move(account.id, head.digest, now, run_id=run_id))
 
@@ -255,6 +256,16 @@ async def _locked(transaction: Transaction, account_id: UUID) -> Account:
     if account is None:
         raise NotFound
     return account
+
+
+async def _require_free_external_id(transaction: Transaction, account: Account) -> None:
+    if account.external_id is None:
+        return
+    holder = await transaction.accounts.by_external_id(account.external_id)
+    if holder is not None and holder.id != account.id:
+        raise MoveRefused(
+            f"Another account of this database has the external id {account.external_id}."
+        )
 
 
 async def _require_run(transaction: Transaction, account_id: UUID, run_id: UUID) -> None:

@@ -17,6 +17,7 @@ from cuepost.application.download import FollowLink
 from cuepost.application.erase_account import EraseAccount
 from cuepost.application.explain_delivery import ExplainDelivery
 from cuepost.application.follow_events import FollowEvents
+from cuepost.application.manage_accounts import ManageAccounts
 from cuepost.application.manage_keys import ManageKeys
 from cuepost.application.manage_projects import ManageProjects, StopExpiredProjects
 from cuepost.application.manage_webhooks import ManageWebhooks
@@ -56,6 +57,7 @@ class Rules:
     link_ttl: timedelta = timedelta(minutes=15)
     request_timeout: float = 10.0
     cell: str = ""
+    webhooks_access: bool = False
 
     def result_url(self, project_id: UUID) -> str:
         return f"{self.base_url}/v1/projects/{project_id}/result"
@@ -108,6 +110,7 @@ class Service:
     authenticate: Authenticate
     rate_limit: RateLimit
     access: ManageAccess
+    accounts: ManageAccounts
     projects: ManageProjects
     results: FetchResult
     downloads: FollowLink | None
@@ -141,18 +144,18 @@ def assemble(
 ) -> Service:
     clock, ids, entropy = ambient.clock, ambient.ids, ambient.entropy
     perform, audit = Perform(store, clock, ambient.box, replica), AuditTrail(clock, ids)
-    milestone_batches = MilestoneBatches(clock, ids, rules.result_url)
-    access = ManageAccess(clock, ids, entropy, audit, rules.cell)
+    batches, access = _milestone_batches(ambient, rules), _access(ambient, rules, audit)
     return Service(
         perform=perform,
         authenticate=Authenticate(perform, clock),
         rate_limit=RateLimit(clock, rules.requests_per_minute, rules.service_requests_per_minute),
         access=access,
-        projects=ManageProjects(clock, ids, milestone_batches, audit),
+        accounts=ManageAccounts(access, rules.webhooks_access),
+        projects=ManageProjects(clock, ids, batches, audit),
         results=FetchResult(clock, media.links, rules.link_ttl),
         downloads=FollowLink(perform, clock, media.folder) if media.folder else None,
         media=StoreMedia(perform, clock, ids, media.files),
-        milestones=ReportMilestones(perform, milestone_batches),
+        milestones=ReportMilestones(perform, batches),
         webhooks=_webhooks(ambient, rules, audit),
         history=BrowseHistory(),
         redeliver=Redeliver(clock, ids, audit),
@@ -164,13 +167,21 @@ def assemble(
         sign_in=_sign_in(perform, ambient, rules, audit),
         keys=ManageKeys(access),
         inbox=ReceiveInInbox(clock, ids, entropy, ambient.box, rules.inbox_url),
-        rehearse=Rehearse(milestone_batches, audit),
+        rehearse=Rehearse(batches, audit),
         receivers=CheckReceiver(rules.policy, ambient.resolver),
         figures=DeliveryFigures(clock),
         maintenance=_maintenance(perform, ambient, audit, media),
         request_timeout=rules.request_timeout,
         retry_after=partial(retry_after, entropy),
     )
+
+
+def _milestone_batches(ambient: Ambient, rules: Rules) -> MilestoneBatches:
+    return MilestoneBatches(ambient.clock, ambient.ids, rules.result_url)
+
+
+def _access(ambient: Ambient, rules: Rules, audit: AuditTrail) -> ManageAccess:
+    return ManageAccess(ambient.clock, ambient.ids, ambient.entropy, audit, rules.cell)
 
 
 def _webhooks(ambient: Ambient, rules: Rules, audit: AuditTrail) -> ManageWebhooks:

@@ -78,7 +78,7 @@ class SignIn:
         account = await transaction.accounts.lock(account_id)
         if account is None:
             raise NotFound
-        account.state.require_live()
+        account.require_live()
         known = await transaction.users.all(account_id)
         user = known[0] if known else User(account_id, self.ids(now), now)
         if not known:
@@ -143,6 +143,8 @@ class SignIn:
         user = await transaction.users.get(session.account_id, session.user_id)
         account = await transaction.accounts.get(session.account_id)
         if user is None or account is None or account.state is AccountState.ARRIVING:
+            raise NotFound
+        if account.erasing_since is not None:
             raise NotFound
         caller = _caller(user, address, webhooks_enabled=account.webhooks_enabled)
         return SignedIn(caller, user, account, session)

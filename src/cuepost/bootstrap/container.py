@@ -188,6 +188,7 @@ def _rules(settings: Settings) -> Rules:
         link_ttl=timedelta(seconds=settings.result_link_ttl),
         request_timeout=settings.request_timeout,
         cell=settings.cell,
+        webhooks_access=settings.webhooks_access,
     )
 
 

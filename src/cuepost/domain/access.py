@@ -10,11 +10,13 @@ from enum import StrEnum
 from uuid import UUID
 
 from cuepost.domain.errors import (
+    AccountErasing,
     AccountMoved,
     AccountMoving,
     MissingScope,
     NotFound,
     WebhooksNotEnabled,
+    WrongKindOfKey,
 )
 
 TOKEN_PREFIX = "cpk_"
@@ -30,11 +32,40 @@ class Scope(StrEnum):
     PROJECTS_READ = "projects:read"
     PROJECTS_WRITE = "projects:write"
     MILESTONES_REPORT = "milestones:report"
+    ACCOUNTS_MANAGE = "accounts:manage"
+    ACCOUNTS_READ = "accounts:read"
+    PORTAL_CREATE = "portal:create"
 
 
 SERVICE_SCOPES = frozenset({Scope.MILESTONES_REPORT})
-ACCOUNT_SCOPES = frozenset(Scope) - SERVICE_SCOPES
-_IMPLIED = {Scope.WEBHOOKS_READ: Scope.WEBHOOKS_MANAGE}
+OPERATOR_SCOPES = frozenset({Scope.ACCOUNTS_MANAGE, Scope.ACCOUNTS_READ, Scope.PORTAL_CREATE})
+ACCOUNT_SCOPES = frozenset(Scope) - SERVICE_SCOPES - OPERATOR_SCOPES
+_IMPLIED = {
+    Scope.WEBHOOKS_READ: Scope.WEBHOOKS_MANAGE,
+    Scope.ACCOUNTS_READ: Scope.ACCOUNTS_MANAGE,
+}
+
+
+class KeyKind(StrEnum):
+    """Whom a key acts for. Keys of the pipeline and of the operator belong to no account."""
+
+    ACCOUNT = "account"
+    SERVICE = "service"
+    OPERATOR = "operator"
+
+
+_NAMES = {
+    KeyKind.ACCOUNT: "an account key",
+    KeyKind.SERVICE: "a service key",
+    KeyKind.OPERATOR: "an operator key",
+}
+
+
+def kind_of(scopes: frozenset[Scope]) -> KeyKind:
+    """No key has scopes of two kinds."""
+    if scopes & OPERATOR_SCOPES:
+        return KeyKind.OPERATOR
+    return KeyKind.SERVICE if scopes & SERVICE_SCOPES else KeyKind.ACCOUNT
 
 
 class AccountState(StrEnum):
@@ -59,16 +90,28 @@ class AccountState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Account:
+    """`external_id` is what the operator's own product calls it; no two accounts share one.
+
+    Once `erasing_since` is set, the account and all its rows are being removed.
+    """
+
     id: UUID
     name: str
     webhooks_enabled: bool
     created_at: datetime
     state: AccountState = AccountState.LIVE
+    external_id: str | None = None
+    erasing_since: datetime | None = None
+
+    def require_live(self) -> None:
+        self.state.require_live()
+        if self.erasing_since is not None:
+            raise AccountErasing
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key of an account, or, without an account, a service key of the operator."""
+    """A key of an account, or, without an account, a service key or an operator key."""
 
     id: UUID
     account_id: UUID | None
@@ -127,7 +170,14 @@ class Caller:
 
     def require(self, scope: Scope) -> None:
         if scope not in self.scopes and _IMPLIED.get(scope) not in self.scopes:
+            self._require_kind(kind_of(frozenset({scope})))
             raise MissingScope(f"This key lacks the scope {scope}.", scope=scope)
+
+    def _require_kind(self, needed: KeyKind) -> None:
+        """Operator keys and the other keys can do nothing in each other's place."""
+        own = kind_of(self.scopes)
+        if needed is not own and KeyKind.OPERATOR in (needed, own):
+            raise WrongKindOfKey(f"This call takes {_NAMES[needed]}, and this is {_NAMES[own]}.")
 
     def require_webhooks(self, scope: Scope) -> UUID:
         """Return the caller's account, if the caller may use webhooks in it."""

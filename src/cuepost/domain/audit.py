@@ -11,6 +11,8 @@ RETENTION_DAYS = 400
 
 class Action(StrEnum):
     ACCOUNT_CREATED = "account.created"
+    ACCOUNT_CHANGED = "account.changed"
+    ERASURE_STARTED = "account.erasure_started"
     ACCESS_OPENED = "account.access_opened"
     ACCESS_CLOSED = "account.access_closed"
     MOVE_STARTED = "account.move_started"

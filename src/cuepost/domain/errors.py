@@ -5,6 +5,7 @@ Refused
 │   └── WrongCredentials     wrong_credentials
 ├── Forbidden
 │   ├── MissingScope         missing_scope
+│   ├── WrongKindOfKey       wrong_kind_of_key
 │   ├── WebhooksNotEnabled   webhooks_not_enabled
 │   └── TooManySignIns       too_many_sign_ins
 ├── NotFound                 not_found
@@ -27,6 +28,8 @@ Refused
 │   ├── ProjectNotEligible   project_not_eligible
 │   ├── ProjectNotRehearsable project_not_rehearsable
 │   ├── EmailTaken           email_taken
+│   ├── ExternalIdTaken      external_id_taken
+│   ├── AccountErasing       account_erasing
 │   ├── MoveRefused          move_refused
 │   └── ResultNotReady       result_not_ready
 ├── PreconditionFailed       precondition_failed
@@ -71,6 +74,12 @@ class MissingScope(Forbidden):
     """This key lacks the scope that the call needs."""
 
     code = "missing_scope"
+
+
+class WrongKindOfKey(Forbidden):
+    """This call takes a key of another kind."""
+
+    code = "wrong_kind_of_key"
 
 
 class WebhooksNotEnabled(Forbidden):
@@ -199,6 +208,18 @@ class EmailTaken(Conflict):
     """This e-mail is already in use; choose another one."""
 
     code = "email_taken"
+
+
+class ExternalIdTaken(Conflict):
+    """Another account has this external id; accountId says which one."""
+
+    code = "external_id_taken"
+
+
+class AccountErasing(Conflict):
+    """The account is being erased; it cannot be changed any more."""
+
+    code = "account_erasing"
 
 
 class MoveRefused(Conflict):

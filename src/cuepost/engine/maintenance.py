@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from uuid import UUID
 
 from cuepost.application.service import Service
 from cuepost.domain import audit
 from cuepost.domain.bulk_retry import BulkRetry
+from cuepost.domain.errors import MediaUnavailable, NotFound
 from cuepost.domain.listener import UNSERVED_LIFE
 from cuepost.engine.retention import Expiry
 from cuepost.log_lines import log_store_error
@@ -19,7 +21,10 @@ from cuepost.ports.system import Clock
 from cuepost.tuning import (
     BULK_RETRY_DELIVERIES,
     BULK_RETRY_JOBS,
+    ERASED_ACCOUNTS,
+    ERASED_ROWS,
     EXPIRED_PROJECTS,
+    NAMED_ACCOUNTS,
     PURGED_ROWS,
     UNSERVED_LISTENERS_AT_ONCE,
 )
@@ -75,6 +80,8 @@ def maintenance_jobs(
         MaintenanceJob("step bulk retries", timedelta(seconds=1), steps.step_bulk_retries),
         MaintenanceJob("stop expired projects", timedelta(seconds=1), steps.stop_expired_projects),
         MaintenanceJob("purge deleted endpoints", minute, steps.purge_deleted_endpoints),
+        MaintenanceJob("erase accounts", timedelta(seconds=5), steps.erase_accounts),
+        MaintenanceJob("name accounts for search", hour, steps.name_accounts_for_search),
         MaintenanceJob("prepare days", hour, steps.prepare_days),
         MaintenanceJob("forget unserved listeners", hour, steps.delete_unserved_listeners),
         *_retention_jobs(Expiry(store, clock), retention),
@@ -136,6 +143,33 @@ class JobSteps:
             return False
         return await self.service.perform.change(
             lambda transaction: transaction.endpoints.purge_deleted(PURGED_ROWS)
+        )
+
+    async def erase_accounts(self) -> bool:
+        """One step of each account that an operator has given up."""
+        accounts = await self.service.perform.read(
+            lambda transaction: transaction.accounts.erasing(ERASED_ACCOUNTS)
+        )
+        unfinished = [await self._erase_some(each) for each in accounts]
+        return any(unfinished)
+
+    async def _erase_some(self, account_id: UUID) -> bool:
+        try:
+            return not await self.service.maintenance.erasing.step(account_id, ERASED_ROWS)
+        except NotFound:
+            # Another process has removed the rest.
+            return False
+        except MediaUnavailable:
+            # The media store has logged why; the next round tries again.
+            return False
+
+    async def name_accounts_for_search(self) -> bool:
+        if not await self.service.perform.read(
+            lambda transaction: transaction.accounts.lacks_search_names()
+        ):
+            return False
+        return await self.service.perform.change(
+            lambda transaction: transaction.accounts.name_for_search(NAMED_ACCOUNTS)
         )
 
     async def delete_unserved_listeners(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
@@ -23,6 +24,25 @@ class Page:
 
     limit: int
     before: UUID | None = None
+
+
+class SearchedBy(StrEnum):
+    NAME = "name"
+    EXTERNAL_ID = "external_id"
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSearch:
+    """What begins with `prefix`, in the order of what is searched by.
+
+    `after` is that text of the last account of the page before, and the account's id. A prefix of a
+    name is as `search_key` makes it.
+    """
+
+    by: SearchedBy
+    prefix: str
+    limit: int
+    after: tuple[str, UUID] | None = None
 
 
 ProjectKey = tuple[UUID, UUID]
@@ -79,6 +99,26 @@ class Accounts(Protocol):
         ...
 
     async def set_access(self, account_id: UUID, enabled: bool) -> None: ...
+    async def by_external_id(self, external_id: str) -> Account | None: ...
+    async def page(self, page: Page) -> list[Account]: ...
+    async def search(self, search: AccountSearch) -> list[Account]: ...
+    async def save(self, account: Account) -> None:
+        """Its name and its external id; nothing else."""
+        ...
+
+    async def lacks_search_names(self) -> bool:
+        """Whether an account of an older version cannot be found by name yet."""
+        ...
+
+    async def name_for_search(self, limit: int) -> bool:
+        """Let up to that many such accounts be found by name; True if there were any."""
+        ...
+
+    async def start_erasing(self, account_id: UUID, now: datetime) -> None: ...
+    async def erasing(self, limit: int) -> list[UUID]:
+        """Accounts that are being erased, the one that waits longest first."""
+        ...
+
     async def erase_some(self, account_id: UUID, rows: int) -> bool:
         """Delete up to `rows` rows of each kind; return True once the account is gone."""
         ...
@@ -91,7 +131,12 @@ class Keys(Protocol):
         """The keys of an account, or the operator's keys if the account is None."""
         ...
 
+    async def page(self, account_id: UUID, page: Page) -> list[ApiKey]: ...
     async def revoke(self, key_id: UUID, now: datetime) -> None: ...
+    async def revoke_all(self, account_id: UUID, now: datetime) -> None:
+        """Every key of the account."""
+        ...
+
     async def touch(self, key_id: UUID, now: datetime) -> None: ...
 
 

@@ -12,24 +12,30 @@ from hypothesis import strategies as st
 from cuepost.domain import access
 from cuepost.domain.access import (
     ACCOUNT_SCOPES,
+    OPERATOR_SCOPES,
     SERVICE_SCOPES,
     TOKEN_SECRET_BYTES,
+    Account,
     AccountState,
     ApiKey,
     Caller,
     Interface,
+    KeyKind,
     Scope,
     compose_token,
     digest,
     key_id_in,
+    kind_of,
 )
 from cuepost.domain.errors import (
+    AccountErasing,
     AccountMoved,
     AccountMoving,
     MissingScope,
     NotFound,
     Refused,
     WebhooksNotEnabled,
+    WrongKindOfKey,
 )
 from cuepost.testing import START, SequentialIds
 
@@ -114,7 +120,7 @@ def test_a_key_holds_a_digest_and_never_the_token() -> None:
     assert TOKEN.removeprefix("cpk_")[32:] not in repr(KEY)
 
 
-def test_account_keys_and_service_keys_share_no_scope() -> None:
+def test_keys_of_two_kinds_share_no_scope() -> None:
     assert sorted(ACCOUNT_SCOPES) == [
         "projects:read",
         "projects:write",
@@ -122,13 +128,68 @@ def test_account_keys_and_service_keys_share_no_scope() -> None:
         "webhooks:read",
     ]
     assert sorted(SERVICE_SCOPES) == ["milestones:report"]
+    assert sorted(OPERATOR_SCOPES) == ["accounts:manage", "accounts:read", "portal:create"]
+    assert not ACCOUNT_SCOPES & SERVICE_SCOPES
+    assert frozenset(Scope) == ACCOUNT_SCOPES | SERVICE_SCOPES | OPERATOR_SCOPES
+
+
+@pytest.mark.parametrize(
+    ("scopes", "kind"),
+    [
+        (ACCOUNT_SCOPES, KeyKind.ACCOUNT),
+        (SERVICE_SCOPES, KeyKind.SERVICE),
+        (OPERATOR_SCOPES, KeyKind.OPERATOR),
+    ],
+)
+def test_each_scope_says_the_kind_of_its_key(scopes: frozenset[Scope], kind: KeyKind) -> None:
+    assert {kind_of(frozenset({each})) for each in scopes} == {kind}
+
+
+@pytest.mark.parametrize(
+    ("held", "needed", "message"),
+    [
+        (
+            Scope.WEBHOOKS_MANAGE,
+            Scope.ACCOUNTS_READ,
+            "This call takes an operator key, and this is an account key.",
+        ),
+        (
+            Scope.MILESTONES_REPORT,
+            Scope.ACCOUNTS_MANAGE,
+            "This call takes an operator key, and this is a service key.",
+        ),
+        (
+            Scope.ACCOUNTS_MANAGE,
+            Scope.WEBHOOKS_READ,
+            "This call takes an account key, and this is an operator key.",
+        ),
+        (
+            Scope.PORTAL_CREATE,
+            Scope.MILESTONES_REPORT,
+            "This call takes a service key, and this is an operator key.",
+        ),
+    ],
+)
+def test_an_operator_key_and_another_key_are_told_apart(
+    held: Scope, needed: Scope, message: str
+) -> None:
+    with pytest.raises(WrongKindOfKey) as refused:
+        caller(held).require(needed)
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("held", Scope)
 @pytest.mark.parametrize("needed", Scope)
 def test_a_scope_allows_itself_and_managing_allows_reading(held: Scope, needed: Scope) -> None:
-    if held is needed or (held, needed) == (Scope.WEBHOOKS_MANAGE, Scope.WEBHOOKS_READ):
+    implied = {
+        (Scope.WEBHOOKS_MANAGE, Scope.WEBHOOKS_READ),
+        (Scope.ACCOUNTS_MANAGE, Scope.ACCOUNTS_READ),
+    }
+    if held is needed or (held, needed) in implied:
         caller(held).require(needed)
+    elif (held in OPERATOR_SCOPES) is not (needed in OPERATOR_SCOPES):
+        with pytest.raises(WrongKindOfKey):
+            caller(held).require(needed)
     else:
         with pytest.raises(MissingScope) as refused:
             caller(held).require(needed)
@@ -185,3 +246,12 @@ def test_only_a_live_account_is_changed(
         else:
             with pytest.raises(refusal):
                 require()
+
+
+def test_an_account_that_is_being_erased_is_not_live() -> None:
+    account = Account(KEY_ID, "Studio", True, START)
+    account.require_live()
+    with pytest.raises(AccountErasing):
+        replace(account, erasing_since=START).require_live()
+    with pytest.raises(AccountMoved):
+        replace(account, erasing_since=START, state=AccountState.MOVED).require_live()

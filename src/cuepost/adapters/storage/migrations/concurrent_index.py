@@ -17,12 +17,17 @@ _IS_INVALID = "SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclas
 
 
 def create_index_concurrently(
-    name: str, table: str, columns: Sequence[str], *, where: str | None = None
+    name: str,
+    table: str,
+    columns: Sequence[str],
+    *,
+    where: str | None = None,
+    is_unique: bool = False,
 ) -> None:
     """A migration that calls this must do nothing else: if interrupted, all of it is run again."""
     if op.get_bind().dialect.name == "sqlite":
         condition = None if where is None else sa.text(where)
-        op.create_index(op.f(name), table, columns, sqlite_where=condition)
+        op.create_index(op.f(name), table, columns, unique=is_unique, sqlite_where=condition)
         return
     shape = f"({', '.join(columns)})" + ("" if where is None else f" WHERE {where}")
     is_partitioned = _ask(_IS_PARTITIONED, table=table)[0]
@@ -32,7 +37,7 @@ def create_index_concurrently(
     made = []
     with op.get_context().autocommit_block():
         if not is_partitioned:
-            _build(name, table, shape)
+            _build(name, table, shape, is_unique=is_unique)
             return
         for partition in _ask(_WITHOUT_INDEX, table=table, index=name):
             made.append(f"{name}_{partition.rpartition('_')[2]}")
@@ -41,11 +46,12 @@ def create_index_concurrently(
         op.execute(f"ALTER INDEX {name} ATTACH PARTITION {each}")
 
 
-def _build(name: str, table: str, shape: str) -> None:
+def _build(name: str, table: str, shape: str, *, is_unique: bool = False) -> None:
     # An interrupted build leaves an invalid index.
     if any(_ask(_IS_INVALID, index=name)):
         op.execute(f"DROP INDEX CONCURRENTLY {name}")
-    op.execute(f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table} {shape}")
+    kind = "UNIQUE INDEX" if is_unique else "INDEX"
+    op.execute(f"CREATE {kind} CONCURRENTLY IF NOT EXISTS {name} ON {table} {shape}")
 
 
 def _ask(question: str, **values: str) -> Sequence[str]:

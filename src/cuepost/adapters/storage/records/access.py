@@ -5,18 +5,52 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.keys import OWNED, owner_in, quoted
 from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import Account, AccountState, ApiKey, Scope
+from cuepost.domain.account_reference import search_key
+from cuepost.ports.records import AccountSearch, Page, SearchedBy
 
-_FROM_ACCOUNTS = "SELECT id, name, webhooks_enabled, created_at, state FROM accounts"
+ACCOUNT_COLUMNS = "id, name, webhooks_enabled, created_at, state, external_id, erasing_since"
+_FROM_ACCOUNTS = f"SELECT {ACCOUNT_COLUMNS} FROM accounts"
 _ONE = f"{_FROM_ACCOUNTS} WHERE id = :account_id"
 _ACCOUNT = Sql(_ONE)
 _HELD_ACCOUNT = Sql(f"{_ONE} FOR SHARE")
 _LOCKED_ACCOUNT = Sql(f"{_ONE} FOR UPDATE")
 _ALL_ACCOUNTS = Sql(f"{_FROM_ACCOUNTS} ORDER BY id")
+_BY_EXTERNAL_ID = Sql(f"{_FROM_ACCOUNTS} WHERE external_id = :its_id")
+_PAGE = paging.pages(f"{_FROM_ACCOUNTS} WHERE true")
+
+
+def _beginning_with(column: str) -> Sql:
+    """In the order of the column; the bounds are texts, so that an index serves both."""
+    return Sql(
+        f"""
+        {_FROM_ACCOUNTS}
+        WHERE ({column}, id) > (:after::text, :after_id::uuid) AND {column} < :ending::text
+        ORDER BY {column}, id LIMIT :most
+        """
+    )
+
+
+_FOUND: Mapping[SearchedBy, Sql] = {
+    SearchedBy.NAME: _beginning_with("search_name"),
+    SearchedBy.EXTERNAL_ID: _beginning_with("external_id"),
+}
+# No text that begins with a prefix comes behind the prefix with this character.
+_LAST = "\U0010ffff"
+_SET_ERASING = Sql("UPDATE accounts SET erasing_since = :now WHERE id = :account_id")
+_ERASING = Sql(
+    """
+    SELECT id FROM accounts WHERE erasing_since IS NOT NULL ORDER BY erasing_since LIMIT :most
+    """
+)
+_WITHOUT_SEARCH_NAME = Sql(
+    "SELECT id, name FROM accounts WHERE search_name IS NULL ORDER BY id LIMIT :most"
+)
 _SET_ACCESS = Sql("UPDATE accounts SET webhooks_enabled = :enabled WHERE id = :account_id")
 # Whoever makes an account leave locks its row for update, and waits for this lock.
 _STATES = Sql("SELECT id, state FROM accounts WHERE id IN :account_ids FOR KEY SHARE")
@@ -57,6 +91,10 @@ _ALL_KEYS = Sql(
     sqlite=f"{_FROM_KEYS} WHERE account_id IS :account_id ORDER BY id",
     postgresql=f"{_FROM_KEYS} WHERE account_id IS NOT DISTINCT FROM :account_id ORDER BY id",
 )
+_KEYS_OF_ACCOUNT = paging.pages(f"{_FROM_KEYS} WHERE account_id = :account_id")
+_REVOKE_KEYS = Sql(
+    "UPDATE api_keys SET revoked_at = :now WHERE account_id = :account_id AND revoked_at IS NULL"
+)
 _REVOKE_KEY = Sql("UPDATE api_keys SET revoked_at = :now WHERE id = :key_id AND revoked_at IS NULL")
 _TOUCH_KEY = Sql("UPDATE api_keys SET last_used_at = :now WHERE id = :key_id")
 
@@ -74,9 +112,20 @@ class AccountRecords:
                     "name": account.name,
                     "webhooks_enabled": account.webhooks_enabled,
                     "created_at": account.created_at,
+                    "external_id": account.external_id,
+                    "search_name": search_key(account.name),
                 }
             ],
         )
+
+    async def save(self, account: Account) -> None:
+        facts = {
+            "id": account.id,
+            "name": account.name,
+            "external_id": account.external_id,
+            "search_name": search_key(account.name),
+        }
+        await self._session.update("accounts", ("id",), [facts])
 
     async def get(self, account_id: UUID) -> Account | None:
         return await self._fetched(_ACCOUNT, account_id)
@@ -94,6 +143,41 @@ class AccountRecords:
     async def all(self) -> list[Account]:
         rows = await self._session.offloaded.fetch(_ALL_ACCOUNTS)
         return [account_of(row) for row in rows]
+
+    async def by_external_id(self, external_id: str) -> Account | None:
+        rows = await self._session.fetch(_BY_EXTERNAL_ID, its_id=external_id)
+        return account_of(rows[0]) if rows else None
+
+    async def page(self, page: Page) -> list[Account]:
+        rows = await self._session.offloaded.fetch(_PAGE, **paging.bounds(page))
+        return [account_of(row) for row in rows]
+
+    async def search(self, search: AccountSearch) -> list[Account]:
+        after, after_id = search.after or (search.prefix, UUID(int=0))
+        rows = await self._session.offloaded.fetch(
+            _FOUND[search.by],
+            after=max(after, search.prefix),
+            after_id=after_id,
+            ending=search.prefix + _LAST,
+            most=search.limit,
+        )
+        return [account_of(row) for row in rows]
+
+    async def name_for_search(self, limit: int) -> bool:
+        rows = await self._session.fetch(_WITHOUT_SEARCH_NAME, most=limit)
+        named = [{"id": each, "search_name": search_key(name)} for each, name in rows]
+        if named:
+            await self._session.update("accounts", ("id",), named)
+        return bool(named)
+
+    async def lacks_search_names(self) -> bool:
+        return bool(await self._session.fetch(_WITHOUT_SEARCH_NAME, most=1))
+
+    async def start_erasing(self, account_id: UUID, now: datetime) -> None:
+        await self._session.execute(_SET_ERASING, account_id=account_id, now=now)
+
+    async def erasing(self, limit: int) -> list[UUID]:
+        return [each for (each,) in await self._session.fetch(_ERASING, most=limit)]
 
     async def not_live(self, account_ids: Collection[UUID]) -> Mapping[UUID, AccountState]:
         states = self._session.numbers.states
@@ -145,6 +229,15 @@ class KeyRecords:
         rows = await self._session.offloaded.fetch(_ALL_KEYS, account_id=account_id)
         return [_key(row) for row in rows]
 
+    async def page(self, account_id: UUID, page: Page) -> list[ApiKey]:
+        rows = await self._session.offloaded.fetch(
+            _KEYS_OF_ACCOUNT, account_id=account_id, **paging.bounds(page)
+        )
+        return [_key(row) for row in rows]
+
+    async def revoke_all(self, account_id: UUID, now: datetime) -> None:
+        await self._session.execute(_REVOKE_KEYS, account_id=account_id, now=now)
+
     async def revoke(self, key_id: UUID, now: datetime) -> None:
         await self._session.execute(_REVOKE_KEY, key_id=key_id, now=now)
 
@@ -153,8 +246,8 @@ class KeyRecords:
 
 
 def account_of(row: Sequence[Any]) -> Account:
-    account_id, name, webhooks_enabled, created_at, state = row
-    return Account(account_id, name, webhooks_enabled, created_at, AccountState(state))
+    account_id, name, webhooks_enabled, created_at, state, *others = row
+    return Account(account_id, name, webhooks_enabled, created_at, AccountState(state), *others)
 
 
 def _key(row: Sequence[Any]) -> ApiKey:

@@ -5,21 +5,17 @@ from uuid import UUID
 
 from cuepost.adapters.storage import schema
 from cuepost.adapters.storage.records import moved_rows
-from cuepost.adapters.storage.records.access import account_of, erase_rows
+from cuepost.adapters.storage.records.access import ACCOUNT_COLUMNS, account_of, erase_rows
 from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.records.parking import PARK, PARKED_FROM, UNPARK
 from cuepost.adapters.storage.records.sealed import PLACES
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import Account, AccountState
+from cuepost.domain.account_reference import search_key
 from cuepost.ports.moves import Chunk, Move
 
-_LOCKED = Sql(
-    """
-    SELECT id, name, webhooks_enabled, created_at, state
-    FROM accounts WHERE id = :account_id FOR UPDATE
-    """
-)
+_LOCKED = Sql(f"SELECT {ACCOUNT_COLUMNS} FROM accounts WHERE id = :account_id FOR UPDATE")
 _SET_STATE = Sql("UPDATE accounts SET state = :state WHERE id = :account_id")
 _MOVE = Sql(
     """
@@ -114,6 +110,8 @@ class AccountMoveRecords:
             "webhooks_enabled": account.webhooks_enabled,
             "created_at": account.created_at,
             "state": AccountState.ARRIVING.value,
+            "external_id": account.external_id,
+            "search_name": search_key(account.name),
         }
         if await self.lock(account.id) is None:
             await self._session.insert("accounts", [facts])

@@ -10,6 +10,9 @@ from cuepost.domain.access import AccountState
 STATUS = Code(codes.PROJECT_STATUS)
 STAGE = Code(codes.STAGE)
 
+# Compared byte by byte on both engines, so that an index finds what begins with a text.
+PLAIN_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
 accounts = sa.Table(
     "accounts",
     metadata,
@@ -20,8 +23,20 @@ accounts = sa.Table(
     sa.Column("webhooks_enabled", sa.Boolean, nullable=False),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("state", sa.Text, nullable=False, server_default=AccountState.LIVE),
+    # What the operator's own product calls the account.
+    sa.Column("external_id", PLAIN_TEXT),
+    # The name as it is searched for; an account from before the column has none for a while.
+    sa.Column("search_name", PLAIN_TEXT),
+    sa.Column("erasing_since", Instant),
     one_of("state", AccountState),
+    sa.Index(None, "external_id", unique=True),
+    sa.Index(None, "search_name", "id"),
     sqlite_autoincrement=True,
+)
+partial_index(
+    "accounts_by_erasing_since",
+    accounts.c.erasing_since,
+    where=accounts.c.erasing_since.is_not(None),
 )
 
 account_moves = sa.Table(
