@@ -85,12 +85,14 @@ def _retry(actions: PageActions) -> None:
 def _rotate(actions: PageActions, endpoint: str, first: str) -> None:
     page = actions.page
     page.goto(endpoint)
+    actions.press("link", "Secret")
     actions.press("link", "Rotate secret")
     actions.sees("every delivery carries two signatures")
     actions.press("button", "Rotate now")
     second = page.locator("#secret").inner_text()
     assert second != first
     actions.press("link", "I have stored it")
+    actions.press("link", "Secret")
     actions.sees("The old secret works until")
     expect(page.get_by_role("button", name="Rotate secret")).to_be_disabled()
     actions.sees("Rotation is blocked while the old secret still works.")
@@ -131,7 +133,7 @@ def _disable_while_retrying(actions: PageActions, endpoint: str, delivery: str) 
 def _delete(actions: PageActions, endpoint: str) -> None:
     page = actions.page
     page.goto(endpoint)
-    actions.press("link", "Delete endpoint")
+    actions.press("link", "Danger zone")
     actions.write("to confirm", "another.example.com")
     actions.press("button", "Delete endpoint")
     actions.sees("nothing was deleted")

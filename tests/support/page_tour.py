@@ -77,7 +77,7 @@ def _endpoint(page: Page, site: Populated) -> Iterator[str]:
     page.get_by_role("button", name="Send test event").click()
     page.locator(".progress-line").wait_for()
     yield "webhook-test-sent"
-    page.get_by_role("link", name="Delete endpoint").click()
+    page.get_by_role("link", name="Danger zone").click()
     page.get_by_label("to confirm").fill("another.example.com")
     page.get_by_role("button", name="Delete endpoint").click()
     page.locator("#host-fault").wait_for()

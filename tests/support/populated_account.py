@@ -253,6 +253,7 @@ class Populator:
             "webhook": f"{WEBHOOKS}/{healthy.id}",
             "webhook-failing": f"{WEBHOOKS}/{failing.id}",
             "webhook-disabled": f"{WEBHOOKS}/{disabled.id}",
+            "webhook-secret-tab": f"{WEBHOOKS}/{failing.id}/secret",
             "webhook-edit": f"{WEBHOOKS}/{healthy.id}/edit",
             "webhook-rotate": f"{WEBHOOKS}/{healthy.id}/rotate",
             "webhook-rotate-blocked": f"{WEBHOOKS}/{failing.id}/rotate",

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from cuepost.domain.attempt import EXPLANATIONS, Outcome
 from cuepost.domain.delivery import DeliveryStatus
+from cuepost.interfaces.web.rendering import address
 from tests.application.harness import OPERATOR
 from tests.interfaces.rest.client import attempt_of
 from tests.interfaces.web.endpoints import LIST, URL, created
@@ -35,7 +36,7 @@ async def test_a_delivery_that_arrived_once_says_so_when_a_retry_failed(
     assert "Delivered on <time" in page
     assert "</time>; the last retry failed. Your server answered 500" in page
     assert "<dt>Delivered</dt>" in page
-    assert page.count(f'Sent to <code class="wrap">{URL}</code>') == 2
+    assert page.count(f"POST {address(URL)}") == 2
 
 
 async def test_failed_rows_leave_out_what_was_delivered_before_unless_asked(

@@ -19,7 +19,7 @@ async def test_an_event_shows_its_body_and_what_became_of_it_at_each_endpoint(
     assert f'href="{EVENTS}/{event.id}"' in listed
     assert "pill-pending" in listed
     page = unescape((await page_client.get(f"{EVENTS}/{event.id}")).text)
-    assert event.body.decode() in page
+    assert f'<code id="event-body">{event.body.decode()}</code>' in page
     assert f'href="{LIST}/{webhook_id}/deliveries/{delivery.id}"' in page
     assert f'href="/settings/projects/{event.project_id}"' in page
 

@@ -6,12 +6,11 @@ from typing import Any
 
 from starlette.responses import Response
 
-from cuepost.application.manage_webhooks import EndpointView
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import FINAL, DeliveryStatus
 from cuepost.domain.errors import EndpointDisabled, Invalid
 from cuepost.interfaces.web.delivery_filters import instant_in
-from cuepost.interfaces.web.endpoints import LIST, ONE
+from cuepost.interfaces.web.endpoints import LIST, ONE, view_of
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.store import Transaction
 
@@ -73,7 +72,7 @@ async def show(context: PageContext) -> Response:
     }
     if context.is_fragment:
         return context.page("fragments/bulk_progress.html", **values)
-    return context.page("retries/show.html", view=await _view(context), **values)
+    return context.page("retries/show.html", view=await view_of(context), **values)
 
 
 async def cancel(context: PageContext) -> Response:
@@ -105,13 +104,6 @@ async def _job(context: PageContext) -> BulkRetry:
     )
 
 
-async def _view(context: PageContext) -> EndpointView:
-    webhook_id = context.id("webhook_id")
-    return await context.see(
-        lambda transaction: context.service.webhooks.get(transaction, context.caller, webhook_id)
-    )
-
-
 async def _form(
     context: PageContext, wanted: Wanted, counted: BulkRetry | None, fault: str | None
 ) -> Response:
@@ -119,7 +111,7 @@ async def _form(
         "retries/new.html",
         422 if fault else 200,
         section="webhooks",
-        view=await _view(context),
+        view=await view_of(context),
         wanted=wanted,
         counted=counted,
         fault=fault,

@@ -12,7 +12,7 @@ from cuepost.domain.delivery import FINAL, DeliveryStatus
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.web import charts, sentences
 from cuepost.interfaces.web.delivery_filters import CLASSES, ListFilters, list_filters, uuid_in
-from cuepost.interfaces.web.endpoints import LIST, MOST_SHOWN, ONE
+from cuepost.interfaces.web.endpoints import LIST, MOST_SHOWN, ONE, view_of
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
@@ -35,13 +35,14 @@ async def _list(context: PageContext, *, of_endpoint: bool) -> Response:
     if context.query("q"):
         return await _search(context)
     filters = list_filters(context, context.id("webhook_id") if of_endpoint else None)
+    view = await view_of(context) if of_endpoint else None
     found = await context.browse(lambda transaction: rows(context, transaction, filters))
     endpoints = await context.see(
         lambda transaction: context.service.webhooks.page(
             transaction, context.caller, Page(MOST_SHOWN)
         )
     )
-    return _list_page(context, filters, found, endpoints, of_endpoint=of_endpoint)
+    return _list_page(context, filters, found, endpoints, view=view)
 
 
 async def rows(context: PageContext, transaction: Transaction, filters: ListFilters) -> Searched:
@@ -56,18 +57,19 @@ def _list_page(
     found: Searched,
     endpoints: Sequence[EndpointView],
     *,
-    of_endpoint: bool,
+    view: EndpointView | None = None,
     search_text: str = "",
 ) -> Response:
-    here = f"{LIST}/{filters.deliveries.webhook_id}/deliveries" if of_endpoint else ALL
+    here = f"{LIST}/{view.endpoint.id}/deliveries" if view else ALL
     return context.page(
         "deliveries/list.html",
-        section="webhooks" if of_endpoint else "deliveries",
+        section="webhooks" if view else "deliveries",
+        view=view,
         found=found,
         filters=filters,
         urls={view.endpoint.id: view.endpoint.url for view in endpoints},
         endpoints=endpoints,
-        of_endpoint=of_endpoint,
+        of_endpoint=view is not None,
         here=here,
         statuses=list(DeliveryStatus),
         outcomes=list(Outcome),
@@ -96,9 +98,7 @@ async def _search(context: PageContext) -> Response:
         )
     )
     filters = list_filters(context, None)
-    return _list_page(
-        context, filters, Searched((), None), endpoints, of_endpoint=False, search_text=search_text
-    )
+    return _list_page(context, filters, Searched((), None), endpoints, search_text=search_text)
 
 
 async def show(context: PageContext) -> Response:

@@ -44,10 +44,6 @@ async def show_all(context: PageContext) -> Response:
 
 
 async def show(context: PageContext) -> Response:
-    return await _shown(context)
-
-
-async def _shown(context: PageContext) -> Response:
     webhook_id = context.id("webhook_id")
 
     async def read(transaction: Transaction) -> tuple[Figures, Searched]:
@@ -58,7 +54,7 @@ async def _shown(context: PageContext) -> Response:
             transaction, caller, wanted, EndFilter(), Page(RECENT)
         )
 
-    view = await _view(context)
+    view = await view_of(context)
     figures, recent = await context.browse(read)
     return context.page(
         "webhooks/show.html",
@@ -74,8 +70,13 @@ async def _shown(context: PageContext) -> Response:
     )
 
 
+async def show_keyring(context: PageContext) -> Response:
+    view = await view_of(context)
+    return context.page("webhooks/keyring.html", section="webhooks", view=view, host=host_of(view))
+
+
 async def show_edit(context: PageContext) -> Response:
-    view = await _view(context)
+    view = await view_of(context)
     endpoint = view.endpoint
     return _form(
         context,
@@ -104,13 +105,13 @@ async def edit(context: PageContext) -> Response:
     except Invalid as invalid:
         return _form(
             context,
-            await _view(context),
+            await view_of(context),
             url=url,
             events=events,
             description=description,
             errors=invalid.errors,
         )
-    return context.go(f"{LIST}/{webhook_id}", "saved")
+    return context.go(f"{LIST}/{webhook_id}/edit", "saved")
 
 
 async def enable(context: PageContext) -> Response:
@@ -128,7 +129,7 @@ async def end_overlap(context: PageContext) -> Response:
             transaction, context.caller, webhook_id
         )
     )
-    return context.go(f"{LIST}/{webhook_id}", "overlap-ended")
+    return context.go(f"{LIST}/{webhook_id}/secret", "overlap-ended")
 
 
 async def send_test(context: PageContext) -> Response:
@@ -145,14 +146,14 @@ async def send_test(context: PageContext) -> Response:
 
 
 async def show_delete(context: PageContext) -> Response:
-    view = await _view(context)
+    view = await view_of(context)
     return context.page(
         "webhooks/delete.html", section="webhooks", view=view, host=host_of(view), fault=None
     )
 
 
 async def delete(context: PageContext) -> Response:
-    view = await _view(context)
+    view = await view_of(context)
     if context.form.text("host").strip().lower() != host_of(view):
         fault = f"Type {host_of(view)} to go on; nothing was deleted."
         return context.page(
@@ -175,7 +176,7 @@ def host_of(view: EndpointView) -> str:
     return urlsplit(view.endpoint.url).hostname or view.endpoint.url
 
 
-async def _view(context: PageContext) -> EndpointView:
+async def view_of(context: PageContext) -> EndpointView:
     webhook_id = context.id("webhook_id")
     return await context.see(
         lambda transaction: context.service.webhooks.get(transaction, context.caller, webhook_id)
@@ -216,6 +217,7 @@ def _form(
 
 ROUTES = (
     PageRoute(LIST, get=show_all),
+    PageRoute(f"{ONE}/secret", get=show_keyring),
     PageRoute(f"{ONE}/edit", get=show_edit, post=edit),
     PageRoute(f"{ONE}/enable", post=enable),
     PageRoute(f"{ONE}/disable", post=disable),

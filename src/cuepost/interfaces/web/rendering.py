@@ -1,14 +1,15 @@
 """Templates, and their filters for times, sizes and untrusted text."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
 from cuepost.domain.instants import to_text
+from cuepost.interfaces.web.json_text import highlighted
 from cuepost.interfaces.web.static_files import address_of
 
 if TYPE_CHECKING:
@@ -38,10 +39,11 @@ def environment() -> "Environment":
         millis=millis,
         size=size,
         inert=inert,
-        pretty=pretty,
         words=words,
         share=share,
         ticked=ticked,
+        address=address,
+        highlighted=highlighted,
     )
     return made
 
@@ -94,14 +96,6 @@ def inert(content: bytes | str) -> str:
     return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
 
 
-def pretty(content: bytes) -> str:
-    """Indented JSON; anything else as inert text."""
-    try:
-        return json.dumps(json.loads(content), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
-        return inert(content)
-
-
 def words(code: str) -> str:
     """`never_delivered` as `never delivered`."""
     return code.replace("_", " ")
@@ -115,6 +109,16 @@ def ticked(text: str) -> Markup:
         for index, part in enumerate(parts)
     ]
     return Markup("").join(made)
+
+
+def address(url: str) -> Markup:
+    """A URL whose host stands out."""
+    parts = urlsplit(url)
+    before = f"{parts.scheme}://"
+    after = url.removeprefix(before).removeprefix(parts.netloc)
+    return Markup(
+        '<span class="dim">{}</span><strong>{}</strong><span class="dim">{}</span>'
+    ).format(before, parts.netloc, after)
 
 
 def share(part: float | None) -> str:
