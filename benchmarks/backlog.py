@@ -28,7 +28,7 @@ async def put_off(
     """Add deliveries to the endpoint of each path, overdue or due later; return their events."""
     events: set[str] = set()
     async with running(settings_of(settings)) as container:
-        now = container.ambient.clock.now()
+        now = container.system.clock.now()
         due, then = now + due_in, min(now, now + due_in)
 
         def groups() -> Iterator[Group]:
@@ -48,7 +48,7 @@ async def look_back(
 ) -> None:
     """Add deliveries of the last four weeks that succeeded, with their attempts."""
     async with running(settings_of(settings)) as container:
-        begin = container.ambient.clock.now() - HISTORY
+        begin = container.system.clock.now() - HISTORY
         for day in range(0, HISTORY.days + 1, 7):
             await container.store.prepare_days(begin + timedelta(days=day))
         step = (HISTORY - AGE) / count
@@ -71,7 +71,7 @@ def _made(
 ) -> Iterator[Made]:
     """Ended ones, unless they are due at some time."""
     account, webhook = populated.account_of[path], UUID(populated.webhook_of[path])
-    ids = container.ambient.ids
+    ids = container.system.ids
     known = populated.projects[path]
     for then in times:
         project = UUID(known[0]) if known else ids(then)

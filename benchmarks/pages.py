@@ -27,7 +27,7 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.tables import accounts, deliveries
 from cuepost.adapters.system_clock import SystemIds, system_entropy
-from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
+from cuepost.application.service import Rules, Service, SystemPorts, assemble, inbox_prefix
 from cuepost.domain.access import Caller, Interface
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.ids import lowest_at
@@ -119,9 +119,9 @@ async def measured(name: str, rows: int) -> dict[str, Taken]:
         if isinstance(store, PostgresStore):
             await gather_statistics(store)
         box = AesGcmBox([bytes(32)], system_entropy)
-        ambient = Ambient(VirtualClock(START), SystemIds(), system_entropy, box)
+        system = SystemPorts(VirtualClock(START), SystemIds(), system_entropy, box)
         rules = Rules(BASE_URL, EgressPolicy(inbox_prefix=inbox_prefix(BASE_URL)))
-        return await measure(assemble(store, ambient, rules), month, store)
+        return await measure(assemble(store, system, rules), month, store)
 
 
 async def add_attempts(store: AnyStore, records: Records, month: Month) -> None:

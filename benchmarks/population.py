@@ -82,10 +82,10 @@ async def _add_endpoint(
 
 
 def _project(container: Container, account_id: UUID) -> Project:
-    now = container.ambient.clock.now()
+    now = container.system.clock.now()
     return Project(
         account_id=account_id,
-        id=container.ambient.ids(now),
+        id=container.system.ids(now),
         name="Trailer",
         kind=ProjectKind.VIDEO,
         origin=Origin.API,

@@ -137,8 +137,8 @@ class Bench:
 
     def __init__(self, container: Container, *, claims: bool) -> None:
         self._store = Metered(container.store)
-        self._service = assemble(cast("Store", self._store), container.ambient, container.rules)
-        self._clock = container.ambient.clock
+        self._service = assemble(cast("Store", self._store), container.system, container.rules)
+        self._clock = container.system.clock
         self._worker = uuid4()
         self._handed_over = DirectHandover(self._worker)
         self._claims = claims

@@ -15,7 +15,7 @@ from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.application.manage_webhooks import EndpointChange, EndpointWithSecret
 from cuepost.application.milestone_batch import Milestone
-from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
+from cuepost.application.service import Rules, Service, SystemPorts, assemble, inbox_prefix
 from cuepost.domain.access import OPERATOR_SCOPES, Account, Caller, Interface
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
@@ -56,8 +56,8 @@ class Harness:
 
     def reassembled(self, rules: Rules) -> "Harness":
         """The same store behind a service with other rules, as after a restart."""
-        ambient = Ambient(self.clock, self.ids, RepeatableEntropy("other"), self.box)
-        return replace(self, service=assemble(self.store, ambient, rules, self.media))
+        system = SystemPorts(self.clock, self.ids, RepeatableEntropy("other"), self.box)
+        return replace(self, service=assemble(self.store, system, rules, self.media))
 
     async def do(
         self,
@@ -219,7 +219,7 @@ def local_media(root: Path) -> Media:
 async def opened_harness(store: Store, clock: VirtualClock, media: Media = NO_MEDIA) -> Harness:
     ids, entropy = SequentialIds(), RepeatableEntropy()
     box = AesGcmBox([bytes(32)], entropy)
-    service = assemble(store, Ambient(clock, ids, entropy, box), RULES, media)
+    service = assemble(store, SystemPorts(clock, ids, entropy, box), RULES, media)
     account = Factory(ids, clock).account()
     async with store.transaction() as transaction:
         await transaction.accounts.add(account)

@@ -36,7 +36,7 @@ CHECK = CheckReceiver(POLICY, NAMES)
 async def test_a_public_receiver_fits_and_is_shown_in_its_stored_form() -> None:
     assert await CHECK.check(OWNER, " https://GOOD.example.com ") == UrlVerdict(
         True,
-        "HTTPS, a port that is open, and a public address.",
+        "HTTPS, an allowed port, and a public address.",
         "https://good.example.com/",
     )
 

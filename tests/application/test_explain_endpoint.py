@@ -138,8 +138,8 @@ async def test_without_an_event_since_its_creation_that_is_why_nothing_was_sent(
     [finding] = (await asked(harness, webhook_id=endpoint.id)).findings[:1]
     assert (finding.cause, finding.webhook_id) == (FindingCause.NOTHING_HAPPENED, endpoint.id)
     assert finding.sentence == (
-        f"{NOTHING} No event of the type project.completed or project.failed is on record since "
-        "the endpoint was created at 2026-01-02T03:04:06.678Z."
+        f"{NOTHING} There is no event of the type project.completed or project.failed since the "
+        "endpoint was created at 2026-01-02T03:04:06.678Z."
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cuepost.application.rehearse import goals_of, way_to
+from cuepost.application.rehearse import goals_of, path_to
 from cuepost.domain.errors import (
     IllegalTransition,
     MissingScope,
@@ -87,7 +87,7 @@ async def test_every_goal_that_is_offered_is_reached_by_legal_moves(
     project = await harness.project(status, origin=Origin.APP)
     for goal in goals_of(project):
         at = status
-        for step in way_to(status, goal):
+        for step in path_to(status, goal):
             assert step in MOVES[at]
             at = step
         assert at is goal

@@ -8,7 +8,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from cuepost.adapters.argon2_passwords import MOST_AT_WORK, Argon2Passwords
-from cuepost.application.service import Ambient, assemble
+from cuepost.application.service import SystemPorts, assemble
 from cuepost.application.sign_in import NewSession, SignedIn, SignIn
 from cuepost.application.sign_in_limits import SignInLimits
 from cuepost.domain.access import ACCOUNT_SCOPES, Interface
@@ -34,8 +34,8 @@ CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 def people(harness: Harness) -> Harness:
     """The harness, with passwords that are hashed for real but cheaply."""
     entropy = RepeatableEntropy("people")
-    ambient = Ambient(harness.clock, harness.ids, entropy, harness.box, Argon2Passwords(CHEAP))
-    return replace(harness, service=assemble(harness.store, ambient, RULES))
+    system = SystemPorts(harness.clock, harness.ids, entropy, harness.box, Argon2Passwords(CHEAP))
+    return replace(harness, service=assemble(harness.store, system, RULES))
 
 
 class Counting(Argon2Passwords):

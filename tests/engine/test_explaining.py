@@ -72,8 +72,8 @@ def test_what_failed_for_good_can_be_sent_again(run_embedded: RunScenarios) -> N
             await answering(404)(engine)
             found = await explained(engine)
             assert found["explanation"] == (
-                f"{URL} answered 404 (Not Found). It was tried 3 times, and is not tried again by "
-                "itself."
+                f"{URL} answered 404 (Not Found). It was tried 3 times, and is not retried "
+                "automatically."
             )
             assert found["fix"].endswith("Then send the delivery again.")
             [finding] = found["findings"]
@@ -98,7 +98,7 @@ def test_an_expired_certificate_is_named_with_its_own_fix(run_scenarios: RunScen
         expired = TLS_EXPLANATIONS[TlsFault.CERTIFICATE_EXPIRED]
         assert found["cause"] == "certificate_expired"
         assert found["explanation"] == (
-            f"{URL}: {expired.sentence} It was tried 3 times, and is not tried again by itself."
+            f"{URL}: {expired.sentence} It was tried 3 times, and is not retried automatically."
         )
         assert found["fix"] == f"{expired.fix} Then send the delivery again."
 
@@ -114,9 +114,9 @@ def test_a_refusal_of_tls_without_its_fault_names_what_can_be_wrong_and_what_tel
             found = await explained(engine)
         assert found["cause"] == "tls_error"
         assert found["fix"] == (
-            f"Run 'cuepost receiver check {URL}': it tells whether the certificate has expired, is "
-            "for another host name, or comes from an unknown authority or without its chain. TLS "
-            "has to be 1.2 or newer. Then send the delivery again."
+            f"Run 'cuepost receiver check {URL}': it shows whether the certificate has expired, "
+            "is for another host name, is from an unknown authority, or lacks its chain. TLS must "
+            "be 1.2 or newer. Then send the delivery again."
         )
 
     run_embedded(scenario)
@@ -130,7 +130,7 @@ def test_without_a_worker_it_waits_to_be_sent(run_scenarios: RunScenarios) -> No
         found = await explained(engine)
         assert found["cause"] == "not_sent_yet"
         assert found["explanation"] == (
-            f"It waits to be sent to {URL} since 2026-01-02T03:04:05.678Z; that is 60 seconds."
+            f"It has waited to be sent to {URL} since 2026-01-02T03:04:05.678Z, for 60 seconds."
         )
 
     run_scenarios(scenario)
@@ -162,7 +162,7 @@ def test_what_arrived_says_when_although_its_window_has_ended_since(
             found = await explained(engine)
         assert (found["cause"], found["arrived"]) == ("delivered", True)
         assert found["explanation"] == (
-            f"It did arrive: {URL} took it at 2026-01-02T03:04:05.678Z and answered 200."
+            f"It was delivered: {URL} accepted it at 2026-01-02T03:04:05.678Z and answered 200."
         )
 
     run_scenarios(scenario)

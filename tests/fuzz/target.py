@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from cuepost.adapters.argon2_passwords import Argon2Passwords
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.application.service import Ambient, Rules, assemble
+from cuepost.application.service import Rules, SystemPorts, assemble
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES
 from cuepost.interfaces.mcp.app import McpApp
 from cuepost.interfaces.mcp.authentication import own_hosts
@@ -122,10 +122,10 @@ async def _opened(path: Path, portal: BlockingPortal) -> AsyncIterator[FuzzTarge
     store = SqliteStore(path, clock)
     await store.open()
     harness = await opened_harness(store, clock, local_media(path.with_name("media")))
-    ambient = Ambient(
+    system = SystemPorts(
         clock, harness.ids, RepeatableEntropy("fuzz"), harness.box, Argon2Passwords(CHEAP)
     )
-    service = assemble(store, ambient, RULES, harness.media)
+    service = assemble(store, system, RULES, harness.media)
     harness = replace(harness, service=service)
     assert service.downloads is not None
     interface = McpApp(service, BASE_URL, own_hosts(BASE_URL, "127.0.0.1", 8000))

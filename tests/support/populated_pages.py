@@ -18,7 +18,7 @@ from cuepost.adapters.media.local import LocalMedia
 from cuepost.adapters.secret_box import AesGcmBox
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
-from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
+from cuepost.application.service import Rules, Service, SystemPorts, assemble, inbox_prefix
 from cuepost.domain.access import Account, Caller, Interface
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.interfaces.rest.app import create_app
@@ -118,7 +118,7 @@ async def _opened(folder: Path, base_url: str, loop: asyncio.AbstractEventLoop) 
     clock = SystemClock()
     store = SqliteStore(folder / "cuepost.sqlite3", clock)
     await store.open()
-    ambient = Ambient(
+    system = SystemPorts(
         clock,
         SystemIds(),
         system_entropy,
@@ -127,7 +127,7 @@ async def _opened(folder: Path, base_url: str, loop: asyncio.AbstractEventLoop) 
     )
     local = LocalMedia(folder / "media", base_url, [bytes(32)])
     rules = Rules(base_url, EgressPolicy(inbox_prefix=inbox_prefix(base_url)))
-    service = assemble(store, ambient, rules, Media(local, local, local))
+    service = assemble(store, system, rules, Media(local, local, local))
 
     async def account(name: str, *, webhooks: bool) -> Account:
         return await service.perform.change(

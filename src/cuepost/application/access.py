@@ -1,4 +1,4 @@
-"""Who may come in: accounts, keys, and the check of a key at the interface."""
+"""Accounts and API keys: their management, and the authentication of callers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -28,12 +28,12 @@ from cuepost.ports.saving import track_saving
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, Entropy, IdSource
 
-# How long a revoked key may still be let in by another process.
+# How long other processes may still accept a key that was revoked.
 TRUST_SECONDS = 1.0
 REMEMBERED_KEYS = 10_000
 TOUCH_EVERY = timedelta(minutes=1)
 
-# Until when it is trusted, by the monotonic clock, and who it is.
+# The monotonic time until which a key is trusted, and its caller.
 _Known = tuple[float, Caller]
 
 
@@ -48,7 +48,7 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True)
 class Authenticate:
-    """Tells the caller from a key; what it learnt is trusted for a second."""
+    """Finds the caller of a key; the result is cached for a second."""
 
     perform: Perform
     clock: Clock
@@ -72,18 +72,18 @@ class Authenticate:
             raise Unauthenticated
         trusted_until, now = self.clock.monotonic() + TRUST_SECONDS, self.clock.now()
 
-        async def look(transaction: Transaction) -> tuple[ApiKey | None, Account | None]:
+        async def find(transaction: Transaction) -> tuple[ApiKey | None, Account | None]:
             key = await transaction.keys.get(key_id)
             owner = key.account_id if key else None
             return key, await transaction.accounts.get(owner) if owner else None
 
-        key, account = await self.perform.read(look)
+        key, account = await self.perform.read(find)
         if key is None or not key.accepts(token, now) or (key.account_id and account is None):
             raise Unauthenticated
         if account is not None:
             account.state.require_readable()
         if key.last_used_at is None or now - key.last_used_at >= TOUCH_EVERY:
-            # It is no change that the caller asked for.
+            # This write is not part of the caller's request.
             with track_saving(None):
                 await self.perform.change(lambda transaction: transaction.keys.touch(key_id, now))
         caller = Caller(
@@ -131,7 +131,7 @@ class ManageAccess:
     async def set_webhooks(
         self, transaction: Transaction, caller: Caller, account_id: UUID, enabled: bool
     ) -> Account:
-        """Closing access stops what is pending."""
+        """Open or close access to webhooks; closing it cancels pending deliveries."""
         account = await transaction.accounts.lock(account_id)
         if account is None:
             raise NotFound
@@ -155,7 +155,7 @@ class ManageAccess:
         scopes: Iterable[Scope],
         expires_at: datetime | None = None,
     ) -> NewKey:
-        """Without an account it is a service key or an operator key, as its scopes say."""
+        """Create a key of an account; without one, a service or operator key, by its scopes."""
         now = self.clock.now()
         key_id = self.ids(now)
         token = compose_token(key_id, self.entropy(TOKEN_SECRET_BYTES), self.cell)
@@ -197,7 +197,10 @@ class ManageAccess:
 
 
 async def require_open(transaction: Transaction, account_id: UUID) -> None:
-    """A caller is trusted for a second; who queues something must know it now, and keep it so."""
+    """Check access in this transaction, because a caller is cached for a second.
+
+    The access cannot change until the transaction ends.
+    """
     account = await transaction.accounts.hold(account_id)
     if account is not None:
         account.state.require_live()

@@ -1,7 +1,7 @@
-"""The file in which an account travels: lines of JSON, a checksum in the last one.
+"""The file for moving an account: lines of JSON, with a checksum in the last one.
 
-The first line says what the file is, each further one has rows of one table. Secrets are in it as
-they are stored: sealed, or as digests.
+The first line describes the file, and each further line has rows of one table. Secrets are in it
+as they are stored: sealed, or as digests.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """`digest` is that of the code which releases the copy; `master_keys` seal what is in it."""
+    """`digest` is that of the release code; `master_keys` are the ids of the needed keys."""
 
     account: Account
     revision: str
@@ -32,7 +32,7 @@ class Head:
 
 @dataclass(slots=True)
 class AccountFileWriter:
-    """Hands each line to `write`; without `end` the file is not complete."""
+    """Passes each line to `write`; without `end` the file is not complete."""
 
     write: Callable[[bytes], object]
     rows: int = 0
@@ -100,7 +100,7 @@ class AccountFileReader:
             raise _damaged() from error
 
     def chunk(self, line: bytes) -> Chunk | None:
-        """None in the place of the last line, if everything before it is as it was written."""
+        """The rows of a line; None for the last line, if its checksum is right."""
         before = self._checksum.hexdigest()
         content = self._content(line)
         try:

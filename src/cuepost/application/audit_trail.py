@@ -1,4 +1,4 @@
-"""Writes down who did what, in the transaction in which it was done."""
+"""Adds audit entries, in the transaction of the change that they describe."""
 
 from dataclasses import dataclass
 from uuid import UUID

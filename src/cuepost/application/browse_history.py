@@ -1,4 +1,4 @@
-"""What happened: deliveries with their attempts, events with their verdicts, the audit trail."""
+"""Reads the history: deliveries with their attempts, events, and the audit trail."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class DeliveryDetail:
 
 @dataclass(frozen=True, slots=True)
 class EventView:
-    """An event and its verdict for each endpoint that it concerned."""
+    """An event and its deliveries."""
 
     event: Event
     deliveries: Sequence[Delivery]
@@ -43,7 +43,7 @@ class EventView:
 
 @dataclass(frozen=True, slots=True)
 class EndFilter:
-    """How the last attempt went; both may be left open."""
+    """Selects by the last attempt; None selects everything."""
 
     outcome: Outcome | None = None
     http_class: str | None = None
@@ -51,7 +51,7 @@ class EndFilter:
     def __bool__(self) -> bool:
         return self.outcome is not None or self.http_class is not None
 
-    def fits(self, attempt: AttemptFigures) -> bool:
+    def matches(self, attempt: AttemptFigures) -> bool:
         return (self.outcome in (None, attempt.outcome)) and (
             self.http_class in (None, class_of(attempt))
         )
@@ -59,8 +59,10 @@ class EndFilter:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What was found, and the id to go on behind where there may be more; it may lie further on
-    than the last one found."""
+    """What was found, and the id after which to continue, if there may be more.
+
+    That id may be older than the last delivery found.
+    """
 
     deliveries: Sequence[DeliveryView]
     further: UUID | None
@@ -68,7 +70,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an id belongs to: one of them is set, or none."""
+    """What an id belongs to; at most one field is set."""
 
     delivery: Delivery | None = None
     event_id: UUID | None = None
@@ -97,26 +99,26 @@ class BrowseHistory:
         end: EndFilter,
         page: Page,
     ) -> Searched:
-        """Deliveries whose last attempt fits; it looks at some, and says how far it came."""
+        """Deliveries whose last attempt matches; at most about MOST_SEARCHED are examined."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
         if chosen.webhook_id is not None:
             await self._require_endpoint(transaction, account_id, chosen.webhook_id)
-        fitting: list[Delivery] = []
-        before, looked, step = page.before, 0, SEARCHED_AT_ONCE if end else page.limit + 1
-        while len(fitting) <= page.limit and looked < MOST_SEARCHED:
+        matching: list[Delivery] = []
+        before, examined, step = page.before, 0, SEARCHED_AT_ONCE if end else page.limit + 1
+        while len(matching) <= page.limit and examined < MOST_SEARCHED:
             found = await transaction.deliveries.page(account_id, chosen, Page(step, before))
-            fitting += await self._fitting(transaction, account_id, found, end)
-            looked += len(found)
+            matching += await self._matching(transaction, account_id, found, end)
+            examined += len(found)
             if len(found) < step:
                 before = None
                 break
             before = found[-1].id
-        shown = fitting[: page.limit]
-        further = shown[-1].id if len(fitting) > page.limit else before
+        shown = matching[: page.limit]
+        further = shown[-1].id if len(matching) > page.limit else before
         return Searched(await with_last_attempts(transaction, account_id, shown), further)
 
     async def find(self, transaction: Transaction, caller: Caller, wanted: UUID) -> Found:
-        """One search box for the ids of deliveries, events and projects."""
+        """Find the delivery, event or project with this id."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
         delivery = await transaction.deliveries.get(account_id, wanted)
         if delivery is not None:
@@ -162,7 +164,7 @@ class BrowseHistory:
         caller.require(Scope.WEBHOOKS_MANAGE)
         return await transaction.audit.page(caller.account, page)
 
-    async def _fitting(
+    async def _matching(
         self,
         transaction: Transaction,
         account_id: UUID,
@@ -173,7 +175,7 @@ class BrowseHistory:
             return found
         figures = await transaction.attempts.figures_of(account_id, [each.id for each in found])
         last = {attempt.delivery_id: attempt for attempt in figures}
-        return [each for each in found if each.id in last and end.fits(last[each.id])]
+        return [each for each in found if each.id in last and end.matches(last[each.id])]
 
     async def _require_endpoint(
         self, transaction: Transaction, account_id: UUID, webhook_id: UUID

@@ -1,4 +1,4 @@
-"""What would become of a receiver URL, said while it is being typed."""
+"""Checks a receiver URL while the user types it."""
 
 import asyncio
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from cuepost.domain.egress_policy import EgressPolicy, Verdict, judge_answers
 from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
 from cuepost.ports.transport import CannotResolve, Resolver
 
-# A look-up takes no longer, and one that leads nowhere not less either: the time would tell.
+# A failed check always takes this long, so that its duration says nothing about private names.
 LOOK_UP_SECONDS = 1.5
-# One sentence for a name that nobody knows and for one that leads somewhere private: which of the
-# two it is, is not for whoever types names here.
-NOT_REACHED = "This name does not lead to a public address now; check its spelling and its DNS."
+# The same message for an unknown name and for one with a private address, so that this check does
+# not reveal names of the private network.
+NOT_REACHED = "This name does not resolve to a public address; check its spelling and its DNS."
 
 
 @dataclass(frozen=True, slots=True)
 class UrlVerdict:
-    """`code` is empty where nothing speaks against the URL; `url` is the form that is stored."""
+    """`code` is empty if the URL is accepted; `url` is the form that is stored."""
 
     fits: bool
     sentence: str
@@ -38,12 +38,12 @@ class CheckReceiver:
             return UrlVerdict(False, str(refused), code=refused.code)
         if parsed.inbox is not None:
             return UrlVerdict(True, "This is the test inbox; it needs no server.", parsed.text)
-        if parsed.address is None and not await self._leads_somewhere(parsed):
+        if parsed.address is None and not await self._resolves(parsed):
             return UrlVerdict(False, NOT_REACHED, parsed.text, "host_not_reached")
-        return UrlVerdict(True, "HTTPS, a port that is open, and a public address.", parsed.text)
+        return UrlVerdict(True, "HTTPS, an allowed port, and a public address.", parsed.text)
 
-    async def _leads_somewhere(self, url: ReceiverUrl) -> bool:
-        """False takes the whole time, whatever was found."""
+    async def _resolves(self, url: ReceiverUrl) -> bool:
+        """Returns False only after the whole time."""
         try:
             async with asyncio.timeout(LOOK_UP_SECONDS):
                 if await self._is_public(url):

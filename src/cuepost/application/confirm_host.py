@@ -1,4 +1,4 @@
-"""What cannot be taken back asks for the name of the host that it concerns."""
+"""Actions that cannot be undone need the name of the affected host as a confirmation."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -13,14 +13,14 @@ FIELD = "confirm_host"
 
 @dataclass(frozen=True, slots=True)
 class ConfirmHost:
-    """`base_url` is this service's own: projects live there, endpoints at their receiver's host."""
+    """For projects the host is that of `base_url`, for endpoints that of their URL."""
 
     base_url: str
 
     async def of_endpoint(
         self, transaction: Transaction, caller: Caller, webhook_id: UUID, given: str | None
     ) -> None:
-        """Locked, so that the URL cannot change between the question and the deed."""
+        """Locks the endpoint, so that its URL cannot change before the action."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
         endpoint = await transaction.endpoints.lock(account_id, webhook_id)
         if endpoint is None:
@@ -32,13 +32,13 @@ class ConfirmHost:
 
 
 def _require(given: str | None, url: str, whose: str) -> None:
-    """The right answer is not given away: who confirms should have looked."""
+    """The message does not contain the right host, so that the caller has to look it up."""
     host = urlsplit(url).hostname
     if given is None or given.strip().strip("[]").lower() != host:
         raise Invalid(
             FieldError(
                 FIELD,
                 "host_not_confirmed",
-                f"Nothing was done: this cannot be taken back, so confirm it with {whose}.",
+                f"Nothing was done: this cannot be undone, so confirm it with {whose}.",
             )
         )

@@ -1,4 +1,4 @@
-"""How long a request may take, and what is known of its changes when it is cut off."""
+"""The time limit of a request, and whether it may have changed something when it times out."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -15,7 +15,7 @@ class Deadline:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """While the client has to do something, such as to send its body."""
+        """Stop the clock while the client has to act, for example to send its body."""
         loop, until = asyncio.get_running_loop(), self._timeout.when()
         left = None if until is None else until - loop.time()
         self._timeout.reschedule(None)
@@ -28,9 +28,9 @@ class Deadline:
 
 @asynccontextmanager
 async def request_deadline(seconds: float | None) -> AsyncIterator[Deadline]:
-    """Raises StoreUnavailable when the time is up, since nearly all of it is spent on the store.
+    """Raises StoreUnavailable after the timeout, because requests wait mostly for the store.
 
-    That, and any other failure of the store, is CommitUnknown if something may have been saved.
+    That, and any other failure of the store, becomes CommitUnknown if something may be saved.
     """
     saving = Saving()
     with track_saving(saving):

@@ -1,4 +1,4 @@
-"""What became of one delivery: its last attempt, or what stopped it, in words."""
+"""Explains one delivery: by its last attempt, or by what stopped it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +15,7 @@ from cuepost.domain.instants import to_text
 _BY_STATUS: Mapping[int, tuple[FindingCause, str]] = {
     401: (
         FindingCause.RECEIVER_REFUSED,
-        "Let webhook requests in without a login; verify their signature instead.",
+        "Accept webhook requests without a login; verify their signature instead.",
     ),
     403: (
         FindingCause.RECEIVER_REFUSED,
@@ -32,20 +32,19 @@ _BY_STATUS: Mapping[int, tuple[FindingCause, str]] = {
     ),
     429: (
         FindingCause.RECEIVER_BUSY,
-        "Let the receiver store events at once and work them off later.",
+        "Let the receiver store events at once and process them later.",
     ),
 }
 _OF_SERVER = (
     FindingCause.RECEIVER_ERROR,
-    "Look into the receiver's log for this event id, and fix the fault there.",
+    "Look for this event id in the receiver's log, and fix the error there.",
 )
-_OTHER = (FindingCause.HTTP_ERROR, "Look into the receiver's log for this event id.")
+_OTHER = (FindingCause.HTTP_ERROR, "Look for this event id in the receiver's log.")
 
-# For attempts from before the fault was kept; whoever asks the receiver now gets to know it.
+# For attempts from before the TLS fault was stored; the command finds it out.
 _TLS_FIX = (
-    "Run 'cuepost receiver check {url}': it tells whether the certificate has expired, is for "
-    "another host name, or comes from an unknown authority or without its chain. TLS has to be 1.2 "
-    "or newer."
+    "Run 'cuepost receiver check {url}': it shows whether the certificate has expired, is for "
+    "another host name, is from an unknown authority, or lacks its chain. TLS must be 1.2 or newer."
 )
 
 
@@ -68,8 +67,8 @@ def _delivered(delivery: Delivery, endpoint: Endpoint, attempt: Attempt | None) 
     answer = f" and answered {attempt.response_status}" if attempt else ""
     return Finding(
         FindingCause.DELIVERED,
-        f"It did arrive: {endpoint.url} took it at {when}{answer}.",
-        "Look into what the receiver did with this event id afterwards; it can be sent again.",
+        f"It was delivered: {endpoint.url} accepted it at {when}{answer}.",
+        "Check what the receiver did with this event id afterwards; it can be sent again.",
     )
 
 
@@ -107,9 +106,9 @@ def _waiting(
     before = f"{attempt.explanation.sentence} " if attempt and uncounted else ""
     return Finding(
         FindingCause.NOT_SENT_YET,
-        f"{before}{_delivered_before(delivery)}It waits to be sent to {endpoint.url} since "
-        f"{to_text(due)}; that is {_seconds(due, now)} seconds.",
-        "Wait a moment. If it stays like this, ask the operator whether a delivering process runs.",
+        f"{before}{_delivered_before(delivery)}It has waited to be sent to {endpoint.url} since "
+        f"{to_text(due)}, for {_seconds(due, now)} seconds.",
+        "Wait a moment. If this does not change, ask the operator whether a worker is running.",
     )
 
 
@@ -143,7 +142,7 @@ def _what_follows(delivery: Delivery) -> str:
         return f"It will be tried again at {to_text(delivery.next_attempt_at)}."
     if delivery.status is DeliveryStatus.FAILED:
         times = "once" if delivery.attempt_count == 1 else f"{delivery.attempt_count} times"
-        return f"It was tried {times}, and is not tried again by itself."
+        return f"It was tried {times}, and is not retried automatically."
     return "Another attempt is under way."
 
 

@@ -1,4 +1,4 @@
-"""Figures for charts, from the newest deliveries: what they cost does not grow with the history."""
+"""Figures for charts, from the newest deliveries only, so that the cost does not grow."""
 
 import math
 from collections import Counter
@@ -23,7 +23,7 @@ ON_A_PAGE = 300
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Deliveries that began within one stretch of time, by how they stand."""
+    """Deliveries that were created within one interval, by status."""
 
     since: datetime
     counts: Mapping[DeliveryStatus, int]
@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of the deliveries since `since`: the last day, or less where there were very many."""
+    """Figures of the deliveries since `since`: the last day, or less if there are many."""
 
     since: datetime
     until: datetime
@@ -52,7 +52,7 @@ class Figures:
 
     @property
     def success_rate(self) -> float | None:
-        """Of those that came to an end by themselves."""
+        """The share of delivered ones among delivered and failed ones."""
         delivered = self.counts.get(DeliveryStatus.DELIVERED, 0)
         ended = delivered + self.counts.get(DeliveryStatus.FAILED, 0)
         return delivered / ended if ended else None
@@ -65,7 +65,7 @@ class DeliveryFigures:
     async def of_endpoints(
         self, transaction: Transaction, caller: Caller, webhook_ids: Sequence[UUID]
     ) -> dict[UUID, Figures]:
-        """For a list: counts alone."""
+        """For lists: only counts."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
         return {
             each: self._figures(
@@ -111,7 +111,7 @@ class DeliveryFigures:
 
 
 def class_of(attempt: AttemptFigures) -> str:
-    """`2xx` and so on, or `none` where no answer came."""
+    """`2xx` and so on, or `none` if there was no response."""
     return "none" if attempt.status is None else f"{attempt.status // 100}xx"
 
 
@@ -125,7 +125,7 @@ def _bars(deliveries: Sequence[Outline], since: datetime, until: datetime) -> li
 
 
 def _shown(delivery: Outline) -> DeliveryStatus:
-    """What is under way is one thing in a chart."""
+    """Charts show all live deliveries as pending."""
     return delivery.final_status or DeliveryStatus.PENDING
 
 

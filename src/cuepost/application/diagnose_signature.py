@@ -1,4 +1,4 @@
-"""The signature doctor over an endpoint's own secrets: they are looked at here, and never shown."""
+"""The signature doctor with the endpoint's own secrets, which are used here and never shown."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class SignatureDoctor(Protocol):
 
 
 def kit_doctor() -> SignatureDoctor:
-    """Loaded when somebody asks: nothing else in the service needs the kit."""
+    """Imported when it is first used, because nothing else in the service needs the kit."""
     from cuepost_receiver.doctor import diagnose  # noqa: PLC0415  # see above
 
     return diagnose
@@ -52,9 +52,9 @@ def kit_doctor() -> SignatureDoctor:
 
 @dataclass(frozen=True, slots=True)
 class SignatureQuestion:
-    """What a receiver got; what is left out is taken from the delivery as it was sent.
+    """What a receiver got; fields that are None are taken from the delivery as it was sent.
 
-    `secret` is the one that the receiver holds; without it the endpoint's own are meant.
+    `secret` is the one that the receiver uses; if it is None, the endpoint's own are used.
     """
 
     webhook_id: UUID
@@ -131,7 +131,9 @@ async def _as_sent(transaction: Transaction, delivery: Delivery) -> _Sent:
     if last is None or not last.request_headers:
         raise Invalid(
             FieldError(
-                "delivery_id", "not_sent_yet", "This delivery was not sent yet; nothing is signed."
+                "delivery_id",
+                "not_sent_yet",
+                "This delivery has not been sent, so it is not signed.",
             )
         )
     return _Sent(dict(last.request_headers), event.body, last.started_at)

@@ -1,4 +1,4 @@
-"""A download link is followed: is it ours, does it still hold, and where is its file?"""
+"""Follows a download link: checks it, and opens its file."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from cuepost.ports.system import Clock
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """The file is open; whoever got it closes it."""
+    """An open file, which the caller closes."""
 
     artifact: Artifact
     file: MediaFile
@@ -25,7 +25,7 @@ class FollowLink:
     folder: MediaFolder
 
     async def open(self, token: str) -> Download:
-        """What was not signed here learns nothing; nor does an old link learn what came after."""
+        """Open the file of a link; the errors reveal nothing to a client with an invalid link."""
         grant = self.folder.grant(token)
         if grant is None:
             raise LinkNotValid
@@ -40,7 +40,7 @@ class FollowLink:
     async def _find(self, transaction: Transaction, grant: Grant) -> Artifact:
         project = await transaction.projects.get(grant.account_id, grant.project_id)
         if project is None:
-            # Its account was erased, and nothing remembers it.
+            # Its account was erased.
             raise LinkNotValid
         project.require_access(self.clock.now())
         for artifact in await transaction.projects.artifacts(project.account_id, project.id):

@@ -1,4 +1,4 @@
-"""Erases an account in steps: first the files of its exports, then every row of it."""
+"""Erases an account in steps: first the files of its exports, then all its rows."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -18,9 +18,9 @@ class EraseAccount:
     files: MediaFiles
 
     async def step(self, account_id: UUID, rows: int = ROWS_AT_ONCE) -> bool:
-        """Remove a part of the account; True once everything of it is gone.
+        """Erase a part of the account; return True once nothing is left.
 
-        Files go before the rows that name them, so that an interruption leaves none behind.
+        Files are removed before the rows that name them, so that an interruption leaves none.
         """
         files = await self.perform.read(
             lambda transaction: transaction.projects.files_to_erase(account_id, FILES_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Why did my last export not arrive? Everything that is known about it, read in one go."""
+"""Explains why the event of an export did not arrive, from everything in the store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,8 +48,10 @@ ENDPOINTS_LOOKED_AT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """About the newest export, or about the newest delivery of an endpoint, tests included,
-    unless a project or an event is named."""
+    """What to explain: the named event, or the newest one of the named project.
+
+    Without either: the newest delivery of the endpoint, tests included, or the newest export.
+    """
 
     project_id: UUID | None = None
     event_id: UUID | None = None
@@ -63,7 +65,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was looked at, and what was found, the likeliest cause first."""
+    """The project and event that were examined, and the findings, the likeliest cause first."""
 
     project: Project | None
     event: Event | None
@@ -81,7 +83,7 @@ class ExplainDelivery:
     async def explain(
         self, transaction: Transaction, caller: Caller, question: Question
     ) -> Diagnosis:
-        """An account whose access is closed may ask as well: that is then the answer."""
+        """Also allowed for an account whose access is closed: that is the explanation then."""
         caller.require(Scope.WEBHOOKS_READ)
         account = await transaction.accounts.get(caller.account)
         if account is None or not account.webhooks_enabled:
@@ -104,7 +106,7 @@ class ExplainDelivery:
     async def _of_endpoint(
         self, transaction: Transaction, endpoint: Endpoint, event_type: str | None
     ) -> Diagnosis:
-        """Its newest delivery; where it has none, why nothing was sent to it."""
+        """Explain its newest delivery, or why nothing was sent to it."""
         sent = await newest_sent(transaction, endpoint, event_type)
         if sent is None:
             return await self._never_sent(transaction, endpoint, event_type)
@@ -177,7 +179,7 @@ class ExplainDelivery:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What is known, once it was read."""
+    """What was read from the store."""
 
     known: dict[UUID, Endpoint]
     project: Project | None
@@ -185,18 +187,18 @@ class _Case:
     now: datetime
 
     def weighed(self, of_event: list[Finding]) -> list[Finding]:
-        """What is said of the project goes before, unless the event says it or has arrived."""
+        """Findings about the project first, without those that the event makes redundant."""
         arrived = bool(of_event) and all(each.cause is FindingCause.DELIVERED for each in of_event)
-        said = {each.cause for each in of_event}
+        known = {each.cause for each in of_event}
         of_project = [
             each
             for each in self._of_project()
-            if each.cause not in said and not (arrived and each.cause in _STOPS)
+            if each.cause not in known and not (arrived and each.cause in _STOPS)
         ]
         return [*of_project, *of_event]
 
     def stopped(self, of_delivery: list[Finding]) -> list[Finding]:
-        """What is said of the delivery, after what stops it now."""
+        """Findings about the delivery, after those that stop it now."""
         return [
             each
             for each in self.weighed(of_delivery)
@@ -204,7 +206,7 @@ class _Case:
         ]
 
     def _of_project(self) -> list[Finding]:
-        """Why the project itself would not notify, or has not got that far."""
+        """Why the project sends no notification, or none yet."""
         if self.project is None:
             return []
         ineligible = ineligibility(self.project, self.now)
@@ -217,7 +219,7 @@ class _Case:
         return self._ended_otherwise(self.event)
 
     def of_silence(self) -> list[Finding]:
-        """Why the event was sent to nobody, or not to the endpoint in question."""
+        """Why the event was not sent to any endpoint, or not to the chosen one."""
         assert self.event is not None
         reason = self.event.reason
         if reason is not None and reason.value in list(Ineligible):
@@ -243,7 +245,7 @@ _INELIGIBLE = {
 
 
 def _with_unfinished(findings: list[Finding], project: Project | None) -> list[Finding]:
-    """Where the newest event has arrived, the question must be about what has not ended yet."""
+    """If the newest event was delivered, the unfinished project is probably the one meant."""
     if project is None or any(each.cause is FindingCause.NOT_EXPORTED_YET for each in findings):
         return findings
     arrived = all(each.cause is FindingCause.DELIVERED for each in findings)

@@ -1,4 +1,4 @@
-"""One cause why an event did not arrive, with a sentence and a way to fix it."""
+"""A finding of the explanation: a cause, a sentence and a fix."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -49,7 +49,7 @@ class FindingCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One cause; `attempt` is the last one, where the receiver or the way to it is the cause."""
+    """`attempt` is the last attempt, if the receiver or the connection to it is the cause."""
 
     cause: FindingCause
     sentence: str

@@ -1,7 +1,7 @@
-"""Following the account's events from anywhere: a stream with acknowledgement, and a durable place.
+"""The event streams of listeners: positions are durable, and events are acknowledged.
 
-A listener's stream is made when somebody asks for it, never when an event is written. Whoever asks
-gets what is not acknowledged, again and again, so nothing is lost between the two sides.
+A listener's stream is built when it is read, never when an event is written. Events are returned
+until the listener acknowledges them, so none is lost on the way.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, IdSource
 
 MOST_LISTENERS = 100
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class FollowEvents:
     async def register(
         self, transaction: Transaction, caller: Caller, name: str, events: Sequence[str] | None
     ) -> Listener:
-        """The listener of that name, where it stopped; a new one begins now."""
+        """The listener of that name, which continues where it stopped, or a new one."""
         account_id, now = caller.require_webhooks(Scope.WEBHOOKS_MANAGE), self.clock.now()
         chosen = subscription(events) if events else SUBSCRIBABLE
         found = await transaction.listeners.lock_named(account_id, name)
@@ -46,7 +46,7 @@ class FollowEvents:
             resumed = replace(found, events=chosen, served_at=now)
             await transaction.listeners.save(resumed)
             return resumed
-        # Others who register a new one wait here, so that the limit holds.
+        # Concurrent registrations wait here, so that the limit is not exceeded.
         await transaction.accounts.lock(account_id)
         if await transaction.listeners.count(account_id) >= MOST_LISTENERS:
             raise ListenerLimitReached(
@@ -89,20 +89,20 @@ class FollowEvents:
     async def follow(
         self, caller: Caller, listener_id: UUID, limit: int, wait: timedelta
     ) -> list[Streamed]:
-        """What is to be acknowledged next; where there is nothing, wait so long for it.
+        """The next unacknowledged events; if there are none, wait for them at most this long.
 
-        No transaction is open and no connection is taken while it waits.
+        While it waits it uses no transaction and no connection.
         """
         until = self.clock.monotonic() + wait.total_seconds()
         found = await self._taken(caller, listener_id, limit)
         while not found and self.clock.monotonic() < until and not self._stopping.is_set():
-            await self.clock.wait_for(self._stopping, LOOK_SECONDS)
+            await self.clock.wait_for(self._stopping, POLL_SECONDS)
             if await self._has_news(caller, listener_id):
                 found = await self._taken(caller, listener_id, limit)
         return found
 
     def stop_waiting(self) -> None:
-        """Whoever waits is answered with nothing, and comes back to another process."""
+        """Answer waiting listeners with no events, so that they reconnect to another process."""
         self._stopping.set()
 
     async def _taken(self, caller: Caller, listener_id: UUID, limit: int) -> list[Streamed]:
@@ -113,7 +113,7 @@ class FollowEvents:
     async def _take(
         self, transaction: Transaction, caller: Caller, listener_id: UUID, limit: int
     ) -> list[Streamed]:
-        # Before the first statement: the transaction must not have its number by then.
+        # Read before the first statement, when the transaction has no number yet.
         now = self.clock.now()
         listener = await self._locked(transaction, caller, listener_id)
         waiting = await transaction.listeners.waiting(listener, now, limit)
@@ -130,7 +130,7 @@ class FollowEvents:
         return waiting
 
     async def _has_news(self, caller: Caller, listener_id: UUID) -> bool:
-        async def look(transaction: Transaction) -> bool:
+        async def check(transaction: Transaction) -> bool:
             account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
             listener = await transaction.listeners.get(account_id, listener_id)
             if listener is None:
@@ -139,7 +139,7 @@ class FollowEvents:
                 return True
             return bool(await transaction.listeners.waiting(listener, self.clock.now(), 1))
 
-        return await self.perform.read(look)
+        return await self.perform.read(check)
 
     async def _locked(
         self, transaction: Transaction, caller: Caller, listener_id: UUID

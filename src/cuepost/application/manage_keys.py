@@ -1,4 +1,4 @@
-"""API keys as their account sees them: create with scopes, list, revoke."""
+"""API keys for their account: create with scopes, list, revoke."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class ManageKeys:
-    """Nobody hands out more than they may do themselves."""
+    """A caller cannot create a key with scopes that it does not have."""
 
     access: ManageAccess
 
     async def all(self, transaction: Transaction, caller: Caller) -> list[ApiKey]:
-        """Newest first."""
+        """The keys of the account, newest first."""
         caller.require(Scope.WEBHOOKS_MANAGE)
         return (await transaction.keys.all(caller.account))[::-1]
 
@@ -38,10 +38,12 @@ class ManageKeys:
             caller.require(scope)
         if not 1 <= len(name) <= LONGEST_NAME:
             raise Invalid(
-                FieldError("name", "name_length", "Give the key a name of 1 to 200 signs.")
+                FieldError("name", "name_length", "Give the key a name of 1 to 200 characters.")
             )
         if expires_at is not None and expires_at <= self.access.clock.now():
-            raise Invalid(FieldError("expiresAt", "expiry_in_the_past", "Choose a day to come."))
+            raise Invalid(
+                FieldError("expiresAt", "expiry_in_the_past", "Choose a time in the future.")
+            )
         return await self.access.create_key(
             transaction, caller, caller.account, name=name, scopes=chosen, expires_at=expires_at
         )

@@ -1,4 +1,4 @@
-"""Projects as their owner sees them: create, look, change, export, cancel, delete."""
+"""Projects for their owner: create, read, change, export, cancel, delete."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,7 +27,7 @@ from cuepost.ports.system import Clock, IdSource
 
 @dataclass(frozen=True, slots=True)
 class ProjectChange:
-    """None means 'as it is'; the access window itself may be set to None, which is endless."""
+    """`name` None means unchanged; `access_expires_at` is used only if `sets_access`."""
 
     name: str | None = None
     sets_access: bool = False
@@ -148,13 +148,13 @@ class ManageProjects:
 
 @dataclass(frozen=True, slots=True)
 class StopExpiredProjects:
-    """Access windows end by themselves; what still waits for such a project then stops."""
+    """Cancels the waiting deliveries of projects whose access window has ended."""
 
     perform: Perform
     clock: Clock
 
     async def step(self, limit: int) -> bool:
-        """True when there may be more to do. No transaction spans two accounts."""
+        """Return True if there may be more to do. No transaction spans two accounts."""
         now = self.clock.now()
         expired = await self.perform.read(
             lambda transaction: transaction.projects.expired(now, limit)

@@ -1,4 +1,4 @@
-"""Webhook endpoints: create, look, change, rotate, test, delete."""
+"""Webhook endpoints: create, read, change, rotate, test, delete."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ from cuepost.ports.system import Clock, Entropy, IdSource, SecretBox
 
 @dataclass(frozen=True, slots=True)
 class EndpointView:
-    """An endpoint as it is shown: with its secrets' hints and its health, never with a secret."""
+    """An endpoint as it is shown: with the hints of its secrets and its health, without secrets."""
 
     endpoint: Endpoint
     keyring: Keyring
@@ -52,7 +52,7 @@ class EndpointView:
 
 @dataclass(frozen=True, slots=True)
 class EndpointWithSecret:
-    """The one time that a secret is shown."""
+    """For the only response that contains the secret."""
 
     view: EndpointView
     secret: SigningSecret
@@ -60,7 +60,7 @@ class EndpointWithSecret:
 
 @dataclass(frozen=True, slots=True)
 class EndpointChange:
-    """None means 'as it is'."""
+    """None means unchanged."""
 
     url: str | None = None
     events: Sequence[str] | None = None
@@ -99,7 +99,7 @@ class ManageWebhooks:
             created_at=now,
             updated_at=now,
         )
-        # Locked, so that two at once cannot both be the last one allowed.
+        # Locked, so that concurrent requests cannot exceed the limit.
         await transaction.accounts.lock(account_id)
         if await transaction.endpoints.count(account_id) >= self.endpoint_limit:
             raise EndpointLimitReached(
@@ -187,7 +187,7 @@ class ManageWebhooks:
     async def end_overlap(
         self, transaction: Transaction, caller: Caller, webhook_id: UUID, expected: Expected = None
     ) -> EndpointView:
-        """The previous secret signs no more from now on; without an overlap nothing changes."""
+        """Stop signing with the previous secret; without an overlap nothing changes."""
         endpoint = await self._locked(transaction, caller, webhook_id, expected)
         keyring = await self._keyring(transaction, endpoint)
         if keyring.previous is not None:
@@ -202,7 +202,7 @@ class ManageWebhooks:
     async def send_test(
         self, transaction: Transaction, caller: Caller, webhook_id: UUID
     ) -> Delivery:
-        """A test event to this endpoint alone, through the ordinary queue."""
+        """Queue a test event for this endpoint only."""
         await require_open(transaction, caller.require_webhooks(Scope.WEBHOOKS_MANAGE))
         endpoint = await self._locked(transaction, caller, webhook_id)
         if not endpoint.enabled:

@@ -1,4 +1,4 @@
-"""Books milestones: moves, events and deliveries, written together."""
+"""A batch of milestones: status changes, events and deliveries that are written together."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from cuepost.ports.system import Clock, IdSource
 
 @immutable
 class Milestone:
-    """`artifacts` of a completed one replace the project's files; None leaves them as they are."""
+    """`artifacts` of a completed milestone replace the project's files; None keeps them."""
 
     report_id: str
     project_id: UUID
@@ -48,7 +48,7 @@ class MilestoneBatch:
 
     @property
     def moving(self) -> frozenset[UUID]:
-        """Accounts of which which nothing can be written now."""
+        """Accounts for which nothing can be written now."""
         return frozenset(
             account_id
             for account_id, state in self.not_live.items()
@@ -116,7 +116,7 @@ class MilestoneBatch:
             return event.silenced(SilenceReason.NOT_SUBSCRIBED)
         stopped = [delivery.reason for delivery in made if delivery.reason is not None]
         if len(stopped) == len(made):
-            # Access is the account's, so it is closed for all of them or for none.
+            # Access belongs to the account, so it is closed for all its endpoints or for none.
             return event.silenced(SilenceReason(stopped[0]))
         return event
 

@@ -1,6 +1,6 @@
 """Milestones that arrive while others are being written are written together, in one transaction.
 
-So the busier it gets the less each of them costs, and none waits for company.
+So the cost of each falls as the load rises, and no milestone waits for a batch to fill.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from cuepost.ports.records import ReportAnswer
 from cuepost.ports.saving import may_have_saved
 from cuepost.ports.store import Priority, StoreUnavailable, Transaction
 
-# In one transaction; a request may have more.
+# The milestones in one transaction; a single request may have more.
 MOST_AT_ONCE = 500
-# Where transactions run beside each other, a large batch does not hold up a small one.
+# On PostgreSQL two batches run concurrently, so that a large one does not delay a small one.
 BATCHES_AT_ONCE = 2
 PROJECTS_AT_ONCE = 10
 
@@ -42,7 +42,7 @@ class WriteBatch(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    """It takes further entries until it begins to be written."""
+    """Accepts further entries until it begins to be written."""
 
     entries: list[Entry] = field(default_factory=list)
     is_open: bool = True
@@ -52,14 +52,14 @@ class _Batch:
         return self.is_open and len(self.entries) + len(entries) <= MOST_AT_ONCE
 
     def add(self, entries: Sequence[Entry]) -> asyncio.Future[Answers]:
-        """A future for each caller: who is cancelled does not concern the others."""
+        """Returns a future for each caller, so that one can be cancelled without the others."""
         self.entries += entries
         answered: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
         self._callers.append(answered)
         return answered
 
     def take_out(self, entries: Sequence[Entry]) -> bool:
-        """Of a caller that is gone; False when they are being written."""
+        """Remove the entries of a cancelled caller; return False if they are being written."""
         if self.is_open:
             leaving = set(entries)
             self.entries = [each for each in self.entries if each not in leaving]
@@ -87,7 +87,7 @@ class MilestoneBatcher:
         self._turns_apart = asyncio.Semaphore(PROJECTS_AT_ONCE)
 
     async def submit(self, entries: Sequence[Entry]) -> Answers:
-        """The answers to these entries, perhaps among others."""
+        """Returns the answers to these entries, and perhaps others."""
         batch = self._batch_for(entries)
         try:
             answers = await batch.add(entries)
@@ -126,13 +126,13 @@ class MilestoneBatcher:
 
         try:
             answers = await self._perform.store.write(begin, Priority.INGEST)
-        except Exception as error:  # noqa: BLE001  # those who wait get it
+        except Exception as error:  # noqa: BLE001  # passed to the callers
             batch.fail(error)
         else:
             batch.answer(answers)
 
     async def _write_apart(self, entries: Sequence[Entry]) -> Answers:
-        """Project by project, so that one that stays locked for long delays no other."""
+        """Write each project separately, so that one that stays locked delays no other."""
         of_project: dict[UUID, list[Entry]] = defaultdict(list)
         for each in entries:
             of_project[each.milestone.project_id].append(each)

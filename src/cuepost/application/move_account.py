@@ -1,8 +1,8 @@
-"""Moves an account to another database, in steps of which each can be repeated after a crash.
+"""Moves an account to another database, in steps that can each be repeated after a crash.
 
-Where it comes from: `start`, `settle`, `export`, and once it is loaded elsewhere `finish`. Where it
-goes to: `load`, then `release` with the code that `finish` gives. Nobody has the code before the
-account has ended at its old place, so there are never two that are live.
+At the source: `start`, `settle`, `export`, and after the import `finish`. At the destination:
+`load`, then `release` with the code that `finish` returns. The code is given out only when the
+account has ended at the source, so there are never two live copies.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ class MoveAccount:
     audit: AuditTrail
 
     async def start(self, caller: Caller, account_id: UUID) -> None:
-        """From here on nothing of the account changes; a second start goes on with the first."""
+        """Stop all changes of the account; starting a second time continues the same move."""
 
         async def mark(transaction: Transaction) -> None:
             account = await _locked(transaction, account_id)
@@ -51,7 +51,7 @@ class MoveAccount:
         await self.perform.change(mark)
 
     async def settle(self, account_id: UUID) -> int:
-        """One step; how many deliveries are still with a worker. At 0 it can be exported."""
+        """Do one step; return how many deliveries are still leased. At 0 `export` can begin."""
 
         async def step(transaction: Transaction) -> int:
             now = await transaction.queue.time(self.clock.now())
@@ -59,7 +59,7 @@ class MoveAccount:
             await transaction.moves.park(account_id)
             left = await transaction.moves.unparked(account_id)
             if not left and await transaction.moves.has_deleted_endpoints(account_id):
-                # Their history goes before anything is exported.
+                # The history of deleted endpoints is not exported.
                 await transaction.endpoints.purge_deleted(PURGED_AT_ONCE)
                 return 1
             return left
@@ -67,15 +67,15 @@ class MoveAccount:
         return await self.perform.change(step)
 
     async def export(self, account_id: UUID, write: Callable[[bytes], object]) -> int:
-        """The file, line by line; how many rows are in it."""
+        """Write the file line by line; return the number of rows."""
         file = AccountFileWriter(write)
         async with self.perform.store.snapshot() as transaction:
             account = await transaction.accounts.get(account_id)
             move = await transaction.moves.get(account_id)
             if account is None or move is None or account.state is not AccountState.LEAVING:
-                raise MoveRefused("The account does not leave; start its export again.")
+                raise MoveRefused("The account is not being exported; start its export again.")
             if await transaction.moves.unparked(account_id):
-                raise MoveRefused("Deliveries of the account are with a worker; try again.")
+                raise MoveRefused("Deliveries of the account are still being sent; try again.")
             sealed_under = await transaction.moves.sealed_under(account_id)
             keys = frozenset(each.hex() for each in sealed_under)
             file.head(Head(account, transaction.moves.revision, move.digest, keys))
@@ -85,7 +85,7 @@ class MoveAccount:
         return file.rows
 
     async def finish(self, caller: Caller, account_id: UUID) -> str:
-        """The account has ended here; the code that releases its copy."""
+        """End the account here; return the code that releases its copy."""
 
         async def mark(transaction: Transaction) -> str:
             account = await _locked(transaction, account_id)
@@ -102,9 +102,10 @@ class MoveAccount:
         return await self.perform.change(mark)
 
     async def forget_step(self, account_id: UUID) -> bool:
-        """Remove a part of an account that has moved; True once only its refusal is left.
+        """Erase a part of an account that has moved; return True once all is erased.
 
-        The files of its exports stay: its copy refers to them.
+        What is needed to refuse its requests is kept, and so are the files of its exports, because
+        the copy refers to them.
         """
 
         async def step(transaction: Transaction) -> bool:
@@ -116,9 +117,9 @@ class MoveAccount:
         return await self.perform.change(step)
 
     async def load(self, lines: Iterable[bytes]) -> Account:
-        """The account of a file, which is not live before it is released.
+        """Load the account from a file; it is not live until `release`.
 
-        Whatever an interrupted import has left of it is removed first.
+        What an interrupted import has left is removed first.
         """
         file, source = AccountFileReader(), iter(lines)
         head = file.head(next(source, b""))
@@ -141,7 +142,7 @@ class MoveAccount:
         return head.account
 
     async def release(self, caller: Caller, account_id: UUID, code: str) -> None:
-        """Make the copy live; an account that is live already stays as it is."""
+        """Make the copy live; does nothing if it is live already."""
 
         async def act(transaction: Transaction) -> None:
             account = await _locked(transaction, account_id)
@@ -162,9 +163,9 @@ class MoveAccount:
         await self.perform.change(act)
 
     async def abort(self, caller: Caller, account_id: UUID) -> AccountState:
-        """Where it leaves, it is live again; where it arrives, nothing of it is left.
+        """Abort the move: at the source the account is live again, at the destination it is erased.
 
-        The state that it was in. No file of it can be released from now on.
+        Returns the state that it was in. Files that were exported before can no longer be released.
         """
 
         async def act(transaction: Transaction) -> AccountState:
@@ -177,7 +178,7 @@ class MoveAccount:
                     transaction, caller, Action.MOVE_ABORTED, account_id, account_id
                 )
             elif account.state is AccountState.ARRIVING:
-                # An import that still runs notices that.
+                # An import that is still running stops when it finds no move.
                 await transaction.moves.end(account_id)
             else:
                 raise MoveRefused("The account is not moving.")
@@ -207,7 +208,7 @@ class MoveAccount:
             keys = ", ".join(sorted(missing))
             raise MoveRefused(
                 f"Secrets in the file are sealed under the master key {keys}, "
-                "which CUEPOST_MASTER_KEY does not have; add it behind the first one."
+                "which CUEPOST_MASTER_KEY does not have; add it after the first one."
             )
 
     async def _begin(self, head: Head) -> UUID:
@@ -242,8 +243,8 @@ class MoveAccount:
             raise MoveRefused(f"{error} Was the file written by another version?") from error
         except KeyTaken as error:
             raise MoveRefused(
-                f"Rows of {chunk.table} are in this database already, in another account: "
-                "perhaps somebody signs in with the same e-mail there."
+                f"Rows of {chunk.table} are in this database already, in another account; "
+                "perhaps one of its users has the same e-mail."
             ) from error
 
 

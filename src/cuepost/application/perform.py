@@ -1,4 +1,4 @@
-"""Runs a use case in a transaction, once: contention is tried again, an Idempotency-Key is kept."""
+"""Runs use cases in transactions, retries on contention, and stores idempotent answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,8 +32,8 @@ T = TypeVar("T")
 TRIES = 5
 # Service keys belong to no account; their idempotency keys and audit entries are under this one.
 OPERATOR = UUID(int=0)
-# An operator at the command line has no id of their own.
-NOBODY = UUID(int=1)
+# For an operator at the command line, who has no id.
+NO_CALLER_ID = UUID(int=1)
 SEAL_CONTEXT = b"idempotent answer"
 
 
@@ -47,7 +47,7 @@ class IdempotentCall:
 
 @dataclass(frozen=True, slots=True)
 class IdempotentResponse:
-    """A response as opaque bytes; `replayed` when an earlier response is repeated."""
+    """A response as opaque bytes; `replayed` if it is the stored one of an earlier request."""
 
     content: bytes = field(repr=False)
     replayed: bool = False
@@ -62,7 +62,7 @@ class Browsed(Generic[T]):
 
     @property
     def lag_seconds(self) -> int:
-        """Less than a second is not worth mentioning."""
+        """Whole seconds, because less than a second need not be mentioned."""
         return int(self.lag.total_seconds())
 
 
@@ -78,9 +78,9 @@ class Perform:
             return await action(transaction)
 
     async def browse(self, action: Action[T]) -> Browsed[T]:
-        """For lists of history and for figures, which may be a little old.
+        """For lists of history and for figures, which may lag a little.
 
-        What the replica does not have may be too new for it, so the store is asked.
+        If the replica does not have something, it is read from the store, which may have it.
         """
         lag = None if self.replica is None else await self.replica.lag()
         if self.replica is not None and lag is not None:
@@ -94,12 +94,12 @@ class Perform:
         return Browsed(await self.read(action))
 
     async def single_read(self, action: Action[T]) -> T:
-        """For a single question."""
+        """For a single statement."""
         try:
             async with self.store.single_read() as transaction:
                 return await action(transaction)
         except ConnectionDied:
-            # A snapshot passes over all those that died with it.
+            # A snapshot skips the other connections that were closed as well.
             return await self.read(action)
 
     async def change(self, action: Action[T]) -> T:
@@ -111,7 +111,7 @@ class Perform:
         return await self._change_once(action)
 
     async def change_by(self, caller: Caller | None, action: Action[T]) -> T:
-        """In the caller's account, where there is one; not while it moves to another database."""
+        """Refused while the caller's account, if there is one, moves to another database."""
         return await self.change(_in_live_account(caller, action))
 
     async def _change_once(self, action: Action[T]) -> T:
@@ -125,11 +125,10 @@ class Perform:
         action: Action[bytes],
         refusal: Callable[[Refused], bytes],
     ) -> IdempotentResponse:
-        """The change and the memory of its answer commit together, so a retry never does it twice.
+        """The change and its answer commit together, so a retry never repeats the change.
 
-        A refusal is an answer too, and remembered as such; but not that the caller has to read
-        again what it wants to change, or that the account moves, because then it sends the same
-        request once more.
+        A refusal is stored as well, except a failed precondition or a moving account, because the
+        caller then sends the same request again.
         """
         if call is None:
             return IdempotentResponse(await self.change_by(caller, action))
@@ -145,17 +144,17 @@ class Perform:
             return IdempotentResponse(content)
 
     async def recall(self, caller: Caller, call: IdempotentCall) -> IdempotentResponse | None:
-        """For work that spans several transactions and is idempotent in itself."""
+        """The stored answer, for work that spans several transactions and is itself idempotent."""
 
-        async def look(transaction: Transaction) -> IdempotentResponse | None:
+        async def find(transaction: Transaction) -> IdempotentResponse | None:
             return self._replay(call, await self._claim(caller, call, transaction))
 
-        return await self.change(look)
+        return await self.change(find)
 
     async def remember(self, caller: Caller, call: IdempotentCall, content: bytes) -> None:
         async def keep(transaction: Transaction) -> None:
             earlier = await self._claim(caller, call, transaction)
-            # Another request may have answered under this key meanwhile; the first answer stays.
+            # If another request has stored an answer for this key, that answer is kept.
             if earlier is None or earlier == StoredAnswer(call.fingerprint, None):
                 await self._keep(caller, call, content, transaction)
 
@@ -176,7 +175,7 @@ class Perform:
     ) -> StoredAnswer | None:
         return await transaction.idempotency.claim(
             caller.account_id or OPERATOR,
-            caller.id or NOBODY,
+            caller.id or NO_CALLER_ID,
             call.key,
             call.fingerprint,
             self.clock.now(),
@@ -187,7 +186,7 @@ class Perform:
     ) -> None:
         sealed = self.box.seal(content, SEAL_CONTEXT)
         await transaction.idempotency.remember(
-            caller.account_id or OPERATOR, caller.id or NOBODY, call.key, sealed
+            caller.account_id or OPERATOR, caller.id or NO_CALLER_ID, call.key, sealed
         )
 
     def _replay(
@@ -203,7 +202,7 @@ class Perform:
 
 
 async def require_live(transaction: Transaction, account_id: UUID) -> None:
-    """From here on the account cannot begin to move before the transaction ends."""
+    """The account cannot begin to move until the transaction ends."""
     state = (await transaction.accounts.not_live([account_id])).get(account_id)
     if state is not None:
         state.require_live()
@@ -216,7 +215,7 @@ def _in_live_account(caller: Caller | None, action: Action[T]) -> Action[T]:
 
     async def act(transaction: Transaction) -> T:
         done = await action(transaction)
-        # At the end: whoever locks the account itself has to do so before anything holds it.
+        # After the action, because an action that locks the account has to do so first.
         await require_live(transaction, account_id)
         return done
 

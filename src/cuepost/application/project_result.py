@@ -1,4 +1,4 @@
-"""The authenticated result address: the files of the last completed export."""
+"""The result of a project: links to the files of its last completed export."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from cuepost.ports.system import Clock
 
 @dataclass(frozen=True, slots=True)
 class ResultLink:
-    """Whoever has the address has the file: it is not to be logged."""
+    """`url` gives access to the file without a key, so it must not be logged."""
 
     kind: str
     name: str
@@ -41,7 +41,7 @@ class FetchResult:
     async def get(
         self, transaction: Transaction, caller: Caller, project_id: UUID
     ) -> ProjectResult:
-        """Reads, and moves nothing: least of all the end of the access window."""
+        """Changes nothing, and does not extend the access window."""
         caller.require(Scope.PROJECTS_READ)
         project = await transaction.projects.get(caller.account, project_id)
         if project is None:

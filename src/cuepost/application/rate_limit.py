@@ -1,4 +1,4 @@
-"""How many requests a key may send: a bucket of tokens that refills steadily, in each process."""
+"""The rate limit of a key: a token bucket in each process."""
 
 import math
 from collections import OrderedDict
@@ -13,7 +13,7 @@ REMEMBERED_BUCKETS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """For the RateLimit headers: the limit a minute, what is left, seconds until it is full."""
+    """For the RateLimit headers: limit per minute, tokens left, seconds until it is full."""
 
     limit: int
     remaining: int
@@ -31,7 +31,7 @@ class RateLimit:
     clock: Clock
     per_minute: int
     per_minute_for_services: int
-    # The one that was used longest ago comes first.
+    # The least recently used comes first.
     _buckets: OrderedDict[str, _Bucket] = field(default_factory=OrderedDict)
 
     def spend(self, caller: Caller) -> Allowance:

@@ -1,4 +1,4 @@
-"""The test inbox: takes a delivery in, checks its signature, and says how to answer."""
+"""The test inbox: stores a delivery, verifies its signature, and returns the chosen answer."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class ReceiveInInbox:
     address: Callable[[str], str]
 
     async def mine(self, transaction: Transaction, caller: Caller) -> Inbox:
-        """The account's inbox, made when it is first asked for."""
+        """The account's inbox, which is created when it is first read."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
         found = await transaction.inboxes.get(account_id)
         if found is None:
@@ -75,7 +75,7 @@ class ReceiveInInbox:
     async def take_in(
         self, transaction: Transaction, token: str, headers: Headers, body: bytes
     ) -> InboxAnswer | None:
-        """What to answer; None where there is no such inbox."""
+        """Store a request and return the answer; None if there is no such inbox."""
         inbox = await transaction.inboxes.by_token(token)
         if inbox is None:
             return None
@@ -97,7 +97,7 @@ class ReceiveInInbox:
     async def _signers(
         self, transaction: Transaction, inbox: Inbox, headers: Mapping[str, str], body: bytes
     ) -> list[str]:
-        """The hints of those secrets of the account's endpoints here that fit the signature."""
+        """The hints of the secrets that signed, of the endpoints with this inbox's URL."""
         here = self.address(inbox.token)
         endpoints = await transaction.endpoints.page(inbox.account_id, _EVERY_ENDPOINT)
         mine = [endpoint.id for endpoint in endpoints if endpoint.url == here]

@@ -1,4 +1,4 @@
-"""Sending ended deliveries again: one by hand, or many as a job with progress."""
+"""Sends ended deliveries again: one, or many by a bulk retry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class Redeliver:
         named = await transaction.deliveries.get(account_id, delivery_id)
         if named is None or named.webhook_id != webhook_id:
             raise NotFound
-        # Project, endpoint, delivery: locked in the order in which a report locks them.
+        # Project, endpoint, delivery: the order in which milestone reports lock them.
         eligible = await self._eligible(transaction, [named])
         endpoint = await self._enabled_endpoint(transaction, caller, webhook_id)
         delivery = await transaction.deliveries.lock(account_id, delivery_id)
@@ -70,7 +70,7 @@ class Redeliver:
         dry_run: bool,
         include_delivered: bool = False,
     ) -> BulkRetry:
-        """A dry run counts and stores nothing."""
+        """A dry run only counts the deliveries."""
         endpoint = await self._enabled_endpoint(transaction, caller, webhook_id)
         now = self.clock.now()
         job = BulkRetry(
@@ -105,7 +105,7 @@ class Redeliver:
     async def cancel_bulk(
         self, transaction: Transaction, caller: Caller, webhook_id: UUID, job_id: UUID
     ) -> BulkRetry:
-        """What was sent again already stays sent; the rest is left as it is."""
+        """Stop the job; deliveries that it has queued already are still sent."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
         job = await transaction.bulk_retries.lock(account_id, job_id)
         if job is None or job.webhook_id != webhook_id:
@@ -121,7 +121,7 @@ class Redeliver:
     async def bulk_step(
         self, transaction: Transaction, account_id: UUID, job_id: UUID, limit: int
     ) -> bool:
-        """Send the next ones again; True when there may be more to do."""
+        """Send the next deliveries again; return True if there may be more."""
         job = await transaction.bulk_retries.lock(account_id, job_id)
         if job is None or job.state is not BulkRetryState.RUNNING:
             return False
@@ -161,7 +161,7 @@ class Redeliver:
     async def _eligible(
         self, transaction: Transaction, deliveries: Sequence[Delivery]
     ) -> list[UUID]:
-        """Test deliveries, and those whose project may still notify."""
+        """The ids of test deliveries, and of deliveries whose project is still eligible."""
         if not deliveries:
             return []
         account_id, now = deliveries[0].account_id, self.clock.now()

@@ -1,4 +1,4 @@
-"""Moving a project by hand, as the pipeline would, to see what a receiver makes of it."""
+"""Changes the status of a project by hand, as the pipeline would, to try out a receiver."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -12,15 +12,15 @@ from cuepost.domain.project import MOVES, Origin, ProcessingError, Project, Proj
 from cuepost.ports.store import Transaction
 
 _S = ProjectStatus
-# What leads on to a finished export; shorter than every path that a pipeline may take.
-WAY = (_S.QUEUED, _S.PROCESSING, _S.READY, _S.EXPORTING, _S.COMPLETED)
+# The shortest path to a completed export.
+PATH = (_S.QUEUED, _S.PROCESSING, _S.READY, _S.EXPORTING, _S.COMPLETED)
 GOALS = (_S.READY, _S.COMPLETED, _S.FAILED, _S.CANCELLED)
 REHEARSED = ProcessingError("rehearsal", "This failure was reported by hand, in the settings.")
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearse:
-    """Only for projects of the pages: those of others are moved by what really processes them."""
+    """Only for projects that were created in the pages; the pipeline reports for all others."""
 
     milestone_batches: MilestoneBatches
     audit: AuditTrail
@@ -28,7 +28,7 @@ class Rehearse:
     async def advance(
         self, transaction: Transaction, caller: Caller, project_id: UUID, to: ProjectStatus
     ) -> Project:
-        """Every step on the way is booked, each with its event."""
+        """Every step on the path is written, each with its event."""
         caller.require(Scope.PROJECTS_WRITE)
         found = await transaction.projects.lock([(caller.account, project_id)])
         if project_id not in found:
@@ -37,7 +37,7 @@ class Rehearse:
         if project.origin is not Origin.APP:
             raise ProjectNotRehearsable
         batch = await self.milestone_batches.open(transaction, {project_id: project})
-        for step in way_to(project.status, to):
+        for step in path_to(project.status, to):
             batch.projects[project_id].moved(step, batch.now)
             error = REHEARSED if step is _S.FAILED else None
             batch.add(Milestone("", project_id, step, error=error))
@@ -48,24 +48,24 @@ class Rehearse:
         return batch.projects[project_id]
 
 
-def way_to(status: ProjectStatus, goal: ProjectStatus) -> tuple[ProjectStatus, ...]:
-    """The steps in between, or the goal alone where it is no step ahead on the ordinary way."""
+def path_to(status: ProjectStatus, goal: ProjectStatus) -> tuple[ProjectStatus, ...]:
+    """The statuses up to the goal, or only the goal if it is not further along PATH."""
     if status in (_S.COMPLETED, _S.FAILED, _S.CANCELLED) and goal is _S.COMPLETED:
         return _S.EXPORTING, goal
-    if status in WAY and goal in WAY and WAY.index(goal) > WAY.index(status):
-        return WAY[WAY.index(status) + 1 : WAY.index(goal) + 1]
+    if status in PATH and goal in PATH and PATH.index(goal) > PATH.index(status):
+        return PATH[PATH.index(status) + 1 : PATH.index(goal) + 1]
     return (goal,)
 
 
 def goals_of(project: Project) -> tuple[ProjectStatus, ...]:
-    """Where it can be moved by hand from where it is."""
+    """The statuses that can be reached by hand from the current one."""
     if project.origin is not Origin.APP:
         return ()
-    return tuple(goal for goal in GOALS if _leads(project.status, goal))
+    return tuple(goal for goal in GOALS if _can_reach(project.status, goal))
 
 
-def _leads(status: ProjectStatus, goal: ProjectStatus) -> bool:
-    for step in way_to(status, goal):
+def _can_reach(status: ProjectStatus, goal: ProjectStatus) -> bool:
+    for step in path_to(status, goal):
         if step not in MOVES[status]:
             return False
         status = step

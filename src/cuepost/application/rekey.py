@@ -1,4 +1,4 @@
-"""Master keys and what is sealed under them: which are in use, and how an old one is retired."""
+"""Master keys: which are in use, and re-encrypting values so that an old one can be retired."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ class KeysInUse:
 
     @property
     def lost(self) -> int:
-        """Values that none of the given master keys opens."""
+        """The number of values that no configured master key can decrypt."""
         return sum(self.counts[each] for each in self.unknown)
 
     @property
     def older(self) -> int:
-        """Values that wait to be sealed with the newest key."""
+        """The number of values that have to be sealed with the newest key."""
         return sum(self.counts.values()) - self.counts.get(self.newest, 0) - self.lost
 
 
@@ -49,7 +49,7 @@ class Rekey:
         return await self._look(tuple(SealedKind))
 
     async def keys_of_secrets(self) -> KeysInUse:
-        """Of signing secrets alone, and at most half a minute old: for checks that never end."""
+        """Only of signing secrets, and cached for half a minute: for periodic checks."""
         memory, now = self._memory, self.clock.monotonic()
         if memory.found is None or now >= memory.until:
             memory.found = await self._look((SealedKind.SIGNING_SECRET,))
@@ -57,10 +57,10 @@ class Rekey:
         return memory.found
 
     async def step(self) -> int:
-        """Seal some values with the newest key; how many were tried, and 0 once none is left.
+        """Seal some values with the newest key; return how many were tried, 0 once none is left.
 
-        Each step is a transaction of its own, so that it can be interrupted at any point. A value
-        that somebody changes at the same time is left to the next step.
+        Each step is one transaction, so rekeying can be interrupted at any point. A value that is
+        changed concurrently is left to the next step.
         """
         old = self.box.key_ids[1:]
         values = await self.perform.read(

@@ -1,4 +1,4 @@
-"""Tells whether two reports with the same id have the same content."""
+"""A digest that shows whether two reports with the same id have the same content."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ _DIGEST_BYTES = 16
 
 
 def digest_of(milestone: Milestone) -> bytes:
-    """Of what the report means: a stage that its status implies or a text that is cut is left out.
+    """Covers the meaning of the report: neither an implied stage nor text past the limit counts.
 
     Every part but the artifacts has a fixed place, and no text contains the separator.
     """

@@ -1,4 +1,4 @@
-"""The pipeline reports milestones; an accepted one is committed with all that follows."""
+"""Milestone reports of the pipeline; an accepted one is committed with its event and deliveries."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -15,7 +15,7 @@ from cuepost.domain.project import Project, ProjectStatus, Stage, stage_after
 from cuepost.ports.records import ReportAnswer, ReportKey, StoredReport
 from cuepost.ports.store import Transaction
 
-# In the place of the account of a project that is not there.
+# Stands for the account of a project that does not exist.
 NO_ACCOUNT = UUID(int=3)
 
 
@@ -25,7 +25,7 @@ class ReportMilestones:
         self._batcher = MilestoneBatcher(perform, self._write)
 
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
-        """One answer each, in order."""
+        """Return one answer for each milestone, in order."""
         caller.require(Scope.MILESTONES_REPORT)
         entries = [_entry(milestone) for milestone in milestones]
         valid = [each for each in entries if isinstance(each, Entry)]
@@ -36,10 +36,10 @@ class ReportMilestones:
         self, transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
     ) -> Answers:
         """With `skip_locked` there is no answer for projects that other transactions have locked,
-        nor for those of accounts that move: who reports one of these is told to come again.
+        nor for those of accounts that are moving; these are written separately.
 
-        Projects are locked first: a concurrent report of the same milestone waits for the lock and
-        then finds the stored report.
+        Projects are locked first, so that a concurrent report of the same milestone waits for the
+        lock and then finds the stored report.
         """
         named = {each.milestone.project_id for each in entries}
         projects = await transaction.projects.lock_any(named, skip_locked=skip_locked)
@@ -52,13 +52,13 @@ class ReportMilestones:
         batch = await self._milestone_batches.open(transaction, projects)
         moving = batch.moving if skip_locked else ()
         answers: Answers = {}
-        said: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
-        fresh: dict[ReportKey, StoredReport] = {}
+        answered: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
+        new: dict[ReportKey, StoredReport] = {}
         for each, key in zip(free, keys, strict=True):
             if key[0] in moving:
                 continue
-            if (key, each.digest) in said:
-                answers[each] = said[key, each.digest]
+            if (key, each.digest) in answered:
+                answers[each] = answered[key, each.digest]
                 continue
             if key in known:
                 answer = _answer_again(known[key], each.milestone, each.digest)
@@ -66,10 +66,10 @@ class ReportMilestones:
                 answer = batch.add(each.milestone)
                 # A refused report is not stored, so that it can be repeated later.
                 if answer.accepted:
-                    known[key] = fresh[key] = StoredReport(answer, each.digest)
-            answers[each] = said[key, each.digest] = answer
+                    known[key] = new[key] = StoredReport(answer, each.digest)
+            answers[each] = answered[key, each.digest] = answer
         await batch.write(transaction)
-        await transaction.reports.add(fresh, batch.now)
+        await transaction.reports.add(new, batch.now)
         return answers
 
 

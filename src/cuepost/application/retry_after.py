@@ -1,4 +1,4 @@
-"""When a caller may come back that was turned away because of the state of the service."""
+"""The Retry-After of requests that are refused because of the state of the service."""
 
 from cuepost.ports.system import Entropy
 
@@ -7,5 +7,5 @@ SPREAD_SECONDS = 4
 
 
 def retry_after(entropy: Entropy, least: int = LEAST_SECONDS) -> int:
-    """Seconds from `least` to four more, by chance: those turned away together come back apart."""
+    """Random seconds from `least` to `least` + 4, so that clients do not all retry together."""
     return least + entropy(1)[0] % (SPREAD_SECONDS + 1)

@@ -1,4 +1,4 @@
-"""One-time addresses that show a new secret, for interfaces that must not carry it."""
+"""One-time links that show a new secret, for interfaces that must not return it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from cuepost.ports.system import Clock, Entropy, IdSource, SecretBox
 
 @dataclass(frozen=True, slots=True)
 class RevealOffer:
-    """Where the secret waits, and until when; whoever opens it has to sign in to the account."""
+    """The link to the secret and its expiry; opening it requires signing in to the account."""
 
     url: str
     expires_at: datetime
@@ -46,7 +46,7 @@ class RevealSecret:
     async def offer(
         self, transaction: Transaction, caller: Caller, with_secret: EndpointWithSecret
     ) -> RevealOffer:
-        """In the transaction that made the secret: kept sealed, for a quarter of an hour."""
+        """Called in the transaction that made the secret, which is stored sealed for 15 minutes."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
         now, token = self.clock.now(), compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
         reveal_id = self.ids(now)
@@ -62,19 +62,19 @@ class RevealSecret:
         return RevealOffer(self.address(token), reveal.expires_at)
 
     async def waiting(self, transaction: Transaction, caller: Caller, token: str) -> SecretReveal:
-        """Looking does not use it up: browsers and chat programs open addresses by themselves."""
+        """Does not use the link up, because browsers and chat programs prefetch links."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
         found = await transaction.secret_reveals.find(
             account_id, opaque_token_digest(token), self.clock.now()
         )
         if found is None:
-            raise NotFound("This secret was shown already, or its quarter of an hour is over.")
+            raise NotFound("This secret was already shown, or its link has expired.")
         return found
 
     async def show(self, transaction: Transaction, caller: Caller, token: str) -> Revealed:
         reveal = await self.waiting(transaction, caller, token)
         if not await transaction.secret_reveals.take(reveal.account_id, reveal.id):
-            raise NotFound("This secret was shown already.")
+            raise NotFound("This secret was already shown.")
         secret = SigningSecret(self.box.open(reveal.sealed, reveal.id.bytes))
         await self.audit.note(
             transaction, caller, Action.SECRET_REVEALED, reveal.account_id, reveal.webhook_id

@@ -1,4 +1,4 @@
-"""The whole application: every use case, as the interfaces get it."""
+"""All use cases, as the interfaces get them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ from cuepost.ports.transport import NoResolver, Resolver
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an operator can set about the use cases."""
+    """The settings of the use cases."""
 
     base_url: str
     policy: EgressPolicy
@@ -73,13 +73,13 @@ class Rules:
 
 
 def inbox_prefix(base_url: str) -> str:
-    """For the policy: where the service's own test inboxes are."""
+    """The URL prefix of the service's own test inboxes, for the egress policy."""
     return f"{base_url}/inbox/"
 
 
 @dataclass(frozen=True, slots=True)
-class Ambient:
-    """Time, ids, chance, the box for secrets, and what people who sign in need besides."""
+class SystemPorts:
+    """The ports of the system: clock, ids, randomness, encryption, passwords and DNS."""
 
     clock: Clock
     ids: IdSource
@@ -101,9 +101,9 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """`downloads` is None where another server answers the links.
+    """`downloads` is None if another server serves the links.
 
-    `request_timeout` is how many seconds the answer to a request may take.
+    `request_timeout` is the time limit of a request in seconds.
     """
 
     perform: Perform
@@ -137,14 +137,14 @@ class Service:
 
 def assemble(
     store: Store,
-    ambient: Ambient,
+    system: SystemPorts,
     rules: Rules,
     media: Media = NO_MEDIA,
     replica: Replica | None = None,
 ) -> Service:
-    clock, ids, entropy = ambient.clock, ambient.ids, ambient.entropy
-    perform, audit = Perform(store, clock, ambient.box, replica), AuditTrail(clock, ids)
-    batches, access = _milestone_batches(ambient, rules), _access(ambient, rules, audit)
+    clock, ids, entropy = system.clock, system.ids, system.entropy
+    perform, audit = Perform(store, clock, system.box, replica), AuditTrail(clock, ids)
+    batches, access = _milestone_batches(system, rules), _access(system, rules, audit)
     return Service(
         perform=perform,
         authenticate=Authenticate(perform, clock),
@@ -156,40 +156,40 @@ def assemble(
         downloads=FollowLink(perform, clock, media.folder) if media.folder else None,
         media=StoreMedia(perform, clock, ids, media.files),
         milestones=ReportMilestones(perform, batches),
-        webhooks=_webhooks(ambient, rules, audit),
+        webhooks=_webhooks(system, rules, audit),
         history=BrowseHistory(),
         redeliver=Redeliver(clock, ids, audit),
         listeners=FollowEvents(perform, clock, ids, audit),
         explain=ExplainDelivery(clock),
-        signatures=DiagnoseSignature(clock, ambient.box, kit_doctor),
+        signatures=DiagnoseSignature(clock, system.box, kit_doctor),
         confirm_host=ConfirmHost(rules.base_url),
-        reveals=RevealSecret(clock, ids, entropy, ambient.box, audit, rules.reveal_url),
-        sign_in=_sign_in(perform, ambient, rules, audit),
+        reveals=RevealSecret(clock, ids, entropy, system.box, audit, rules.reveal_url),
+        sign_in=_sign_in(perform, system, rules, audit),
         keys=ManageKeys(access),
-        inbox=ReceiveInInbox(clock, ids, entropy, ambient.box, rules.inbox_url),
+        inbox=ReceiveInInbox(clock, ids, entropy, system.box, rules.inbox_url),
         rehearse=Rehearse(batches, audit),
-        receivers=CheckReceiver(rules.policy, ambient.resolver),
+        receivers=CheckReceiver(rules.policy, system.resolver),
         figures=DeliveryFigures(clock),
-        maintenance=_maintenance(perform, ambient, audit, media),
+        maintenance=_maintenance(perform, system, audit, media),
         request_timeout=rules.request_timeout,
         retry_after=partial(retry_after, entropy),
     )
 
 
-def _milestone_batches(ambient: Ambient, rules: Rules) -> MilestoneBatches:
-    return MilestoneBatches(ambient.clock, ambient.ids, rules.result_url)
+def _milestone_batches(system: SystemPorts, rules: Rules) -> MilestoneBatches:
+    return MilestoneBatches(system.clock, system.ids, rules.result_url)
 
 
-def _access(ambient: Ambient, rules: Rules, audit: AuditTrail) -> ManageAccess:
-    return ManageAccess(ambient.clock, ambient.ids, ambient.entropy, audit, rules.cell)
+def _access(system: SystemPorts, rules: Rules, audit: AuditTrail) -> ManageAccess:
+    return ManageAccess(system.clock, system.ids, system.entropy, audit, rules.cell)
 
 
-def _webhooks(ambient: Ambient, rules: Rules, audit: AuditTrail) -> ManageWebhooks:
+def _webhooks(system: SystemPorts, rules: Rules, audit: AuditTrail) -> ManageWebhooks:
     return ManageWebhooks(
-        ambient.clock,
-        ambient.ids,
-        ambient.entropy,
-        ambient.box,
+        system.clock,
+        system.ids,
+        system.entropy,
+        system.box,
         audit,
         rules.policy,
         rules.rotation_overlap,
@@ -197,26 +197,26 @@ def _webhooks(ambient: Ambient, rules: Rules, audit: AuditTrail) -> ManageWebhoo
     )
 
 
-def _sign_in(perform: Perform, ambient: Ambient, rules: Rules, audit: AuditTrail) -> SignIn:
+def _sign_in(perform: Perform, system: SystemPorts, rules: Rules, audit: AuditTrail) -> SignIn:
     return SignIn(
         perform,
-        ambient.clock,
-        ambient.ids,
-        ambient.entropy,
+        system.clock,
+        system.ids,
+        system.entropy,
         audit,
-        ambient.passwords,
-        SignInLimits(perform, ambient.clock),
+        system.passwords,
+        SignInLimits(perform, system.clock),
         rules.sign_in_url,
     )
 
 
 def _maintenance(
-    perform: Perform, ambient: Ambient, audit: AuditTrail, media: Media
+    perform: Perform, system: SystemPorts, audit: AuditTrail, media: Media
 ) -> Maintenance:
-    clock, box = ambient.clock, ambient.box
+    clock, box = system.clock, system.box
     return Maintenance(
         erasing=EraseAccount(perform, media.files),
-        moving=MoveAccount(perform, clock, ambient.ids, ambient.entropy, box, audit),
+        moving=MoveAccount(perform, clock, system.ids, system.entropy, box, audit),
         expiry=StopExpiredProjects(perform, clock),
         master_keys=Rekey(perform, clock, box),
     )

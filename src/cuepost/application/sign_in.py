@@ -1,4 +1,4 @@
-"""Signing in to the settings pages: by a link that works once, or by e-mail and password."""
+"""Signing in to the settings pages: by a one-time link, or by e-mail and password."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from cuepost.ports.system import Clock, Entropy, IdSource
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Somebody who is signed in, as the use cases know callers."""
+    """A signed-in user, with the caller for the use cases."""
 
     caller: Caller
     user: User
@@ -40,7 +40,7 @@ class SignedIn:
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """`token` goes into the cookie, and nowhere else."""
+    """`token` is only for the cookie."""
 
     user: User
     token: str
@@ -73,7 +73,7 @@ class SignIn:
     async def make_link(
         self, transaction: Transaction, caller: Caller, account_id: UUID
     ) -> NewLink:
-        """For the account's first user, who is made where there is none."""
+        """For the account's first user, who is created if there is none."""
         now, token = self.clock.now(), compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
         account = await transaction.accounts.lock(account_id)
         if account is None:
@@ -92,7 +92,7 @@ class SignIn:
         return NewLink(self.address(token), expires_at)
 
     async def needs_link(self, transaction: Transaction, account_id: UUID) -> bool:
-        """Whether nobody of the account could sign in without one."""
+        """Whether no user of the account can sign in without a link."""
         account = await transaction.accounts.get(account_id)
         if account is None or account.state is not AccountState.LIVE:
             return False
@@ -100,10 +100,10 @@ class SignIn:
         return not any(user.can_sign_in_alone for user in known)
 
     async def link(self, transaction: Transaction, token: str) -> SignInLink:
-        """Looking does not use it up: browsers and chat programs open addresses by themselves."""
+        """Does not use the link up, because browsers and chat programs prefetch links."""
         found = await transaction.sign_in_links.find(opaque_token_digest(token))
         if found is None or found.expires_at <= self.clock.now():
-            raise NotFound("This sign-in link was used already, or is older than a day.")
+            raise NotFound("This sign-in link was already used, or is older than a day.")
         return found
 
     async def by_link(
@@ -113,12 +113,12 @@ class SignIn:
         user = await transaction.users.get(link.account_id, link.user_id)
         taken = await transaction.sign_in_links.take(link.account_id, link.id)
         if user is None or not taken:
-            raise NotFound("This sign-in link was used already.")
+            raise NotFound("This sign-in link was already used.")
         await self._end_all(transaction, user)
         return await self._opened(transaction, user, address, by="link")
 
     async def by_password(self, email: str, password: str, address: str | None) -> NewSession:
-        """Whether the e-mail is unknown or the password wrong is not said, nor to be measured."""
+        """Neither the error nor the duration shows whether the e-mail or the password is wrong."""
         email = email.strip().lower()
         async with self.limits.attempt(email, address) as attempt:
             user = await self.perform.read(lambda transaction: transaction.users.by_email(email))
@@ -136,7 +136,7 @@ class SignIn:
     async def signed_in(
         self, transaction: Transaction, token: str, address: str | None
     ) -> SignedIn:
-        """Raises NotFound for a session that has ended or never was."""
+        """Raises NotFound if the session has ended or never existed."""
         session = await transaction.sessions.find(opaque_token_digest(token))
         if session is None or not session.is_live(self.clock.now()):
             raise NotFound
@@ -161,7 +161,7 @@ class SignIn:
     ) -> NewSession:
         """Ends every session and link of the user and opens a new session.
 
-        Who has a password must know it, unless a one-time link has just let them in.
+        A user who has a password must enter it, unless they just signed in with a one-time link.
         """
         user, account_id = signed_in.user, signed_in.account.id
         email, password = checked_email(email), checked_password(password)
@@ -191,11 +191,11 @@ class SignIn:
         user = signed_in.user
         async with self.limits.attempt(str(user.id), signed_in.caller.address) as attempt:
             if not await self.passwords.matches(password, user.password_hash):
-                raise WrongCredentials("The current password is another one.")
+                raise WrongCredentials("The current password is wrong.")
             attempt.give_back()
 
     async def _end_all(self, transaction: Transaction, user: User) -> None:
-        """Whatever somebody else may have of this person's: sessions, and links not used yet."""
+        """End all sessions and unused links of the user, which another person may have."""
         await transaction.sessions.end_of_user(user.account_id, user.id)
         await transaction.sign_in_links.end_of_user(user.account_id, user.id)
 

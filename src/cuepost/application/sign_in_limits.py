@@ -1,4 +1,4 @@
-"""How often somebody may try to sign in: counted per e-mail and per client, for all processes."""
+"""The limit of sign-in attempts: counted per e-mail and per client, for all processes."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -28,10 +28,10 @@ class SignInAttempt:
 
 @dataclass(frozen=True, slots=True)
 class SignInLimits:
-    """An attempt is counted before its password is looked at, so that attempts in parallel count.
+    """An attempt is counted before its password is checked, so that parallel attempts count.
 
-    It is given back if the password was right, so that an office behind one address is not locked
-    out, and if nobody looked at it.
+    The count is taken back if the password was right, so that an office behind one address is not
+    locked out, and if the password could not be checked.
     """
 
     perform: Perform
@@ -39,7 +39,7 @@ class SignInLimits:
 
     @asynccontextmanager
     async def attempt(self, name: str, address: str | None) -> AsyncIterator[SignInAttempt]:
-        """Raises TooManySignIns before the block begins, and counts nothing then."""
+        """Raises TooManySignIns before the block begins; such an attempt is not counted."""
         keys, attempt = _keys(name, address), SignInAttempt()
         await self.perform.change(lambda transaction: self._count(transaction, keys))
         try:
@@ -63,7 +63,7 @@ class SignInLimits:
 
 
 def _keys(name: str, address: str | None) -> dict[bytes, int]:
-    """In an order that all processes share, so that none waits for another in a circle."""
+    """In the same order in all processes, so that there is no deadlock."""
     client = counted_address(address or "")
     limits = {f"name {name}": MOST_PER_EMAIL, f"client {client}": MOST_PER_ADDRESS}
     digests = {

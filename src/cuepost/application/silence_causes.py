@@ -1,4 +1,4 @@
-"""Why nothing was sent at all: the account, its endpoints or the project are the cause."""
+"""Explains why nothing was sent: because of the account, its endpoints or the project."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from cuepost.domain.project import Project, ProjectStatus
 def access_closed() -> Finding:
     return Finding(
         FindingCause.ACCESS_CLOSED,
-        "Webhooks are not open to this account, so nothing is sent.",
+        "Webhooks are not enabled for this account, so nothing is sent.",
         "Ask the operator to open access ('cuepost accounts open-access').",
     )
 
@@ -23,7 +23,7 @@ def access_closed() -> Finding:
 def no_endpoint() -> Finding:
     return Finding(
         FindingCause.NO_ENDPOINT,
-        "The account has no webhook endpoint, so there was nobody to send it to.",
+        "The account has no webhook endpoint, so the event could not be sent.",
         "Create an endpoint with the receiver's public HTTPS address.",
     )
 
@@ -31,7 +31,7 @@ def no_endpoint() -> Finding:
 def nothing_happened() -> Finding:
     return Finding(
         FindingCause.NOTHING_HAPPENED,
-        "No project of this account has come to an end within the time that history is kept.",
+        "No project of this account has ended within the time that history is kept.",
         "Create a project and export it, or send a test event to the endpoint.",
     )
 
@@ -40,8 +40,8 @@ def not_exported(project: Project) -> Finding:
     ready = project.status is ProjectStatus.READY
     return Finding(
         FindingCause.NOT_EXPORTED_YET,
-        f"The project {project.id} is {project.status} since {to_text(project.updated_at)}; no "
-        "export of it has finished since then.",
+        f"The project {project.id} has been {project.status} since "
+        f"{to_text(project.updated_at)}; no export of it has finished since then.",
         "Start its export." if ready else "Wait until it is completed.",
     )
 
@@ -49,8 +49,8 @@ def not_exported(project: Project) -> Finding:
 def history_gone(project: Project) -> Finding:
     return Finding(
         FindingCause.HISTORY_GONE,
-        f"The project is {project.status} since {to_text(project.updated_at)}, and the history of "
-        "that time is not kept any more.",
+        f"The project has been {project.status} since {to_text(project.updated_at)}, and the "
+        "history of that time has expired.",
         "Fetch the project's result, or export it again for a new event.",
     )
 
@@ -76,8 +76,8 @@ def cancelled() -> Finding:
 def project_deleted() -> Finding:
     return Finding(
         FindingCause.PROJECT_DELETED,
-        "The project was deleted, and deleted projects notify nobody.",
-        "Nothing can be sent about it any more; make a new project.",
+        "The project was deleted, and deleted projects send no events.",
+        "Nothing more can be sent about it; create a new project.",
     )
 
 
@@ -92,17 +92,17 @@ def access_expired() -> Finding:
 def standalone_transcript() -> Finding:
     return Finding(
         FindingCause.STANDALONE_TRANSCRIPT,
-        "The project is a standalone transcript, and those never notify.",
-        "Make a video project, or ask for the project's status instead.",
+        "The project is a standalone transcript, and those send no events.",
+        "Create a video project, or read the project's status instead.",
     )
 
 
 def not_sent_to(endpoint: Endpoint, event: Event) -> Finding:
-    """Why this endpoint has no delivery of an event that others might have got."""
+    """Why this endpoint has no delivery of the event."""
     if event.type == TEST_EVENT:
         return Finding(
             FindingCause.NOT_SUBSCRIBED,
-            f"A test is sent to one endpoint alone, and this one was not sent to {endpoint.url}.",
+            f"A test is sent to one endpoint only, and this one was not sent to {endpoint.url}.",
             "Send a test event to this endpoint.",
             endpoint.id,
         )
@@ -111,18 +111,18 @@ def not_sent_to(endpoint: Endpoint, event: Event) -> Finding:
             FindingCause.NOT_SUBSCRIBED,
             f"The endpoint {endpoint.url} is not subscribed to {event.type}, but to "
             f"{', '.join(endpoint.events)}.",
-            f"Add {event.type} to the endpoint's events; it then gets those to come.",
+            f"Add {event.type} to the endpoint's events; it then gets future ones.",
             endpoint.id,
         )
     if endpoint.updated_at > event.created_at:
         return Finding(
             FindingCause.SUBSCRIBED_LATER,
-            f"Nobody was subscribed to {event.type} when this happened; the endpoint "
+            f"No endpoint was subscribed to {event.type} when this happened; the endpoint "
             f"{endpoint.url} was created or changed afterwards.",
-            "It gets those to come; read this one from the list of events, or export again.",
+            "It gets future ones; read this one from the list of events, or export again.",
             endpoint.id,
         )
-    # Of history from before such events had a cancelled delivery.
+    # In older history such events have no cancelled delivery.
     return Finding(
         FindingCause.ACCESS_WAS_CLOSED,
         "The account's access to webhooks was closed when this happened.",
@@ -134,8 +134,8 @@ def not_sent_to(endpoint: Endpoint, event: Event) -> Finding:
 def no_event_for(endpoint: Endpoint, types: Sequence[str]) -> Finding:
     return Finding(
         FindingCause.NOTHING_HAPPENED,
-        f"No event of the type {' or '.join(types)} is on record since the endpoint was created "
-        f"at {to_text(endpoint.created_at)}.",
+        f"There is no event of the type {' or '.join(types)} since the endpoint was created at "
+        f"{to_text(endpoint.created_at)}.",
         "Create a project and export it, or send a test event to the endpoint.",
         endpoint.id,
     )

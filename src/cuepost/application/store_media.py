@@ -1,4 +1,4 @@
-"""Puts a file into the media store, for pipelines that do not do that themselves."""
+"""Copies a file into the media store, for pipelines that do not write to it themselves."""
 
 from dataclasses import dataclass, replace
 from typing import BinaryIO
@@ -33,10 +33,10 @@ class StoreMedia:
         content_type: str,
         progress: Progress = lambda _: None,
     ) -> Artifact:
-        """The artifact to report with the milestone; until then nobody can fetch the file.
+        """Store the file; return the artifact to report, before which no link to it exists.
 
-        Every file gets a key of its own: an export that runs again replaces nothing that somebody
-        may be fetching. The size is what was stored, even of a file that grew meanwhile.
+        Every file gets a new key, so that another export does not replace a file that is being
+        downloaded. The size is what was stored, even if the source grew in between.
         """
         now = self.clock.now()
         if not is_file_name(name):
@@ -57,7 +57,7 @@ class StoreMedia:
 
 
 def _step_of(name: str) -> str:
-    """Its own name where a file system can hold that, so that people find it again."""
+    """The file's own name, unless it is too long for a file system."""
     return name if len(name.encode()) <= LONGEST_STEP_BYTES else "file"
 
 

@@ -1,4 +1,4 @@
-"""Which event a question about deliveries is about, where it names none."""
+"""Finds the event or project to explain, if the question names none."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -42,8 +42,10 @@ async def newest_sent(
 async def newest_missed(
     transaction: Transaction, endpoint: Endpoint, event_type: str | None
 ) -> Event | None:
-    """An event that the endpoint might have got; what happened since it was created goes first,
-    and what it is subscribed to."""
+    """The newest event that the endpoint did not get.
+
+    Events since the endpoint was created come first, then events that it is subscribed to.
+    """
     types = [each for each in SUBSCRIBABLE if event_type in (None, each)]
     found = await _newest_of_each(transaction, endpoint.account_id, types)
 
@@ -69,7 +71,7 @@ async def _newest_of_each(
 async def unfinished_project(
     transaction: Transaction, account_id: UUID, event: Event | None
 ) -> Project | None:
-    """One that moved after the newest event and has not ended: it may be the one that is meant."""
+    """The newest project that changed after the newest event and has not ended."""
     projects = await transaction.projects.page(account_id, Page(PROJECTS_LOOKED_AT))
     moved = [
         each

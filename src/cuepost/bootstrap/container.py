@@ -18,7 +18,7 @@ from cuepost.adapters.storage.pooler import Pooler, WrongPooler
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
 from cuepost.adapters.system_resolver import SystemResolver
-from cuepost.application.service import Ambient, Rules, Service, assemble, inbox_prefix
+from cuepost.application.service import Rules, Service, SystemPorts, assemble, inbox_prefix
 from cuepost.bootstrap.extras import require
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.log_lines import log_store_error
@@ -44,7 +44,7 @@ class NoStore(Exception):
 class Container:
     settings: Settings
     store: Store
-    ambient: Ambient
+    system: SystemPorts
     rules: Rules
     service: Service
 
@@ -57,7 +57,9 @@ async def running(
     clock = SystemClock()
     master_keys = _master_keys(settings)
     box = AesGcmBox(master_keys, system_entropy)
-    ambient = Ambient(clock, SystemIds(), system_entropy, box, Argon2Passwords(), SystemResolver())
+    system = SystemPorts(
+        clock, SystemIds(), system_entropy, box, Argon2Passwords(), SystemResolver()
+    )
     async with (
         opened_store(
             settings, clock, migrating=migrating, wait_for_database=wait_for_database
@@ -66,8 +68,8 @@ async def running(
     ):
         rules = _rules(settings)
         with _media(settings, master_keys) as media:
-            service = assemble(store, ambient, rules, media, replica)
-            yield Container(settings, store, ambient, rules, service)
+            service = assemble(store, system, rules, media, replica)
+            yield Container(settings, store, system, rules, service)
 
 
 @asynccontextmanager

@@ -78,7 +78,7 @@ async def delivering(container: Container, telemetry: EngineTelemetry) -> AsyncI
         transport = _transport(container, telemetry)
         spans = running.enter_context(_traced(container, telemetry))
         dispatcher = _dispatcher(container, transport, spans)
-        watchdog = Watchdog(dispatcher, container.store, container.ambient.clock, spans)
+        watchdog = Watchdog(dispatcher, container.store, container.system.clock, spans)
         telemetry.watch(
             in_flight=lambda: dispatcher.state.in_flight,
             held=lambda: dispatcher.state.held,
@@ -131,14 +131,14 @@ async def _take_over(container: Container) -> None:
 def _dispatcher(
     container: Container, transport: GuardedTransport, telemetry: Telemetry
 ) -> Dispatcher:
-    settings, ambient = container.settings, container.ambient
+    settings, system = container.settings, container.system
     embedded = isinstance(container.store, SqliteStore)
     pipeline = AttemptPipeline(
-        clock=ambient.clock,
-        box=ambient.box,
+        clock=system.clock,
+        box=system.box,
         policy=container.rules.policy,
         transport=InboxTransport(
-            transport, container.service.inbox, container.service.perform, ambient.clock
+            transport, container.service.inbox, container.service.perform, system.clock
         ),
         schedule=RetrySchedule(tuple(timedelta(seconds=pause) for pause in settings.retry_delays)),
         jitter=system_jitter,
@@ -148,8 +148,8 @@ def _dispatcher(
     return Dispatcher(
         container.store,
         pipeline,
-        ambient.clock,
-        ambient.ids,
+        system.clock,
+        system.ids,
         capacity=Capacity(settings.worker_concurrency, settings.endpoint_concurrency),
         longest_sleep=timedelta(seconds=POLL_ALONE_SECONDS if embedded else POLL_SECONDS),
         alone=embedded,

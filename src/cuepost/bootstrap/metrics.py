@@ -30,7 +30,7 @@ class Metrics:
     def of(cls, container: Container) -> "Metrics":
         registry = CollectorRegistry()
         TaskMetrics(registry)
-        backlog = BacklogMetrics(container.store, container.ambient.clock, registry)
+        backlog = BacklogMetrics(container.store, container.system.clock, registry)
         return cls(
             registry,
             EngineTelemetry(registry),
@@ -58,7 +58,7 @@ async def pushed(container: Container, metrics: Metrics) -> AsyncIterator[None]:
         return
     require("otel", "CUEPOST_OTLP_METRICS is true")
     made = import_module("cuepost.adapters.otlp_metrics").MetricsPush(
-        metrics.registry, container.ambient.clock, metrics.backlog.refresh
+        metrics.registry, container.system.clock, metrics.backlog.refresh
     )
     try:
         async with asyncio.TaskGroup() as group:

@@ -75,4 +75,4 @@ def listen(
 
 def _connected(container: Container) -> tuple[PostgresStore, PostgresWakeup]:
     assert isinstance(container.store, PostgresStore)
-    return container.store, PostgresWakeup(container.store.direct_url, container.ambient.clock)
+    return container.store, PostgresWakeup(container.store.direct_url, container.system.clock)

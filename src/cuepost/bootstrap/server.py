@@ -99,7 +99,7 @@ async def _shown(
         yield
         return
     app = create_vital_signs(
-        _health(container, delivery), metrics.registry, metrics.requests, container.ambient.entropy
+        _health(container, delivery), metrics.registry, metrics.requests, container.system.entropy
     )
     server = create_server(app, metrics, container.settings)
     async with asyncio.TaskGroup() as group:
@@ -258,7 +258,7 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 @asynccontextmanager
 async def _running_maintenance(container: Container) -> AsyncIterator[None]:
-    clock = container.ambient.clock
+    clock = container.system.clock
     retention = timedelta(days=container.settings.retention_days)
     jobs = maintenance_jobs(container.store, container.service, clock, retention)
     async with asyncio.TaskGroup() as group:

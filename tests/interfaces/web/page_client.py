@@ -9,7 +9,7 @@ import httpx2
 from argon2 import PasswordHasher
 
 from cuepost.adapters.argon2_passwords import Argon2Passwords
-from cuepost.application.service import Ambient, Rules, assemble
+from cuepost.application.service import Rules, SystemPorts, assemble
 from cuepost.domain.access import Caller
 from cuepost.interfaces.rest.app import create_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
@@ -75,10 +75,10 @@ class PageClient:
 
 
 def opened(harness: Harness) -> PageClient:
-    ambient = Ambient(
+    system = SystemPorts(
         harness.clock, harness.ids, RepeatableEntropy("web"), harness.box, Argon2Passwords(CHEAP)
     )
-    harness = replace(harness, service=assemble(harness.store, ambient, RULES, harness.media))
+    harness = replace(harness, service=assemble(harness.store, system, RULES, harness.media))
     return PageClient(harness, _client(harness))
 
 

@@ -171,4 +171,4 @@ async def test_the_current_password_must_be_known(page_client: PageClient) -> No
         "/settings/account", email=EMAIL, password="another long one", current="wrong"
     )
     assert answer.status_code == 422
-    assert "The current password is another one." in answer.text
+    assert "The current password is wrong." in answer.text
