@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.sql import Sql
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.adapters.storage.sqlite_statistics import BELIEVED
+from cuepost.adapters.storage.sqlite_statistics import STATISTICS
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Claim, NextStep, Result
@@ -181,10 +181,10 @@ async def test_the_planner_is_told_of_every_index_of_the_large_tables(
     without_rowid = {row[1] for row in driver.execute("PRAGMA table_list") if row[4]}
     existing = {
         (table, table if origin == "pk" and table in without_rowid else index)
-        for table in {table for table, _ in BELIEVED}
+        for table in {table for table, _ in STATISTICS}
         for _, index, _, origin, _ in driver.execute(f"PRAGMA index_list({table})")
     }
-    assert set(BELIEVED) == existing
+    assert set(STATISTICS) == existing
 
 
 async def test_the_planner_is_told_again_when_someone_has_told_it_otherwise(
@@ -195,4 +195,4 @@ async def test_the_planner_is_told_again_when_someone_has_told_it_otherwise(
     await again.open()
     await again.close()
     found = await rows(sqlite_store, sa.text("SELECT tbl, idx, stat FROM sqlite_stat1"))
-    assert {(row.tbl, row.idx): row.stat for row in found} == BELIEVED
+    assert {(row.tbl, row.idx): row.stat for row in found} == STATISTICS

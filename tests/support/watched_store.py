@@ -93,8 +93,8 @@ class WatchedSession:
         return str(self.inner.dialect)
 
     @property
-    def keeps_time(self) -> bool:
-        return bool(self.inner.keeps_time)
+    def uses_server_clock(self) -> bool:
+        return bool(self.inner.uses_server_clock)
 
     @property
     def numbers(self) -> Numbers:

@@ -78,7 +78,7 @@ class HttpConnection(asyncio.BufferedProtocol):
     async def exchange(self, request: bytes, deadline: float) -> None:
         """`answer` is valid until the next exchange. TimeoutError, ConnectionBroke or BadAnswer."""
         waiter: asyncio.Future[Exception | None] = self._loop.create_future()
-        self.begin(request, deadline, partial(_tell, waiter))
+        self.begin(request, deadline, partial(_settle_waiter, waiter))
         try:
             failure = await waiter
         except BaseException:
@@ -206,7 +206,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._settle(TimeoutError())
 
 
-def _tell(waiter: "asyncio.Future[Exception | None]", failure: Exception | None) -> None:
+def _settle_waiter(waiter: "asyncio.Future[Exception | None]", failure: Exception | None) -> None:
     # The future is already done if the waiting task has just been cancelled.
     if not waiter.done():
         waiter.set_result(failure)

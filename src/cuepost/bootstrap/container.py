@@ -124,7 +124,7 @@ def _postgres_store(settings: Settings) -> "PostgresStore":
         pooler=Pooler(settings.database_pooler),
         connections=settings.database_connections,
         idle_seconds=settings.database_idle_timeout,
-        keeps_time=True,
+        uses_server_clock=True,
     )
 
 

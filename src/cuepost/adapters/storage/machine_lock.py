@@ -24,7 +24,7 @@ class MachineLock:
         await self.take()
 
     async def __aexit__(self, *_: object) -> None:
-        self.let_go()
+        self.release()
 
     async def take(self) -> None:
         if self._descriptor is None:
@@ -32,7 +32,7 @@ class MachineLock:
         descriptor = self._descriptor
         await wait_for_turn(self._clock, lambda: _took(descriptor))
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         assert self._descriptor is not None
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 

@@ -17,7 +17,7 @@ EXISTING = (
     "JOIN pg_class p ON p.oid = i.inhparent "
     "WHERE p.relname = ANY($1) AND p.relnamespace = current_schema()::regnamespace"
 )
-STANDING = Sql(postgresql=EXISTING.replace("$1", ":names"))
+EXISTING_NAMES = Sql(postgresql=EXISTING.replace("$1", ":names"))
 # Short, because every writer of history queues behind a drop that waits; it is tried again later.
 TIMEOUT = "200ms"
 _NAMED_BY_DAY = "%Y%m%d"

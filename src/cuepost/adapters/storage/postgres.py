@@ -73,12 +73,12 @@ class PostgresStore:
         pooler: Pooler = Pooler.NONE,
         connections: int = CONNECTIONS,
         idle_seconds: float = IDLE_SECONDS,
-        keeps_time: bool = False,
+        uses_server_clock: bool = False,
         wanted_server: str = "read-write",
         timeout_seconds: float = POOL_TIMEOUT_SECONDS,
         command_seconds: float = COMMAND_TIMEOUT_SECONDS,
     ) -> None:
-        """With `keeps_time`, workers use the server's clock; tests have their own clock.
+        """With `uses_server_clock`, workers use the server's clock; tests have their own clock.
 
         `direct_url` bypasses the pooler. `wanted_server` selects one of several hosts.
         """
@@ -86,7 +86,7 @@ class PostgresStore:
         self.direct_url = direct_url or url
         self.url = url
         self._pooler = pooler
-        self._keeps_time = keeps_time
+        self._keeps_time = uses_server_clock
         self._readiness = Readiness(self._asked)
         # Commits and rollbacks, which go on after their caller was cancelled.
         self._endings: set[asyncio.Future[None]] = set()
@@ -156,12 +156,12 @@ class PostgresStore:
                 yield transaction
             return
         driver = await self._pool.take()
-        session = PostgresSession(driver, keeps_time=self._keeps_time)
+        session = PostgresSession(driver, uses_server_clock=self._keeps_time)
         try:
             yield RecordsTransaction(session, Outbox(self.handover))
         except BaseException as error:
             died = isinstance(error, StoreUnavailable) and driver.is_closed()
-            await self._outliving(self._left(driver, error))
+            await self._shielded(self._abandoned(driver, error))
             if died:
                 raise ConnectionDied(str(error)) from error
             raise
@@ -193,22 +193,22 @@ class PostgresStore:
     async def _begin(
         self, how: _Begin, outbox: Outbox | None = None
     ) -> AsyncIterator[PostgresSession]:
-        session = PostgresSession(await self._begun(how), keeps_time=self._keeps_time)
+        session = PostgresSession(await self._begun(how), uses_server_clock=self._keeps_time)
         try:
             yield session
             await session.flush()
         except BaseException as error:
             if outbox is not None:
                 outbox.rolled_back()
-            await self._outliving(self._left(session.driver, error))
+            await self._shielded(self._abandoned(session.driver, error))
             raise
         if outbox is None:
-            await self._outliving(self._committed(session))
+            await self._shielded(self._committed(session))
         else:
             with committing():
-                await self._outliving(self._committed(session, outbox))
+                await self._shielded(self._committed(session, outbox))
 
-    async def _left(self, driver: Driver, error: BaseException) -> None:
+    async def _abandoned(self, driver: Driver, error: BaseException) -> None:
         if isinstance(error, StoreUnavailable):
             # The state of the connection is unknown, so it must not be reused.
             driver.terminate()
@@ -229,7 +229,7 @@ class PostgresStore:
         finally:
             await self._give_back(session.driver)
 
-    async def _outliving(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _shielded(self, work: Coroutine[Any, Any, None]) -> None:
         """A cancelled caller returns at once; the work goes on and gives its connection back.
 
         A COMMIT is never cancelled at the server: if it waits for a standby, cancelling would

@@ -63,7 +63,7 @@ class PostgresReplica(PostgresStore):
             except (StoreError, TimeoutError) as error:
                 self._give_up(str(error) or f"no answer within {MEASURING_SECONDS:g} s")
             else:
-                self._tell(is_used=True, why="")
+                self._set_used(is_used=True, why="")
         return self._lag
 
     def failed(self, error: StoreError) -> None:
@@ -87,9 +87,9 @@ class PostgresReplica(PostgresStore):
     def _give_up(self, why: str) -> None:
         self._lag = None
         self._next_look = asyncio.get_running_loop().time() + AGAIN_SECONDS
-        self._tell(is_used=False, why=why)
+        self._set_used(is_used=False, why=why)
 
-    def _tell(self, *, is_used: bool, why: str) -> None:
+    def _set_used(self, *, is_used: bool, why: str) -> None:
         if is_used is self._is_used:
             return
         self._is_used = is_used

@@ -36,9 +36,9 @@ _OUR_FAULT = ("21", _DATA_EXCEPTION, "23", "42")
 class PostgresSession:
     dialect: Literal["postgresql"] = "postgresql"
 
-    def __init__(self, driver: Driver, *, keeps_time: bool = False) -> None:
+    def __init__(self, driver: Driver, *, uses_server_clock: bool = False) -> None:
         self.driver = driver
-        self.keeps_time = keeps_time
+        self.uses_server_clock = uses_server_clock
         self.numbers = Numbers()
         self._writes = Writes()
 
@@ -75,18 +75,18 @@ class PostgresSession:
 
     async def insert_encoded(self, table: str, columns: tuple[str, ...], rows: EncodedRows) -> None:
         if rows:
-            await self._hold_back(Shape("insert", table, columns), list(zip(*rows, strict=True)))
+            await self._buffer(Shape("insert", table, columns), list(zip(*rows, strict=True)))
 
     async def update_encoded(
         self, table: str, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
     ) -> None:
         if rows:
             shape = Shape("update", table, (*changed, *key), key)
-            await self._hold_back(shape, list(zip(*rows, strict=True)))
+            await self._buffer(shape, list(zip(*rows, strict=True)))
 
     async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
         if rows:
-            await self._hold_back(Shape("delete", table, key, key), list(zip(*rows, strict=True)))
+            await self._buffer(Shape("delete", table, key, key), list(zip(*rows, strict=True)))
 
     async def flush(self) -> None:
         """Executes the buffered writes; called before each read and before the commit."""
@@ -96,9 +96,9 @@ class PostgresSession:
                 await self.driver.execute(sql, *values)
 
     async def _write(self, shape: Shape, rows: Rows) -> None:
-        await self._hold_back(shape, shape.encoded(rows))
+        await self._buffer(shape, shape.encoded(rows))
 
-    async def _hold_back(self, shape: Shape, columns: Sequence[Sequence[Any]]) -> None:
+    async def _buffer(self, shape: Shape, columns: Sequence[Sequence[Any]]) -> None:
         if self._writes.would_mix(shape):
             await self.flush()
         self._writes.add(shape, columns)

@@ -53,12 +53,12 @@ async def upgrade_postgres(url: str, *, with_downtime: bool) -> bool:
     with translated():
         try:
             async with _turn(url):
-                changed = await _patiently(engine, upgrade)
-                while told := await _patiently(engine, upgrading.move_some):
-                    log.info("event=history_moved %s", told)
+                changed = await _retrying_locks(engine, upgrade)
+                while progress := await _retrying_locks(engine, upgrading.move_some):
+                    log.info("event=history_moved %s", progress)
                     changed = True
         except sa.exc.SQLAlchemyError as error:
-            raise _said_by_driver(error) from error
+            raise _driver_error(error) from error
     return changed
 
 
@@ -84,7 +84,7 @@ async def _turn(url: str) -> AsyncIterator[None]:
         await driver.close()
 
 
-async def _patiently(engine: AsyncEngine, work: Callable[[sa.Connection], T]) -> T:
+async def _retrying_locks(engine: AsyncEngine, work: Callable[[sa.Connection], T]) -> T:
     """Retries the work while other sessions hold locks on the tables."""
     tries = 0
     while True:
@@ -95,14 +95,14 @@ async def _patiently(engine: AsyncEngine, work: Callable[[sa.Connection], T]) ->
                 return done
         except sa.exc.SQLAlchemyError as error:
             tries += 1
-            sqlstate = getattr(_said_by_driver(error), "sqlstate", None)
+            sqlstate = getattr(_driver_error(error), "sqlstate", None)
             if sqlstate not in _LOCKED or tries == LOCK_TRIES:
                 raise
         log.warning("event=waiting_for_locks tries=%d", tries)
         await SystemClock().wait(LOCK_AGAIN_SECONDS)
 
 
-def _said_by_driver(error: Exception) -> BaseException:
+def _driver_error(error: Exception) -> BaseException:
     """SQLAlchemy wraps the driver's error twice, and later errors may hide it."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, DRIVER_ERRORS):

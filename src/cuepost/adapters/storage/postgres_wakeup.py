@@ -46,16 +46,16 @@ class PostgresWakeup:
         self._clock = clock
         self._lanes: set[Lane] = set()
         self._deliveries: defaultdict[UUID, list[DeliveryKey]] = defaultdict(list)
-        self._something = asyncio.Event()
+        self._has_pending = asyncio.Event()
         self.is_connected = False
 
     def announce(self, lanes: Collection[Lane]) -> None:
         self._lanes.update(lanes)
-        self._something.set()
+        self._has_pending.set()
 
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
         self._deliveries[worker] += keys
-        self._something.set()
+        self._has_pending.set()
 
     async def run(self, listener: Listener | None) -> None:
         """Runs until it is cancelled, and reconnects after a lost connection."""
@@ -72,14 +72,14 @@ class PostgresWakeup:
         )
         try:
             # Without it, a process that only listens would not notice a lost connection.
-            connection.add_termination_listener(lambda _: self._something.set())
+            connection.add_termination_listener(lambda _: self._has_pending.set())
             if listener is not None:
                 await _listen(connection, listener)
             self.is_connected = True
             # Sends wake-ups that are left from the previous connection.
-            self._something.set()
+            self._has_pending.set()
             while not connection.is_closed():
-                await self._something.wait()
+                await self._has_pending.wait()
                 await self._send(connection)
                 await self._clock.wait(BATCHING_SECONDS)
             raise ConnectionResetError("the server closed the connection")
@@ -88,7 +88,7 @@ class PostgresWakeup:
             connection.terminate()
 
     async def _send(self, connection: Driver) -> None:
-        self._something.clear()
+        self._has_pending.clear()
         while self._lanes or self._deliveries:
             await self._send_lanes(connection)
             for worker, keys in list(self._deliveries.items()):

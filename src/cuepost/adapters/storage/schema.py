@@ -11,16 +11,16 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 VERSION = "alembic_version"
 # History in tables of an older revision that is still to be moved.
 TO_BE_MOVED = ("events", "deliveries", "attempts", "reports")
-_TOLD_BY = (VERSION, *(f"old_{table}" for table in TO_BE_MOVED))
+_MARKERS = (VERSION, *(f"old_{table}" for table in TO_BE_MOVED))
 # Older schemas lack the second column.
 VERSION_ROW = f"SELECT * FROM {VERSION}"
 # Returns the same two columns before and after an upgrade, because connections cache the plan.
 _VERSION_ON_POSTGRES = (
     f"SELECT version_num, to_jsonb(v) ->> 'oldest_code' AS oldest_code FROM {VERSION} AS v"
 )
-_ON_SQLITE = f"SELECT name FROM sqlite_master WHERE type = 'table' AND name IN {_TOLD_BY}"
+_ON_SQLITE = f"SELECT name FROM sqlite_master WHERE type = 'table' AND name IN {_MARKERS}"
 _ON_POSTGRES = (
-    f"SELECT relname FROM pg_class WHERE relname IN {_TOLD_BY} AND pg_table_is_visible(oid)"
+    f"SELECT relname FROM pg_class WHERE relname IN {_MARKERS} AND pg_table_is_visible(oid)"
 )
 
 

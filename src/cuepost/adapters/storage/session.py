@@ -31,7 +31,7 @@ class StoreSession(Protocol):
     def numbers(self) -> Numbers: ...
 
     @property
-    def keeps_time(self) -> bool:
+    def uses_server_clock(self) -> bool:
         """Whether several processes share this database, and thus use its clock."""
         ...
 

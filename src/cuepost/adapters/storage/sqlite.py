@@ -141,7 +141,7 @@ class SqliteStore:
         connection = self._connect("rw", *_WRITER, *_WRITER_LOG)
         try:
             _bring_up_to_date(connection)
-            sqlite_statistics.tell(connection)
+            sqlite_statistics.install(connection)
             _set(connection, *_WRITER_READY)
         except BaseException:
             connection.close()

@@ -33,7 +33,7 @@ async def back_up(store: Path, target: Path, clock: Clock, progress: Progress) -
     _require_places(store, target)
     try:
         async with _snapshot(store, clock) as source:
-            with _hidden_beside(target) as partial:
+            with _temporary_beside(target) as partial:
                 await _copied(source, partial, progress)
                 return _publish(partial, target)
     except sqlite3.Error as error:
@@ -70,7 +70,7 @@ async def _snapshot(store: Path, clock: Clock) -> AsyncIterator[sqlite3.Connecti
 
 
 @contextmanager
-def _hidden_beside(target: Path) -> Iterator[Path]:
+def _temporary_beside(target: Path) -> Iterator[Path]:
     """A temporary file that only its owner can read."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(descriptor)

@@ -41,7 +41,7 @@ class SqliteSession:
     """Runs each statement on the calling thread."""
 
     dialect: Literal["sqlite"] = "sqlite"
-    keeps_time = False
+    uses_server_clock = False
 
     def __init__(
         self,

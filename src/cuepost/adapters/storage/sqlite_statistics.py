@@ -11,7 +11,7 @@ import sqlite3
 _DELIVERIES = "1000000 100000"
 _QUEUE = "100000 10000"
 
-BELIEVED = {
+STATISTICS = {
     ("artifacts", "artifacts"): "300000 30000 3 1",
     ("attempts", "attempts"): "1000000 100000 2 2 1",
     ("deliveries", "deliveries"): f"{_DELIVERIES} 1",
@@ -36,15 +36,15 @@ BELIEVED = {
 }
 
 
-def tell(driver: sqlite3.Connection) -> None:
+def install(driver: sqlite3.Connection) -> None:
     """They apply to this connection and to every later one."""
     # Only ANALYZE can create the table of statistics; alembic_version is the smallest table.
     driver.execute("ANALYZE alembic_version")
     rows = driver.execute("SELECT tbl, idx, stat FROM sqlite_stat1 WHERE tbl <> 'alembic_version'")
-    if {(table, index): stat for table, index, stat in rows} != BELIEVED:
+    if {(table, index): stat for table, index, stat in rows} != STATISTICS:
         driver.execute("BEGIN IMMEDIATE")
         driver.execute("DELETE FROM sqlite_stat1")
-        told = [(*which, stat) for which, stat in BELIEVED.items()]
-        driver.executemany("INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", told)
+        wanted = [(*which, stat) for which, stat in STATISTICS.items()]
+        driver.executemany("INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", wanted)
         driver.execute("COMMIT")
     driver.execute("ANALYZE sqlite_master")

@@ -29,8 +29,8 @@ def upgrade_sqlite(driver: sqlite3.Connection) -> None:
     # The engine is not disposed of, which would close the connection.
     with engine.connect() as connection:
         _committed(connection, upgrade)
-        while told := _committed(connection, move_some):
-            log.info("event=history_moved %s", told)
+        while progress := _committed(connection, move_some):
+            log.info("event=history_moved %s", progress)
 
 
 def upgrade(connection: sa.Connection) -> bool:

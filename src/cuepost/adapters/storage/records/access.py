@@ -52,13 +52,13 @@ _WITHOUT_SEARCH_NAME = Sql(
     "SELECT id, name FROM accounts WHERE search_name IS NULL ORDER BY id LIMIT :most"
 )
 _SET_ACCESS = Sql("UPDATE accounts SET webhooks_enabled = :enabled WHERE id = :account_id")
-# Whoever makes an account leave locks its row for update, and waits for this lock.
+# A move of an account locks its row for update, and thus waits for this lock.
 _STATES = Sql("SELECT id, state FROM accounts WHERE id IN :account_ids FOR KEY SHARE")
 _DELETE_ACCOUNT = Sql("DELETE FROM accounts WHERE id = :account_id")
 
 
 def _deletion(table: str) -> Sql:
-    """Of some rows of an account."""
+    """Deletes some rows of an account."""
     key, owner = quoted(OWNED[table]), owner_in(table)
     chosen = f"SELECT {key} FROM {table} WHERE {owner} = :{owner} LIMIT :most"
     return Sql(f"DELETE FROM {table} WHERE {owner} = :{owner} AND ({key}) IN ({chosen})")
@@ -86,7 +86,7 @@ _FROM_KEYS = """
     FROM api_keys
     """
 _KEY = Sql(f"{_FROM_KEYS} WHERE id = :key_id")
-# Keys of the service have no account.
+# Service keys have no account.
 _ALL_KEYS = Sql(
     sqlite=f"{_FROM_KEYS} WHERE account_id IS :account_id ORDER BY id",
     postgresql=f"{_FROM_KEYS} WHERE account_id IS NOT DISTINCT FROM :account_id ORDER BY id",

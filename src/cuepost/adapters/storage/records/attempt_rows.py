@@ -1,4 +1,4 @@
-"""Rows of attempts: of their own, or beside the ended delivery whose last attempt they are."""
+"""Rows of attempts: in `attempts`, or for the last attempt in the row of the ended delivery."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ from cuepost.domain.delivery import Trigger
 
 
 class Row(NamedTuple):
-    """An attempt; beside an ended delivery `trigger` is still that of the delivery."""
+    """An attempt; in the row of an ended delivery, `trigger` is that of the delivery."""
 
     delivery_id: UUID
     budget: int
@@ -47,7 +47,7 @@ class Row(NamedTuple):
             started_at=self.started_at,
             duration_ms=self.duration_ms,
             timings=Timings(self.dns_ms, self.connect_ms, self.tls_ms, self.first_byte_ms),
-            # Hints that were stored before revision 0006 end in the padding of base64.
+            # Hints from before revision 0006 end with base64 padding.
             signed_with=tuple(self.signed_with.replace("=", "").split()),
             request_headers=_headers(self.request_headers),
             response_status=self.response_status,
@@ -66,13 +66,13 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 def beside(row: Sequence[Any]) -> Row:
-    """From the columns of an ended delivery."""
+    """The attempt in the columns of an ended delivery."""
     found = Row._make(row)
     return found._replace(trigger=trigger_of(found.trigger, found.number))
 
 
 def values_of(attempt: Attempt, encoding: Encoding) -> tuple[Any, ...]:
-    """The columns that an attempt has wherever it is stored, in the order of `COLUMNS`."""
+    """The values of the columns that both tables have, in the order of `COLUMNS`."""
     timings = attempt.timings
     return (
         attempt.number,
@@ -102,7 +102,7 @@ def own_row(
     number: int | None = None,
     held_by: UUID | None = None,
 ) -> tuple[Any, ...]:
-    """In the order of `OWN_COLUMNS`; `number` where it is another than the attempt's own."""
+    """In the order of `OWN_COLUMNS`; `number` overrides the attempt's own."""
     own, *others = values_of(attempt, encoding)
     return (
         account,
@@ -116,7 +116,7 @@ def own_row(
 
 
 def from_ended(account: int, ended: Ended, values: Sequence[Any]) -> dict[str, Any]:
-    """The attempt of a delivery that is going to be live again; `values` are of `COLUMNS`."""
+    """The attempt of a delivery that becomes live again; `values` are those of `COLUMNS`."""
     attempt = dict(zip(COLUMNS, values, strict=True))
     return attempt | {
         "account": account,

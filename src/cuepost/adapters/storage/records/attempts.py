@@ -1,4 +1,4 @@
-"""Attempts: each lies in the partition of its delivery, and leaves with it."""
+"""Attempts: each is in the partition of its delivery, and is dropped with it."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -33,9 +33,9 @@ _OF_ENDED = Sql(_of_ended(*_FACTS))
 _FIGURES = ("budget", "number", "outcome", "response_status", "duration_ms")
 _OWN_FIGURES = Sql(_own(*_FIGURES))
 _ENDED_FIGURES = Sql(_of_ended(*_FIGURES))
-# Found by keys alone, because what receivers answered can be large. The list is named twice, so
-# that PostgreSQL looks for later ones in the same few partitions. Attempts that do not count have
-# budget 0, so they come before all others.
+# Found by keys only, because response bodies can be large. The list is used twice, so that
+# PostgreSQL searches later attempts in the same few partitions. Attempts that do not count have
+# budget 0, so they sort before all others.
 _LAST = Sql(
     f"""
     {_own(*_FACTS)} AND NOT EXISTS (
@@ -47,9 +47,9 @@ _LAST = Sql(
     """
 )
 _UNCOUNTED = f"budget = {UNCOUNTED} GROUP BY delivery_id"
-# SQLite compares both columns as it compares the first one, and uses no index for numbers that are
-# compared as text: the account comes second. To PostgreSQL's planner a list of one is no equality
-# that it could join by, so it can do nothing but look up each of them.
+# SQLite compares both columns with the affinity of the first, and uses no index for numbers that
+# are compared as text, so the account comes second. PostgreSQL's planner cannot use a comparison
+# with a list of one for a join, so it has to look up each of them.
 _LAST_UNCOUNTED = Sql(
     sqlite=f"""
     SELECT delivery_id, max(number) AS number FROM attempts
@@ -113,7 +113,7 @@ class AttemptRecords:
 async def add_uncounted(
     session: StoreSession, made: Sequence[tuple[int, UUID | None, Attempt]]
 ) -> None:
-    """Attempts outside of every budget: the account, the worker that may report, the attempt."""
+    """Adds attempts outside of every budget: account, worker that may still report, attempt."""
     if not made:
         return
     last = dict(

@@ -1,4 +1,4 @@
-"""How much waits and for how long: a few steps in indexes, however long the queue is."""
+"""How many deliveries wait and for how long: a few index steps, however long the queue is."""
 
 from datetime import datetime, timedelta
 
@@ -45,7 +45,7 @@ _EARLIEST_OF_LANES = {
 
 class BacklogRecords:
     def __init__(self, session: StoreSession) -> None:
-        # Counting takes a while.
+        # Counting may take long.
         self._session = session.offloaded
 
     async def waiting(self, now: datetime) -> dict[DeliveryStatus, Waiting]:
@@ -59,7 +59,7 @@ class BacklogRecords:
         return {state: found.get(state, Waiting()) for state in LIVE}
 
     async def _behind_the_others(self, state: DeliveryStatus, now: datetime) -> Waiting:
-        """One step for each endpoint: all that were counted are in the other state."""
+        """All counted deliveries are in the other state, so this takes one step per endpoint."""
         [(due_at,)] = await self._session.fetch(_EARLIEST_OF_LANES[state], behind=BEGINNING)
         return _waiting(int(due_at is not None), due_at, now)
 

@@ -1,4 +1,4 @@
-"""Bulk retries and the deliveries that they have still to look at."""
+"""Bulk retries and the deliveries that they have not processed yet."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ _ONE = Sql(
     f"{_FROM_JOBS} WHERE account_id = :account_id AND id = :job_id AND webhook_id = :webhook_id"
 )
 _LOCKED = Sql(f"{_FROM_JOBS} WHERE account_id = :account_id AND id = :job_id FOR UPDATE")
-# Spelled out, because the planner has to see that the partial index fits.
+# A literal, because the planner has to see that the partial index applies.
 _RUNNING = Sql(f"{_FROM_JOBS} WHERE state = 'running' LIMIT :most")
 _ENDED = f"SELECT {quoted(rows.Ended._fields)} FROM deliveries"
 
@@ -58,7 +58,7 @@ class BulkRetryRecords:
         return total
 
     async def next_candidates(self, job: BulkRetry, limit: int) -> list[Delivery]:
-        # Each status has its rows in the right order already, so only the first ones are read.
+        # The rows of each status are in the right order, so only the first ones are read.
         numbers = await numbers_of(self._session, job.account_id)
         found: list[rows.Ended] = []
         for status in job.statuses:

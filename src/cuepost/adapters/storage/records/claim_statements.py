@@ -37,7 +37,7 @@ _DUE = ", ".join(Due._fields)
 
 
 def _waiting(chosen: str, most: int) -> str:
-    """By lane, because what has been due for longest may all be of one."""
+    """Grouped by lane, because the longest due deliveries may all be of one lane."""
     return f"""
     SELECT endpoint, min(due_at) AS due_at, count(*) AS count
     FROM (
@@ -48,7 +48,7 @@ def _waiting(chosen: str, most: int) -> str:
     """
 
 
-# The lanes of what has been due for longest, with how many are theirs; then what is due next.
+# The lanes of the longest due deliveries with their counts, then the lane that is due next.
 EARLIEST = Sql(
     f"{_waiting('due_at <= :now', EARLIEST_LOOKED_AT)} UNION ALL {_waiting('due_at > :now', 1)}"
 )
@@ -61,7 +61,7 @@ def _next_lane(behind: str) -> str:
     """
 
 
-# The lanes that have something waiting and then NULL: one step in the index for each lane.
+# The lanes with waiting deliveries, then NULL: one index step for each lane.
 LANES_BEHIND = f"""
 WITH RECURSIVE lane (endpoint) AS (
     SELECT ({_next_lane(":behind")})
@@ -87,9 +87,9 @@ def _due_in_one(state: DeliveryStatus) -> str:
     """
 
 
-# On SQLite alone, as is HOLD.
+# DUE_IN_ONE and HOLD are used on SQLite only.
 DUE_IN_ONE = Sql(" UNION ALL ".join(_due_in_one(state) for state in STATES))
-LET_GO = Sql("DELETE FROM lanes WHERE worker_id = :worker AND endpoint IN :idle")
+RELEASE_LANES = Sql("DELETE FROM lanes WHERE worker_id = :worker AND endpoint IN :idle")
 # Lanes that no other worker holds.
 HOLD = Sql(
     """
@@ -129,7 +129,7 @@ HOLD_AND_FIND_DUE = Sql(
     """
 )
 
-# On SQLite alone.
+# Used on SQLite only.
 FACTS = by_keys(
     """
     SELECT events.id, events.body, projects.access_expires_at, projects.deleted_at

@@ -1,4 +1,4 @@
-"""Claims: which deliveries a worker gets, endpoint by endpoint in turn."""
+"""Claims: which deliveries a worker leases, round robin over the endpoints."""
 
 import logging
 from collections import Counter, defaultdict
@@ -20,12 +20,12 @@ from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Lane, 
 log = logging.getLogger("cuepost.store")
 
 _QUEUE_KEY = ("account", "id")
-# Of a lane and of a state; a few more than one, because looking into a lane costs more than a row.
+# Rows per lane and state; more than one, because reading a lane costs more than reading a row.
 _FEWEST = 4
 
 
 class Fact(NamedTuple):
-    """Of an event its body, and how long its project may notify."""
+    """The body of an event, and until when its project may notify."""
 
     body: bytes
     access_expires_at: datetime | None
@@ -33,8 +33,8 @@ class Fact(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """Of a look scan: whose turn it is, where something is due, and when it will be next."""
+class _Scan:
+    """Result of a full scan: lanes whose turn it is, lanes with due deliveries, next due time."""
 
     in_turn: Sequence[Lane] = ()
     due: Collection[Lane] = ()
@@ -43,14 +43,14 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Found:
-    """What is due in the lanes that are held; of those that are `cut` there may be more."""
+    """Due deliveries of the held lanes; lanes in `cut` may have more."""
 
     held: set[Lane] = field(default_factory=set)
     rows: list[Due] = field(default_factory=list)
     cut: set[Lane] = field(default_factory=set)
 
     def put(self, rows: Sequence[Due], most: int) -> None:
-        """`most` is how many of a lane and of a state were asked for."""
+        """`most` is the limit per lane and state that was asked for."""
         self.rows += rows
         counts = Counter((row.endpoint, row.status) for row in rows)
         self.cut |= {lane for (lane, _), count in counts.items() if count >= most}
@@ -65,7 +65,7 @@ class Claims:
         self._session = session
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
-        seen = _Seen() if wanted.scan_after is None else await self._seen(wanted.scan_after, now)
+        seen = _Scan() if wanted.scan_after is None else await self._scan(wanted.scan_after, now)
         chosen = set(filter(wanted.share.has, (*wanted.woken, *seen.in_turn, *seen.due)))
         rooms = {lane: wanted.room_of(lane) for lane in chosen}
         full = {lane for lane, room in rooms.items() if room <= 0}
@@ -85,36 +85,36 @@ class Claims:
             scan=scan,
         )
 
-    async def _seen(self, behind: Lane, now: datetime) -> _Seen:
+    async def _scan(self, behind: Lane, now: datetime) -> _Scan:
         earliest = await self._session.fetch(sql.EARLIEST, now=now)
         due = {lane: count for lane, due_at, count in earliest if due_at <= now}
-        # With few that are due all their lanes are known; with many everyone has to get a turn.
+        # If few deliveries are due, all their lanes are known; otherwise each lane gets a turn.
         is_crowded = sum(due.values()) == sql.EARLIEST_LOOKED_AT
         lanes = await self._session.fetch(sql.LANES, behind=behind) if is_crowded else ()
         next_due = next((due_at for _, due_at, _ in earliest if due_at > now), None)
-        return _Seen([lane for (lane,) in lanes], due.keys(), next_due)
+        return _Scan([lane for (lane,) in lanes], due.keys(), next_due)
 
     async def _due(self, rooms: Mapping[Lane, int], wanted: Claim, now: datetime) -> _Found:
-        """Of the lanes that could be held the longest due first attempts, and as many others.
+        """The longest due first attempts of the lanes that could be held, and as many retries.
 
-        At first no more of each than its share, so that little is read for nothing; where that is
-        too little, more of those that have more. Idle lanes are given up, unless they were chosen.
+        First reads no more than an equal share of each lane; if that does not fill the room, reads
+        more of the lanes that have more. Idle lanes are released, unless they were chosen.
         """
         found, chosen = _Found(), list(rooms)
         idle = set(wanted.idle).difference(chosen)
         most = max(1, min(max(rooms.values(), default=1), wanted.room))
         if not chosen:
-            await self._let_go(wanted.worker, idle)
+            await self._release_lanes(wanted.worker, idle)
             return found
         share = min(most, max(_FEWEST, -(-wanted.room // len(chosen))))
-        await self._look(found, chosen, replace(wanted, idle=idle), now, share)
+        await self._read_due(found, chosen, replace(wanted, idle=idle), now, share)
         if share < most and len(found.rows) < wanted.room and found.cut:
             longer = [lane for lane in chosen if lane in found.cut]
             found.forget(longer)
-            await self._look(found, longer, replace(wanted, idle=()), now, most)
+            await self._read_due(found, longer, replace(wanted, idle=()), now, most)
         return found
 
-    async def _look(
+    async def _read_due(
         self, found: _Found, chosen: Sequence[Lane], wanted: Claim, now: datetime, most: int
     ) -> None:
         if self._session.dialect == "postgresql":
@@ -129,7 +129,7 @@ class Claims:
             found.held |= {row[0] for row in rows}
             found.put([Due._make(row[1:]) for row in rows if row[1] is not None], most)
             return
-        await self._let_go(wanted.worker, wanted.idle)
+        await self._release_lanes(wanted.worker, wanted.idle)
         held = chosen if wanted.alone else await self._hold(wanted.worker, chosen)
         found.held |= set(held)
         for lane in held:
@@ -146,9 +146,9 @@ class Claims:
         rows = await self._session.fetch(sql.HOLD, worker=worker, lanes=chosen)
         return [lane for (lane,) in rows]
 
-    async def _let_go(self, worker: UUID, idle: Collection[Lane]) -> None:
+    async def _release_lanes(self, worker: UUID, idle: Collection[Lane]) -> None:
         if idle:
-            await self._session.execute(sql.LET_GO, worker=worker, idle=idle)
+            await self._session.execute(sql.RELEASE_LANES, worker=worker, idle=idle)
 
     async def _end(self, ended: Sequence[dict[str, Any]], now: datetime) -> None:
         await self._session.insert("deliveries", [row | {"finished_at": now} for row in ended])
@@ -158,7 +158,7 @@ class Claims:
     async def _assigned(
         self, worker: UUID, picked: Sequence[Due], now: datetime
     ) -> list[Assignment]:
-        """Those of them that may be sent; the others end here."""
+        """Assignments of the deliveries that may be sent; the others end here."""
         if not picked:
             return []
         facts = await self._lease(worker, picked)
@@ -178,7 +178,7 @@ class Claims:
         return assignments
 
     async def _lease(self, worker: UUID, picked: Sequence[Due]) -> dict[UUID, Fact]:
-        """They are this worker's now; what has to be known of their events."""
+        """Leases them to the worker, and returns the facts of their events."""
         accounts = [row.account for row in picked]
         deliveries = [row.id for row in picked]
         events = [row.event_id for row in picked]
@@ -221,7 +221,7 @@ def assignment_of(row: Due, fact: Fact, target: Target) -> Assignment:
 
 
 def stopped_by(fact: Fact, now: datetime) -> CancelReason | None:
-    """An access window ends by itself, perhaps before anybody has noticed."""
+    """The access window may have ended before the maintenance job has processed its end."""
     if fact.deleted_at is not None:
         return CancelReason.PROJECT_DELETED
     if fact.access_expires_at is not None and fact.access_expires_at <= now:
@@ -264,7 +264,7 @@ def _shared_out(
 
 
 def _reached(before: Lane, in_turn: Sequence[Lane], left_out: Collection[Lane]) -> Lane:
-    """Up to where every lane has had its turn; who was left out is the next one."""
+    """The last lane before the first that was left out, which is the next one to get a turn."""
     for place, lane in enumerate(in_turn):
         if lane in left_out:
             return in_turn[place - 1] if place else before

@@ -1,4 +1,4 @@
-"""Deliveries: those that are live, and the history of those that have ended."""
+"""Live deliveries, and the history of ended ones."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class DeliveryRecords:
         if chosen.project_id is not None and chosen.event_id is None:
             return await self._page_of_project(account_id, numbers, chosen, page)
         session, live, ended = self._session.offloaded, list[rows.Live](), list[rows.Ended]()
-        # Live ones first: what ends in between is seen twice, rather than not at all.
+        # Live ones first, so that a delivery that ends in between is read twice and not missed.
         for statement, values in sql.live_pages(numbers, chosen, page):
             live += map(rows.Live._make, await session.fetch(statement, **values))
         for statement, values in sql.ended_pages(numbers, chosen, page):
@@ -159,7 +159,7 @@ class DeliveryRecords:
         key = {"account": numbers.account, "delivery": delivery_id}
         found: rows.Live | rows.Ended | None = None
         find_live, find_ended = statements
-        # The second time because it may have been sent again after the first look at what is live.
+        # Twice, because an ended delivery may become live again between the two reads.
         for _ in range(2):
             if live := await self._session.fetch(find_live, **key):
                 found = rows.Live._make(live[0])
@@ -174,9 +174,9 @@ class DeliveryRecords:
     async def _page_of_project(
         self, account_id: UUID, numbers: AccountNumbers, chosen: DeliveryFilter, page: Page
     ) -> list[Delivery]:
-        """Through its events: some at a time, each time those of whole milliseconds."""
+        """Through its events: some at a time, always all events of a millisecond."""
         lowest, end = sql.bounds_of(chosen, page)
-        # Deliveries in the millisecond of the last one may be of events with higher ids.
+        # Deliveries in the same millisecond may belong to events with higher ids.
         end, found = sql.end_of(end), list[Delivery]()
         most, is_last = page.limit + 1, False
         while not is_last and len(found) < page.limit:
@@ -224,7 +224,7 @@ class DeliveryRecords:
 
 
 def _is_on(delivery: Delivery, chosen: DeliveryFilter, page: Page) -> bool:
-    """Whether the filter and the place of the page let it through."""
+    """Whether the filter and the position of the page include it."""
     made_at = instant_of(delivery.id)
     failed_first_time = chosen.include_delivered or delivery.delivered_at is None
     is_failed = chosen.status is DeliveryStatus.FAILED
@@ -240,7 +240,7 @@ def _is_on(delivery: Delivery, chosen: DeliveryFilter, page: Page) -> bool:
 
 
 def _reopened(ended: rows.Ended, account: int, now: datetime) -> dict[str, Any]:
-    """A new budget; when it was first acknowledged is remembered."""
+    """Starts a new budget, and keeps the time of the first acknowledgement."""
     was_delivered = ended.status is DeliveryStatus.DELIVERED
     return {
         "account": account,

@@ -1,7 +1,7 @@
-"""The statements that read deliveries; each costs the same however deep its page lies.
+"""The statements that read deliveries; the cost does not depend on how deep the page is.
 
-Live and ended deliveries are in two tables. A page takes from each what it needs in the order of an
-index, and what is found is put in order afterwards.
+Live and ended deliveries are in two tables. A page reads rows from each in the order of an index,
+and the caller merges them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,16 +21,16 @@ from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 
 Statement: TypeAlias = tuple[Sql, dict[str, Any]]
-"""With its values."""
+"""A statement with its values."""
 
-# More than all workers together ever send at a time.
+# More than all workers together ever have in flight.
 MOST_IN_FLIGHT = 1_000_000
 LOWEST = UUID(int=0)
 _BITS_IN_A_MILLISECOND = 80
 _ENDED = f"SELECT {', '.join(rows.Ended._fields)} FROM deliveries"
 _LIVE_COLUMNS = ", ".join(rows.Live._fields)
 _LIVE = f"SELECT {_LIVE_COLUMNS} FROM queue"
-# Found by their own index alone: on a deep page SQLite would go through all that is live.
+# The subquery forces their own index: on a deep page SQLite would read all live deliveries.
 _ALL_IN_FLIGHT = f"""
     SELECT {_LIVE_COLUMNS} FROM (
         SELECT * FROM queue WHERE account = :account AND {IN_FLIGHT} LIMIT {MOST_IN_FLIGHT}
@@ -44,10 +44,9 @@ LOCKED_LIVE = Sql(f"{_LIVE} {_ONE} FOR UPDATE")
 ENDED_OF_EVENTS = Sql(
     f"{_ENDED} WHERE account = :account AND event_id IN :events AND id >= :lowest AND id < :end"
 )
-# Deliveries have the millisecond of their event, so those of each event are in one short range of
-# the key, however long the queue is. Each event comes with the bounds of its millisecond. Rows are
-# compared as a whole and the range has an offset, because the planners would otherwise read all
-# live deliveries of the account.
+# Deliveries have the millisecond of their event, so those of an event are in one short range of
+# the key, however long the queue is. Each event is given with the bounds of its millisecond. The
+# row comparison and OFFSET 0 keep the planners from reading all live deliveries of the account.
 LIVE_OF_EVENTS = Sql(
     sqlite=f"""
     WITH RECURSIVE place(n) AS (
@@ -101,7 +100,7 @@ def _outlines(table: str, condition: str) -> Sql:
     )
 
 
-# Each status has an index range of its own, which is in the order of ids.
+# Each status has its own index range, which is in the order of ids.
 OUTLINES = (
     *(_outlines("deliveries", f"status = {STATUS[status]}") for status in FINAL),
     *(
@@ -114,7 +113,7 @@ OUTLINES = (
 
 
 def ended_pages(numbers: AccountNumbers, chosen: DeliveryFilter, page: Page) -> Iterator[Statement]:
-    """The newest of each status that was asked for, or of all where one index has them in order."""
+    """The newest of each requested status, or of all if one index has them in order."""
     if chosen.status in LIVE:
         return
     include_delivered = chosen.include_delivered or chosen.status is None
@@ -139,7 +138,7 @@ def live_pages(numbers: AccountNumbers, chosen: DeliveryFilter, page: Page) -> I
 
 
 def bounds_of(chosen: DeliveryFilter, page: Page) -> tuple[UUID, UUID]:
-    """From the first id up to the end, by all that says something of time."""
+    """The first id and the end of the range, from all conditions on time."""
     lowest = [LOWEST] + ([lowest_at(chosen.since)] if chosen.since else [])
     ends = [page.before or HIGHEST] + ([lowest_at(chosen.until)] if chosen.until else [])
     if chosen.event_id is not None:
@@ -149,12 +148,12 @@ def bounds_of(chosen: DeliveryFilter, page: Page) -> tuple[UUID, UUID]:
 
 
 def lowest_of(event_id: UUID) -> UUID:
-    """Deliveries have the millisecond of their event: none of them is older."""
+    """The lowest possible id of its deliveries, which have the millisecond of their event."""
     return UUID(int=event_id.int >> _BITS_IN_A_MILLISECOND << _BITS_IN_A_MILLISECOND)
 
 
 def end_of(event_id: UUID) -> UUID:
-    """All deliveries of the event come before it."""
+    """The end of the range that has all deliveries of the event."""
     following = (event_id.int >> _BITS_IN_A_MILLISECOND) + 1
     return UUID(int=min(following << _BITS_IN_A_MILLISECOND, HIGHEST.int))
 
@@ -171,7 +170,7 @@ def bounds_of_events(event_ids: Sequence[UUID]) -> dict[str, Sequence[UUID]]:
 def _statuses(
     chosen: DeliveryFilter, those: Sequence[DeliveryStatus]
 ) -> Sequence[DeliveryStatus | None]:
-    """None stands for all at once."""
+    """None stands for all statuses in one statement."""
     return those if chosen.status is None and chosen.webhook_id is not None else [chosen.status]
 
 
@@ -187,7 +186,7 @@ def _filtered(numbers: AccountNumbers, chosen: DeliveryFilter, page: Page) -> Ch
         query.where("endpoint = :endpoint", endpoint=numbers.endpoint(chosen.webhook_id))
     elif numbers.deleted:
         query.where("endpoint NOT IN :deleted", deleted=numbers.deleted)
-    # Bounds that leave out nothing are left out, so that all pages have few plans.
+    # Bounds that exclude nothing are omitted, so that there are few different statements.
     lowest, end = bounds_of(chosen, page)
     query.between("id", lowest if lowest != LOWEST else None, end if end != HIGHEST else None)
     return query

@@ -1,4 +1,4 @@
-"""Rows of live and of ended deliveries, and the deliveries that they describe."""
+"""Converts between deliveries and their rows, live and ended."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ _DELIVERING = STATUS.codes[DeliveryStatus.DELIVERING]
 
 
 class Ended(NamedTuple):
-    """The columns of `deliveries`, without its attempt."""
+    """The columns of `deliveries`, without those of its attempt."""
 
     id: UUID
     endpoint: int
@@ -51,7 +51,7 @@ class Ended(NamedTuple):
 
 
 class Live(NamedTuple):
-    """The columns of `queue` that a delivery shows."""
+    """The columns of `queue` that a delivery is made of."""
 
     id: UUID
     endpoint: int
@@ -84,7 +84,7 @@ class Live(NamedTuple):
         )
 
 
-# What a delivery takes along when it ends.
+# The columns that are copied from `queue` to `deliveries` when a delivery ends.
 KEPT = (
     "account",
     "id",
@@ -101,7 +101,7 @@ LIVE_COLUMNS = (*KEPT, "status", "due_at", "attempts_made", "worker")
 
 
 def ended_condition(status: DeliveryStatus, *, include_delivered: bool) -> str:
-    """Failed ones without those that were delivered before, unless these are asked for."""
+    """Excludes failed deliveries that were delivered before, unless `include_delivered`."""
     condition = f"deliveries.status = {STATUS[status]}"
     if status is DeliveryStatus.FAILED and not include_delivered:
         condition += " AND deliveries.delivered_at IS NULL"
@@ -118,7 +118,7 @@ def newest_first(
 def live_row(
     delivery: Delivery, account: int, endpoint: int, worker: UUID | None, encoding: Encoding
 ) -> tuple[Any, ...]:
-    """In the order of `LIVE_COLUMNS`; nothing was sent of its budget yet."""
+    """In the order of `LIVE_COLUMNS`; no attempt of its budget was made yet."""
     assert delivery.next_attempt_at is not None
     to_id = encoding.id
     return (
@@ -140,7 +140,7 @@ def live_row(
 
 
 def ended_row(delivery: Delivery, account: int, endpoint: int) -> dict[str, Any]:
-    """Of one that ended before anything was sent."""
+    """The row of a delivery that ended without an attempt."""
     return {
         "account": account,
         "id": delivery.id,

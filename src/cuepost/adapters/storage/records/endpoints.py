@@ -1,4 +1,4 @@
-"""Webhook endpoints, their signing secrets, and the clearing away of deleted ones."""
+"""Webhook endpoints, their signing secrets, and the removal of deleted ones."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -39,9 +39,9 @@ _PUT_SECRET = Sql(
     ON CONFLICT (account_id, webhook_id, version) DO UPDATE SET expires_at = excluded.expires_at
     """
 )
-# The account is part of it, so that access cannot be closed in between either. Whoever changes an
-# endpoint or an account locks the row for update and waits for this lock; a recorder that moves an
-# endpoint's health does not.
+# The account is locked too, so that access cannot be closed in between. A change of an endpoint or
+# an account locks the row for update and waits for this lock; a change of an endpoint's health
+# does not.
 _SUBSCRIBERS = Sql(
     """
     SELECT endpoints.account_id, endpoints.id, endpoints.events, endpoints.enabled,
@@ -68,7 +68,7 @@ _DELETE = (
     Sql(f"DELETE FROM bulk_retries {_ITS}"),
 )
 _OF_ENDPOINT = "account = :account AND endpoint = :endpoint"
-# One statement: between two of them a delivery could go from one half to the other.
+# A single statement: between two, a delivery could change from waiting to in flight.
 _UNQUEUE = Sql(
     f"""
     DELETE FROM queue
@@ -87,7 +87,7 @@ _DELETED = Sql(
 _SOME_ENDED = Sql(f"SELECT id FROM deliveries WHERE {_OF_ENDPOINT} LIMIT :most")
 _CLEAR_ATTEMPTS = Sql("DELETE FROM attempts WHERE account = :account AND delivery_id IN :ids")
 _CLEAR_DELIVERIES = Sql("DELETE FROM deliveries WHERE account = :account AND id IN :ids")
-_FORGET = Sql("DELETE FROM endpoints WHERE number = :endpoint")
+_DELETE_ROW = Sql("DELETE FROM endpoints WHERE number = :endpoint")
 
 
 class EndpointRecords:
@@ -184,18 +184,18 @@ class EndpointRecords:
         return _endpoint(rows[0]) if rows else None
 
     async def _purge(self, account: int, endpoint: int, rows: int) -> None:
-        """Some of its history, and once that is gone the endpoint's own row."""
+        """Deletes some of its history, and the endpoint's own row once no history is left."""
         session, key = self._session.offloaded, {"account": account, "endpoint": endpoint}
         ids = [each for (each,) in await session.fetch(_SOME_ENDED, **key, most=rows)]
         for clear in (_CLEAR_ATTEMPTS, _CLEAR_DELIVERIES):
             if ids:
                 await session.execute(clear, account=account, ids=ids)
         if len(ids) < rows:
-            await self._session.execute(_FORGET, endpoint=endpoint)
+            await self._session.execute(_DELETE_ROW, endpoint=endpoint)
 
 
 def _why_stopped(is_open: bool) -> CancelReason:
-    """While access is closed that is the reason, whether or not the endpoint is disabled too."""
+    """Closed access takes precedence over a disabled endpoint."""
     return CancelReason.ENDPOINT_DISABLED if is_open else CancelReason.ACCESS_CLOSED
 
 

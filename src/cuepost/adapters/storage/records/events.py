@@ -1,4 +1,4 @@
-"""Events with their frozen bodies."""
+"""Events with their immutable bodies."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from cuepost.ports.records import Page
 _STORED = ("account", "id", "type", "project_id", "occurred_at", "body", "reason")
 TYPES = EVENT_TYPE.codes
 REASONS = SILENCE_REASON.codes
-# What `event_from` reads.
+# The columns that `event_from` reads.
 COLUMNS = (
     "events.id, events.type, events.project_id, events.occurred_at, events.body, "
     "events.reason AS silence_reason"

@@ -1,4 +1,4 @@
-"""What keeps a request from being done twice, and what remembers who did it."""
+"""Records that keep a request from being executed twice, and the audit log."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
@@ -17,20 +17,20 @@ from cuepost.domain.ids import instant_of
 from cuepost.ports.records import Page, ReportAnswer, ReportKey, StoredAnswer, StoredReport
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
-# Answers that were kept before revision 0006 are given to every API key of their account.
+# Answers from before revision 0006 are valid for every API key of their account.
 EVERY_KEY = UUID(int=0)
 _COLUMNS = "reports.account, report_id, event_id, reason AS silence_reason, digest"
 _FOUND = Sql(
-    # SQLite compares both columns as it compares the first one, and uses no index for numbers that
-    # are compared as text: numbers come second, and text is cast, which leaves it as it is.
+    # SQLite compares both columns with the affinity of the first, and uses no index for numbers
+    # that are compared as text, so numbers come second, and the text is cast explicitly.
     sqlite=f"""
         SELECT {_COLUMNS} FROM reports WHERE (report_id, account) IN (
             SELECT CAST(listed.value AS TEXT), json_extract(:accounts, '$[' || listed.key || ']')
             FROM json_each(:report_ids) AS listed
         )
         """,
-    # The planner can do nothing but look up each of them: to it a list of one is no equality that
-    # it could join by, so that it never begins with the whole table, however few rows it expects.
+    # The planner cannot use a comparison with a list of one for a join, so it has to look up each
+    # row and never scans the whole table, however few rows it expects.
     postgresql=f"""
         SELECT {_COLUMNS}
         FROM reports, unnest(:accounts::integer[], :report_ids::text[]) AS given (account, report)
@@ -69,7 +69,6 @@ _REMEMBER = Sql(
     WHERE account_id = :account AND "key" = :its_key AND key_id = :key_id
     """
 )
-# As text, which is the same whether or not a connection has been told how to read JSON.
 _AUDIT_TRAIL = paging.pages(
     """
     SELECT id, action, actor, interface, address, subject, details

@@ -1,4 +1,4 @@
-"""Deliveries that were leased to a worker when they were booked: read without a claim."""
+"""Deliveries that were leased to a worker when they were created: read without a claim."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,9 +12,9 @@ from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import by_keys
 from cuepost.ports.dispatch import Assignment, DeliveryKey
 
-# Written so that PostgreSQL can only look up each row by its own key. While the tables are small it
-# would choose any index that begins with the account, or that of the worker's leases, and read all
-# of them for each delivery. The bounds tell it in which partitions the events are.
+# Forces PostgreSQL to look up each row by its key. While the tables are small, it would otherwise
+# choose any index that begins with the account, or the index of leases, and read all its entries
+# for each delivery. The bounds limit the partitions in which events are searched.
 _LEASED = by_keys(
     f"""
     SELECT {", ".join(f"queue.{name}" for name in Due._fields)},
@@ -37,7 +37,7 @@ _FACTS = len(Due._fields)
 async def handed_over(
     session: StoreSession, worker: UUID, keys: Sequence[DeliveryKey], now: datetime
 ) -> list[tuple[Assignment, bool]]:
-    """Each with whether it may be sent: it may have been stopped since it was booked."""
+    """Each with whether it may be sent: it may have been stopped since it was created."""
     ids = [delivery_id for _, delivery_id in keys]
     rows = await session.fetch(
         _LEASED,

@@ -1,4 +1,4 @@
-"""How endpoints are doing, kept beside the outcomes and in the same transaction."""
+"""The health of endpoints, updated in the same transaction as the outcomes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from cuepost.domain.delivery import DeliveryStatus
 from cuepost.ports.dispatch import Lane, Result
 
 Health: TypeAlias = tuple[datetime | None, datetime | None]
-# While all goes well, the instant of the last delivery moves no more often than this.
+# The time of the last delivery of a healthy endpoint is updated at most this often.
 PRECISION = timedelta(seconds=1)
 
 # Locks only the endpoints whose health may change, in the order of ids as a fan-out does, to avoid
@@ -42,7 +42,7 @@ def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
 async def note(
     session: StoreSession, changing: Mapping[Lane, Health], results: Sequence[Result], now: datetime
 ) -> None:
-    """Results in the order in which their attempts ended."""
+    """`results` are in the order in which their attempts ended."""
     state: dict[Lane, Health] = {}
     for each in results:
         lane = each.assignment.lane

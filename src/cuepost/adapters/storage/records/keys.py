@@ -29,7 +29,7 @@ OWNED: Mapping[str, tuple[str, ...]] = {
 
 
 def owner_in(table: str) -> str:
-    """The column that names the account, by its number or by its id."""
+    """The column with the number or the id of the account."""
     return "account" if OWNED[table][0] == "account" else "account_id"
 
 

@@ -1,7 +1,7 @@
-"""Results that come when their delivery is no longer with the worker that made the attempt.
+"""Results of attempts whose delivery is no longer leased to the worker that made them.
 
-When a worker is dismissed, whatever it held gets an interrupted attempt. Should the worker report
-after all, its result takes the place of that attempt, so that each request is on record once.
+When a worker is removed, each delivery it held gets an interrupted attempt. If the worker reports
+a result later, the result replaces that attempt, so that each request is recorded once.
 """
 
 from collections.abc import Sequence
@@ -48,13 +48,13 @@ _KEY = ("account", "delivery_id", "budget", "number")
 async def replace_interrupted(
     session: StoreSession, worker: UUID, reported: Sequence[Assignment]
 ) -> None:
-    """Of these the worker has a result after all, which counts."""
+    """Removes the interrupted attempts of these deliveries, because their results arrived."""
     rows = await _recorded(session, reported)
     await _remove(session, [row for row in rows if row.was_interrupted(worker)])
 
 
 async def keep(session: StoreSession, worker: UUID, late: Sequence[Result]) -> int:
-    """As superseded attempts, unless they are on record already; how many were not."""
+    """Stores them as superseded attempts unless already recorded; the number of new ones."""
     if not late:
         return 0
     keys = _keys([each.assignment for each in late])
@@ -66,7 +66,7 @@ async def keep(session: StoreSession, worker: UUID, late: Sequence[Result]) -> i
         if _ended_with(each.attempt) not in ended
         and not any(row.is_of(each.attempt, worker) for row in rows)
     ]
-    # The history of a deleted endpoint goes with it.
+    # Deliveries of a deleted endpoint no longer exist.
     standing = {key for key, *_ in ended}
     standing |= {key for (key,) in await session.fetch(_LIVE, **keys)}
     kept = [each for each in new if each.assignment.delivery_id in standing]

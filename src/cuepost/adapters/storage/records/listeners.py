@@ -1,4 +1,4 @@
-"""Listeners and their streams; nothing here is written when an event is."""
+"""Listeners and their streams; adding an event writes nothing here."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -49,15 +49,15 @@ _DELETIONS = (
     Sql("DELETE FROM listeners WHERE account_id = :account_id AND id = :listener_id"),
 )
 # These events had no receiver, so a listener may get them; the other reasons forbid to send them.
-_TOLD = ", ".join(
+_STREAMED_REASONS = ", ".join(
     str(SILENCE_REASON[reason])
     for reason in (SilenceReason.NOT_SUBSCRIBED, SilenceReason.ENDPOINT_DISABLED)
 )
-_UNNOTICED = Sql(
+_TO_APPEND = Sql(
     f"""
     SELECT events.id FROM events
     WHERE events.account = :account AND events.type IN :types AND events.id >= :settled
-        AND (events.reason IS NULL OR events.reason IN ({_TOLD}))
+        AND (events.reason IS NULL OR events.reason IN ({_STREAMED_REASONS}))
         AND NOT EXISTS (
             SELECT 1 FROM listener_events
             WHERE account_id = :account_id AND listener_id = :listener_id
@@ -66,7 +66,7 @@ _UNNOTICED = Sql(
     ORDER BY events.id LIMIT :most
     """
 )
-_LET_GO = Sql(
+_DELETE_ACKNOWLEDGED = Sql(
     """
     DELETE FROM listener_events
     WHERE account_id = :account_id AND listener_id = :listener_id
@@ -101,7 +101,7 @@ _TURN = Sql(
             pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open
         """
 )
-# On the embedded store whoever writes is alone.
+# The embedded store has only one writer.
 _ALONE = TransactionNumbers(number=0, oldest_open=1)
 
 
@@ -149,7 +149,7 @@ class ListenerRecords:
 
     async def to_append(self, listener: Listener, limit: int) -> list[UUID]:
         rows = await self._session.offloaded.fetch(
-            _UNNOTICED,
+            _TO_APPEND,
             types=[EVENT_TYPE[name] for name in listener.events],
             settled=listener.settled,
             most=limit,
@@ -173,7 +173,7 @@ class ListenerRecords:
 
     async def delete_acknowledged(self, listener: Listener) -> None:
         await self._session.execute(
-            _LET_GO,
+            _DELETE_ACKNOWLEDGED,
             account_id=listener.account_id,
             listener_id=listener.id,
             acknowledged=listener.acknowledged,
@@ -196,7 +196,7 @@ class ListenerRecords:
         return bool(await self._session.fetch(_ANY_UNSERVED, before=before))
 
     async def delete_unserved(self, before: datetime, limit: int) -> bool:
-        # Others may be at the same ones; whoever has them locked forgets them, or serves them.
+        # Locked ones are skipped: another process is deleting or serving them.
         rows = await self._session.fetch(_UNSERVED, before=before, most=limit)
         for account_id, listener_id in rows:
             await self.delete(account_id, listener_id)
@@ -207,7 +207,7 @@ class ListenerRecords:
         return _listener(rows[0]) if rows else None
 
     async def _identified(self, listener: Listener) -> dict[str, Any]:
-        """Events are of the account's number, all else is of its id."""
+        """Events refer to the account by number, other tables by id."""
         return {
             "account": await account_number(self._session, listener.account_id),
             "account_id": listener.account_id,

@@ -1,7 +1,8 @@
-"""The rows of an account as they are written into a file, and back into another database.
+"""The rows of an account as they are exported to a file and loaded into another database.
 
-A row has no account, and names endpoints by their ids: both have other numbers elsewhere. Ids are
-texts, instants milliseconds since the epoch, bytes base64, and values of closed lists their words.
+A row has no account, and refers to endpoints by their ids, because the numbers of both differ in
+the other database. Ids are text, instants are milliseconds since the epoch, bytes are base64, and
+values of closed lists are their names.
 """
 
 from base64 import b64decode, b64encode
@@ -40,9 +41,9 @@ _ATTEMPT = (
     "request_headers response_status response_headers response_body response_truncated outcome "
     "tls_fault url"
 )
-# In this order: what needs an endpoint comes after it, and the queue keeps old days from being
-# forgotten. The mark of a listener is a number of the other database's transactions, which does no
-# harm: every event from before comes along, and none from before can be written here.
+# The order matters: rows that need an endpoint come after it, and the queue keeps old partitions
+# from being dropped. The mark of a listener is a transaction number of the other database, which is
+# harmless: all earlier events are moved as well, and no earlier event can be written here.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     table: tuple(columns.split())
     for table, columns in {
@@ -77,7 +78,7 @@ _OWNERS = ("account", "account_id")
 
 
 def _order(table: str) -> tuple[str, ...]:
-    """By what the rows of an account are told apart."""
+    """The columns that identify a row within its account."""
     if table == "endpoints":
         return ("id",)
     return tuple(column for column in OWNED[table] if column not in _OWNERS)
@@ -86,7 +87,7 @@ def _order(table: str) -> tuple[str, ...]:
 @cache
 def _page(table: str, is_first: bool) -> Sql:
     order, owner = _order(table), owner_in(table)
-    # The name of a column says what it holds, in the few exceptions by another name.
+    # The name of a column determines its type; the few exceptions get another name.
     columns = ", ".join(
         f'"{column}" AS {EXCEPTIONS.get((table, column), f"{chr(34)}{column}{chr(34)}")}'
         for column in COLUMNS[table]
@@ -167,14 +168,14 @@ def _reader(table: str, column: str, numbers: AccountNumbers) -> Convert:
 
 
 def _known(code: Convert | None, word: str) -> str:
-    """Raises KeyError for a word that this version does not have."""
+    """Raises KeyError for a value that this version does not know."""
     assert code is not None
     code(word)
     return word
 
 
 async def _prepare(session: StoreSession, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """On PostgreSQL days of history need a partition each, also those long past."""
+    """Creates missing partitions on PostgreSQL, also for days long past."""
     if session.dialect != "postgresql":
         return
     days = {_day(instant_of(row[PARTITION_KEYS[table]])) for row in rows}
@@ -190,7 +191,7 @@ _TAKE_TURN = Sql(postgresql="SELECT pg_advisory_xact_lock(:lock::bigint)")
 
 
 async def _missing(session: StoreSession, table: str, days: set[str]) -> list[str]:
-    standing = await session.fetch(partitions.STANDING, names=[table])
+    standing = await session.fetch(partitions.EXISTING_NAMES, names=[table])
     there = {name for (name,) in standing}
     return sorted(day for day in days if f"{table}_{day}" not in there)
 

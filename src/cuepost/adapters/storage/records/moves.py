@@ -1,4 +1,4 @@
-"""Accounts on their way to or from another database."""
+"""Accounts that move to or from another database."""
 
 from collections.abc import AsyncIterator, Collection
 from uuid import UUID
@@ -34,7 +34,7 @@ _PUT = Sql(
 )
 _END = Sql("DELETE FROM account_moves WHERE account_id = :account_id")
 _RUN = Sql("SELECT run_id FROM account_moves WHERE account_id = :account_id FOR SHARE")
-# Those that are with a worker too: they are due as they were when they were claimed.
+# Includes deliveries in flight, which keep the due time of their claim.
 _UNPARKED = Sql(
     "SELECT count(*) AS count FROM queue WHERE account = :account AND due_at < :parked_from"
 )
@@ -43,9 +43,9 @@ _DELETED = Sql(
     SELECT id FROM endpoints WHERE account_id = :account_id AND deleted_at IS NOT NULL LIMIT 1
     """
 )
-# What is left of an account that has moved: enough to say so to whoever asks for it.
-_REMAINS = ("account_moves", "api_keys", "projects")
-_FORGET_NAMES = Sql(
+# Kept after an account has moved, so that requests for it can be answered with that.
+_KEPT_TABLES = ("account_moves", "api_keys", "projects")
+_ERASE_NAMES = Sql(
     """
     UPDATE projects SET name = '' WHERE account_id = :account_id AND id IN (
         SELECT id FROM projects WHERE account_id = :account_id AND name != '' LIMIT :most
@@ -133,11 +133,11 @@ class AccountMoveRecords:
         return bool(rows) and rows[0][0] == run_id
 
     async def erase_some(self, account_id: UUID, rows: int, *, refusing: bool) -> bool:
-        kept = _REMAINS if refusing else _REMAINS[:1]
+        kept = _KEPT_TABLES if refusing else _KEPT_TABLES[:1]
         removed = await erase_rows(self._session, account_id, rows, kept)
         if refusing:
             removed += await self._session.offloaded.execute(
-                _FORGET_NAMES, account_id=account_id, most=rows
+                _ERASE_NAMES, account_id=account_id, most=rows
             )
         return removed == 0
 

@@ -22,7 +22,7 @@ _MISSING = 0
 
 @dataclass(frozen=True, slots=True)
 class AccountNumbers:
-    """Of one account and all its endpoints, the deleted ones included."""
+    """The numbers of an account and all its endpoints, including deleted ones."""
 
     account: int
     endpoint_of: dict[UUID, int]
@@ -30,7 +30,7 @@ class AccountNumbers:
     deleted: frozenset[int]
 
     def endpoint(self, webhook_id: UUID) -> int:
-        """A number that no delivery has where there is no such endpoint."""
+        """For an unknown endpoint, a number that no delivery has."""
         return self.endpoint_of.get(webhook_id, _MISSING)
 
 
@@ -60,7 +60,7 @@ async def account_numbers(session: StoreSession, ids: Collection[UUID]) -> dict[
 async def endpoint_numbers(
     session: StoreSession, keys: Iterable[tuple[UUID, UUID]]
 ) -> dict[UUID, int]:
-    """By (account, endpoint)."""
+    """`keys` are pairs of account and endpoint."""
     known = session.numbers.endpoints
     unknown = {key for key in keys if key[1] not in known}
     if unknown:

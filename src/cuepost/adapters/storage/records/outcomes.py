@@ -23,7 +23,7 @@ from cuepost.ports.dispatch import Assignment, Lane, NextStep, Result
 
 
 class _Open(NamedTuple):
-    """What the queue knows of a delivery that has not ended."""
+    """The columns of `queue` that a result is checked against."""
 
     id: UUID
     stop_reason: CancelReason | None
@@ -37,16 +37,16 @@ class _Open(NamedTuple):
         return is_next and self.worker in (worker, None)
 
 
-# By their keys: the index of leases has an entry for whatever was in flight since the last vacuum,
-# and the longer the queue, the rarer that is. They are locked in the order in which whoever stops
-# them locks them.
+# Found by their keys, because the index of leases has an entry for every delivery that was in
+# flight since the last vacuum, and a long queue is vacuumed rarely. They are locked in the same
+# order as by a stop.
 _KEY = ("queue.account", "queue.id")
 _COLUMNS = ", ".join(f"queue.{name}" for name in _Open._fields)
 _LOCKED = "ORDER BY queue.id FOR UPDATE OF queue"
 _OPEN = by_keys(f"SELECT {_COLUMNS} FROM queue", *_KEY, _LOCKED)
 _HEALTH = Sql(health.CHANGING)
-# On PostgreSQL both in one trip. Endpoints are locked before the queue, which is why they are
-# counted: who disables an endpoint locks in this order too.
+# On PostgreSQL both in one round trip. The count forces endpoints to be locked before the queue,
+# because disabling an endpoint locks in this order too.
 OPEN_AND_HEALTH = by_keys(
     f"""
     WITH changing AS ({health.CHANGING})
@@ -75,15 +75,15 @@ class OutcomeRecords:
     async def _move(
         self, worker: UUID, results: Sequence[Result], waiting: dict[UUID, _Open], now: datetime
     ) -> tuple[list[Result], list[Result]]:
-        """Those that moved their deliveries, and those that came too late for that."""
+        """The results that changed their deliveries, and the late ones."""
         valid, late, was_lost = [], [], []
         for each in results:
-            # Out of the list, so that a second result of the same attempt is late.
+            # Removed, so that a second result of the same attempt is late.
             row = waiting.pop(each.assignment.delivery_id, None)
             if row is None or not row.awaits(each.assignment, worker):
                 late.append(each)
                 continue
-            valid.append(_heeding(each, row.stop_reason))
+            valid.append(_with_stop(each, row.stop_reason))
             if row.worker is None:
                 was_lost.append(each.assignment)
         await late_results.replace_interrupted(self._session, worker, was_lost)
@@ -110,7 +110,7 @@ class OutcomeRecords:
     async def _open_and_changing(
         self, results: Sequence[Result], now: datetime
     ) -> tuple[dict[UUID, _Open], dict[Lane, health.Health]]:
-        """Those of the deliveries that have not ended; and endpoints whose health may change."""
+        """The deliveries that have not ended, and the endpoints whose health may change."""
         rows = await self._session.fetch(
             OPEN_AND_HEALTH, **_keys_of(results), **health.chosen_by(results, now)
         )
@@ -120,7 +120,7 @@ class OutcomeRecords:
 
 
 class SqliteOutcomeRecords(OutcomeRecords):
-    """Deliveries that end are taken out of the queue without looking at them first."""
+    """Deletes deliveries that end from the queue without reading them first."""
 
     def __init__(self, session: SqliteSession) -> None:
         super().__init__(session)
@@ -149,10 +149,10 @@ class SqliteOutcomeRecords(OutcomeRecords):
     async def _end_leased(
         self, worker: UUID, results: Sequence[Result], now: datetime
     ) -> tuple[list[Result], list[Result]]:
-        """Those that ended a delivery which was leased for this very attempt; and the rest."""
+        """The results that ended a delivery leased for this very attempt, and the rest."""
         encoding = ENCODINGS[self._session.dialect]
         finished_at, leased_to = encoding.instant(now), encoding.id(worker)
-        # Of several results of one delivery the first.
+        # The first of several results of one delivery counts.
         ending = {
             encoding.id(each.assignment.delivery_id): each
             for each in reversed(results)
@@ -188,7 +188,7 @@ def _by_id(rows: Sequence[Sequence[Any]]) -> dict[UUID, _Open]:
     return {each.id: each for each in found}
 
 
-def _heeding(result: Result, stop: CancelReason | None) -> Result:
+def _with_stop(result: Result, stop: CancelReason | None) -> Result:
     """A delivery that was stopped in flight gets no further attempt."""
     if stop is None or result.next_step.due_at is None:
         return result

@@ -1,4 +1,4 @@
-"""Keyset pages: the id alone says where a page begins."""
+"""Keyset pagination by id."""
 
 from datetime import datetime
 from typing import Any
@@ -16,12 +16,12 @@ def bounds(page: Page) -> dict[str, Any]:
 
 
 def pages(text: str, identifier: str = "id") -> Sql:
-    """Pages of all that the query finds; `bounds` has the parameters that tell which one."""
+    """The query with pagination; `bounds` has the parameters of a page."""
     return Sql(f"{text} AND {identifier} < :before ORDER BY {identifier} DESC LIMIT :most")
 
 
 class Chosen:
-    """A query that is put together for a call: its conditions, and the values that they name."""
+    """A query that is built for a call: its conditions and their values."""
 
     def __init__(self, *conditions: str, **values: Any) -> None:
         self.conditions = list(conditions)
@@ -32,7 +32,7 @@ class Chosen:
         self.values |= values
 
     def between(self, identifier: str, lowest: UUID | None, end: UUID | None) -> None:
-        """One bound a side: of two, SQLite would seek to the one and read up to the other."""
+        """At most one bound on each side: of two, SQLite would use only one for the index seek."""
         if lowest is not None:
             self.where(f"{identifier} >= :lowest", lowest=lowest)
         if end is not None:
@@ -41,7 +41,7 @@ class Chosen:
     def made_in(
         self, identifier: str, page: Page, since: datetime | None, until: datetime | None
     ) -> None:
-        """Of the page, and made at `since` or later and before `until`: ids carry the time."""
+        """Limits to the page and to ids created from `since` to before `until`: ids have a time."""
         ends = [page.before, lowest_at(until) if until else None]
         end = min((each for each in ends if each is not None), default=None)
         self.between(identifier, lowest_at(since) if since else None, end)

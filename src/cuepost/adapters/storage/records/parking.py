@@ -1,7 +1,7 @@
-"""Deliveries of an account that moves: they wait in the queue, and are due in a thousand years.
+"""Parked deliveries of an account that moves: they stay in the queue, due in a thousand years.
 
-So a claim passes over them without knowing of it. They are parked and unparked by the same number
-of hours, so that each is due again when it would have been.
+So claims skip them without a condition. They are parked and unparked by the same number of hours,
+so that each gets its original due time back.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from cuepost.adapters.storage.sql import Sql
 _HOURS = 8_766_000
 _MILLIS = _HOURS * 3_600_000
 SHIFT = timedelta(hours=_HOURS)
-# Nothing else is due then.
+# No delivery that is not parked is due that late.
 PARKED_FROM = datetime(2900, 1, 1, tzinfo=UTC)
 
 

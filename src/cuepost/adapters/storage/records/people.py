@@ -1,4 +1,4 @@
-"""Users, their sessions and sign-in links, and secrets that wait to be shown once."""
+"""Users, their sessions and sign-in links, and secrets that will be shown once."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,7 +37,7 @@ _FIND_LINK = Sql(
 _TAKE_LINK = Sql("DELETE FROM sign_in_links WHERE account_id = :account_id AND id = :link_id")
 _END_LINKS = Sql("DELETE FROM sign_in_links WHERE account_id = :account_id AND user_id = :user_id")
 
-# A window that ends later than one that begins now was begun before the clock was set back.
+# A window that ends later than one that begins now began before the clock was set back.
 _IS_OVER = "sign_in_attempts.ends_at <= :now OR sign_in_attempts.ends_at > :end"
 _COUNT = Sql(
     f"""

@@ -1,4 +1,4 @@
-"""Projects and the files their exports made."""
+"""Projects and the files of their exports."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -19,7 +19,7 @@ from cuepost.ports.records import Page, ProjectKey
 _MUTABLE = ("name", "status", "stage", "access_expires_at", "updated_at", "deleted_at")
 _KEY = ("account_id", "id")
 _MOVED = ("status", "stage", "updated_at", "exported_at")
-# In the order of a project's own fields.
+# In the order of the fields of `Project`.
 _COLUMNS = """
     projects.account_id, projects.id, projects.name, projects.kind AS project_kind,
     projects.origin, projects.status AS project_status, projects.stage,
@@ -31,8 +31,8 @@ _OF_ACCOUNT = f"SELECT {_COLUMNS} FROM projects WHERE account_id = :account_id"
 _ONE = Sql(f"{_OF_ACCOUNT} AND id = :project_id")
 _PAGE = paging.pages(f"{_OF_ACCOUNT} AND deleted_at IS NULL")
 _OWNERS = Sql("SELECT id, account_id FROM projects WHERE id IN :project_ids")
-# In the order of ids, so that two batches cannot wait for one another in a circle. The number of
-# the account is needed next.
+# Locked in the order of ids, so that two batches cannot deadlock. The account's number is needed
+# next, so it is read as well.
 _NUMBERED = f"""
     SELECT {_COLUMNS}, accounts.number
     FROM projects LEFT JOIN accounts ON accounts.id = projects.account_id
@@ -49,8 +49,8 @@ _LOCKED_OWN = Sql(
         )
         ORDER BY projects.id
         """,
-    # The planner can do nothing but look up each of them: to it a list of one is no equality that
-    # it could join by, so that it never begins with the whole table, however few rows it expects.
+    # The planner cannot use a comparison with a list of one for a join, so it has to look up each
+    # row and never scans the whole table, however few rows it expects.
     postgresql=f"""
         {_NUMBERED}, unnest(:accounts::uuid[], :projects::uuid[]) AS given (account_id, id)
         WHERE projects.account_id = ANY (ARRAY[given.account_id])
@@ -122,7 +122,7 @@ class ProjectRecords:
         return self._numbered(await self._session.fetch(statement, projects=list(project_ids)))
 
     def _numbered(self, rows: Sequence[Any]) -> dict[UUID, Project]:
-        """The numbers of their accounts are remembered."""
+        """Also caches the numbers of their accounts."""
         locked = {}
         for *facts, number in rows:
             project = locked[facts[1]] = _project(facts)
@@ -142,7 +142,7 @@ class ProjectRecords:
         )
 
     async def save_status(self, moved: Sequence[Project]) -> None:
-        # Not one of these columns is in an index, and there is one such update for each milestone.
+        # One update for each milestone; none of these columns is in an index.
         encoding = ENCODINGS[self._session.dialect]
         to_id, to_instant = encoding.id, encoding.instant
         rows = [

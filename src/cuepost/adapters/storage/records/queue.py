@@ -1,4 +1,4 @@
-"""The queue: workers, the lanes they hold, and what they give back."""
+"""The queue: workers, the lanes that they hold, and deliveries that they put back."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -23,7 +23,7 @@ _QUEUE_KEY = ("account", "id")
 
 
 class _Held(NamedTuple):
-    """A delivery that a worker has, as its row in the queue says."""
+    """A delivery that is leased to a worker."""
 
     account: int
     id: UUID
@@ -38,21 +38,21 @@ class _Held(NamedTuple):
 
 
 _TIME = Sql(postgresql="SELECT clock_timestamp()")
-_ENLIST = Sql(
+_REGISTER = Sql(
     """
     INSERT INTO workers (id, alive_until) VALUES (:worker, :until)
     ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until
     """
 )
-_STAY = Sql("UPDATE workers SET alive_until = :until WHERE id = :worker")
+_RENEW = Sql("UPDATE workers SET alive_until = :until WHERE id = :worker")
 _LEAVE = Sql("UPDATE workers SET leaving = true WHERE id = :worker")
-_LET_GO_OTHERS = Sql("DELETE FROM lanes WHERE worker_id = :worker AND endpoint NOT IN :busy")
+_RELEASE_OTHERS = Sql("DELETE FROM lanes WHERE worker_id = :worker AND endpoint NOT IN :busy")
 _ACCEPT_NONE = Sql("UPDATE lanes SET accepts = false WHERE worker_id = :worker")
 _DEAD = Sql("SELECT id FROM workers WHERE alive_until <= :now FOR UPDATE SKIP LOCKED")
 _NEXT_HOLDER = f"SELECT queue.worker FROM queue WHERE {IN_FLIGHT}"
-# Who holds leases and is not among the workers: dismissed in the moment in which it committed.
-# From one holder to the next by the index, because there are few of them in a queue that may be
-# long.
+# Workers that hold leases but have no row: they were removed at the moment in which they committed.
+# Steps from one holder to the next by the index, because there are few holders in a possibly long
+# queue.
 _UNKNOWN = Sql(
     f"""
     WITH RECURSIVE holders (worker) AS (
@@ -67,7 +67,7 @@ _UNKNOWN = Sql(
 )
 _LEASED = Sql("SELECT id FROM queue WHERE worker = :worker")
 _LIVING = Sql("SELECT id FROM workers WHERE alive_until > :now AND NOT leaving ORDER BY id")
-# On PostgreSQL: an announcement without lanes says that workers have come or gone.
+# On PostgreSQL, a wake-up without lanes says that the set of workers has changed.
 _WORKERS_CHANGED = Sql(f"SELECT pg_notify('{WORK_CHANNEL}', '')")
 _HELD = f"SELECT {', '.join(_Held._fields)} FROM queue WHERE {IN_FLIGHT}"
 _OF_GONE = Sql(f"{_HELD} AND worker IN :gone ORDER BY id FOR UPDATE")
@@ -88,27 +88,27 @@ class QueueRecords:
         self._session = session
 
     async def time(self, here: datetime) -> datetime:
-        if not self._session.keeps_time:
+        if not self._session.uses_server_clock:
             return here
         [(time,)] = await self._session.fetch(_TIME)
         assert isinstance(time, datetime)
         return time
 
     async def register_worker(self, worker: UUID, until: datetime) -> None:
-        await self._session.execute(_ENLIST, worker=worker, until=until)
-        await self._tell_workers()
+        await self._session.execute(_REGISTER, worker=worker, until=until)
+        await self._wake_workers()
 
     async def renew_lease(self, worker: UUID, until: datetime) -> bool:
-        return await self._session.execute(_STAY, worker=worker, until=until) > 0
+        return await self._session.execute(_RENEW, worker=worker, until=until) > 0
 
     async def leave(self, worker: UUID, busy: Collection[Lane]) -> None:
         await self._session.execute(_LEAVE, worker=worker)
-        await self._session.execute(_LET_GO_OTHERS, worker=worker, busy=busy)
+        await self._session.execute(_RELEASE_OTHERS, worker=worker, busy=busy)
         await self._session.execute(_ACCEPT_NONE, worker=worker)
-        await self._tell_workers()
+        await self._wake_workers()
 
     async def remove_worker(self, worker: UUID, now: datetime) -> None:
-        await self._dismiss([worker], now)
+        await self._remove([worker], now)
 
     async def remove_all_workers(self) -> None:
         """`remove_dead_workers` ends their leases later, as those of workers that have no row."""
@@ -118,7 +118,7 @@ class QueueRecords:
     async def remove_dead_workers(self, now: datetime) -> int:
         dead = await self._session.fetch(_DEAD, now=now)
         unknown = await self._session.fetch(_UNKNOWN)
-        await self._dismiss([worker for (worker,) in (*dead, *unknown)], now)
+        await self._remove([worker for (worker,) in (*dead, *unknown)], now)
         return len(dead) + len(unknown)
 
     async def leased(self, worker: UUID) -> Collection[UUID]:
@@ -139,7 +139,7 @@ class QueueRecords:
         rows = await self._session.fetch(_OF_WORKER, worker=worker, deliveries=delivery_ids)
         held = [_Held._make(row) for row in rows]
         if may_be_sent:
-            # Their worker knows that no result will come.
+            # Without a worker, because their worker will not report a result.
             await self._interrupt([each._replace(worker=None) for each in held], now)
         await self._release(held, now, {} if due_at is None else {"due_at": due_at})
 
@@ -169,7 +169,7 @@ class QueueRecords:
     async def live_workers(self, now: datetime) -> Sequence[UUID]:
         return [worker for (worker,) in await self._session.fetch(_LIVING, now=now)]
 
-    async def _dismiss(self, gone: Sequence[UUID], now: datetime) -> None:
+    async def _remove(self, gone: Sequence[UUID], now: datetime) -> None:
         if not gone:
             return
         rows = await self._session.fetch(_OF_GONE, gone=gone)
@@ -178,15 +178,15 @@ class QueueRecords:
         await self._release(held, now, {})
         await self._session.execute(_CLEAR_LANES, gone=gone)
         await self._session.execute(_CLEAR_WORKERS, gone=gone)
-        await self._tell_workers()
+        await self._wake_workers()
 
-    async def _tell_workers(self) -> None:
-        """Once this is committed, each of them finds out which lanes are its own."""
+    async def _wake_workers(self) -> None:
+        """After the commit, each worker determines its share of the lanes again."""
         if self._session.dialect == "postgresql":
             await self._session.fetch(_WORKERS_CHANGED)
 
     async def _interrupt(self, held: Sequence[_Held], now: datetime) -> None:
-        """Each of them may have been sent, so each gets an attempt."""
+        """Adds an interrupted attempt for each, because each may have been sent."""
         account_id_of = dict(await self._session.fetch(_OWNERS, numbers=_accounts(held)))
         made = [
             (each.account, each.worker, each.interrupted(account_id_of[each.account], now))
@@ -195,7 +195,7 @@ class QueueRecords:
         await add_uncounted(self._session, made)
 
     async def _release(self, held: Sequence[_Held], now: datetime, changed: dict[str, Any]) -> None:
-        """Back into the queue; what was stopped while a worker had it ends instead."""
+        """Puts them back into the queue; deliveries that were stopped in flight end instead."""
         stopped: dict[tuple[int, CancelReason], list[UUID]] = defaultdict(list)
         for each in held:
             if each.stop_reason is not None:

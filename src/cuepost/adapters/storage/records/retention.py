@@ -1,6 +1,6 @@
-"""Expiry what is old: whole days on PostgreSQL, chunks on SQLite, nothing that is still live.
+"""Deletes old rows: partitions of whole days on PostgreSQL, chunks on SQLite, and nothing live.
 
-A delivery that is being sent again keeps its day, or on SQLite itself, until that has ended.
+A delivery that is being sent again keeps its partition, or its own rows on SQLite, until it ends.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.ids import lowest_at
 from cuepost.ports.retention import Expiring
 
-# Free pages are used again by what comes next; only what is beyond this share is given back.
+# SQLite reuses free pages; only those beyond this share of the file are returned to the system.
 SPARE_SHARE = 0.1
 INCREMENTAL = 2
 _FILE = Sql(
@@ -27,9 +27,9 @@ _GIVE_PAGE_BACK = Sql(sqlite="PRAGMA incremental_vacuum(1)")
 
 
 class Rule:
-    """Which rows are old: those of before `:instant`, or with an id below `:lowest`.
+    """Which rows are old: those from before `:instant`, or with an id below `:lowest`.
 
-    `by_account` where the key that finds them begins with the account.
+    `by_account` is set if the key that finds them begins with the account.
     """
 
     def __init__(self, table: str, is_old: str, *, by_account: bool = False) -> None:
@@ -39,9 +39,9 @@ class Rule:
         chosen = f"SELECT {key} FROM {table} WHERE {of_account}{is_old} LIMIT :most"
         deletion = f"DELETE FROM {table} WHERE {of_account}({key}) IN"
         self.deletion = Sql(
-            # The driver counts the rows of nothing that begins with WITH.
+            # Without WITH, because SQLite's driver reports no row count for it.
             sqlite=f"{deletion} ({chosen})",
-            # Others may be at the same rows; whoever has them locked is about to forget them.
+            # Locked rows are skipped: another process is deleting them.
             postgresql=f"""
                 WITH chosen AS ({chosen} FOR UPDATE SKIP LOCKED)
                 {deletion} (SELECT {key} FROM chosen)
@@ -78,7 +78,7 @@ def _ended(account: str) -> str:
 
 
 def _unneeded(account: str) -> str:
-    """Events of which no delivery is live; each has the millisecond of its deliveries."""
+    """Events without a live delivery; deliveries have the millisecond of their event."""
     return f"""
         SELECT events.id FROM events
         WHERE events.account = {account} AND events.id < :lowest AND events.id NOT IN (
@@ -88,7 +88,7 @@ def _unneeded(account: str) -> str:
         """
 
 
-# History leaves row by row on SQLite alone.
+# Only SQLite deletes history row by row.
 _ACCOUNT_WITH_HISTORY = Sql(
     sqlite=f"""
         SELECT number FROM accounts
@@ -111,7 +111,7 @@ _DELETE_UNNEEDED = Sql(
             AND id IN ({_unneeded(":account")} ORDER BY events.id LIMIT :most)
         """
 )
-# One step in the index for each account, however long the queue is.
+# One index step for each account, however long the queue is.
 _ACCOUNT_WITH_LIVE = Sql(
     """
     SELECT id FROM accounts WHERE EXISTS (
@@ -138,7 +138,7 @@ class RetentionRecords:
 
     async def delete_before(self, what: Expiring, instant: datetime, rows: int) -> bool:
         if what is not Expiring.HISTORY:
-            return await self._forget(RULES[what], instant, rows)
+            return await self._delete_old(RULES[what], instant, rows)
         if self._session.dialect == "postgresql":
             return await self._drop_day(instant)
         return await self._delete_history(instant, rows)
@@ -159,13 +159,13 @@ class RetentionRecords:
 
     async def return_free_pages(self, pages: int) -> bool:
         [(_, _, before)] = await self._session.fetch(_FILE)
-        # The driver goes but one step of this statement, and each step gives one page back.
+        # The driver runs only one step of this statement, which returns one page.
         for _ in range(pages):
             await self._session.execute(_GIVE_PAGE_BACK)
         [(_, _, after)] = await self._session.fetch(_FILE)
         return bool(after < before)
 
-    async def _forget(self, rule: Rule, instant: datetime, rows: int) -> bool:
+    async def _delete_old(self, rule: Rule, instant: datetime, rows: int) -> bool:
         account_id = None
         if rule.by_account:
             found = await self._some(rule.any, instant)
@@ -198,7 +198,7 @@ class RetentionRecords:
         [(is_mine,)] = await self._session.fetch(_TAKE_TURN, lock=partitions.LOCK)
         if not is_mine:
             return False
-        # Fetched, although they answer nothing: `execute` reads how many rows were touched.
+        # `fetch`, because `execute` would parse a number of rows, which these do not return.
         for statement in partitions.locking():
             await self._session.fetch(Sql(postgresql=statement))
         # Read under the lock: from here on no delivery of that day can be sent again.
@@ -215,7 +215,7 @@ class RetentionRecords:
         return None
 
     async def _partitions(self) -> list[str]:
-        found = await self._session.fetch(partitions.STANDING, names=partitions.PARTITIONED)
+        found = await self._session.fetch(partitions.EXISTING_NAMES, names=partitions.PARTITIONED)
         return [name for (name,) in found]
 
     async def _some(self, statement: Sql, instant: datetime) -> Sequence[Any]:

@@ -1,4 +1,4 @@
-"""What is sealed under master keys, over all tables that hold such values."""
+"""All values in the store that are encrypted with a master key."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -11,11 +11,11 @@ from cuepost.ports.system import KEY_ID_BYTES
 
 
 class _Place:
-    """A column of sealed values, and the column with the id that each was sealed for."""
+    """A column of sealed values, and the column with the id that each is bound to."""
 
     def __init__(self, table: str, sealed: str, owner: str) -> None:
         self.key = OWNED[table]
-        # Not called a key id in the answer: those of API keys are UUIDs.
+        # Not named key_id in the result, because that column name has the type UUID.
         key_id = f"substr({sealed}, 1, {KEY_ID_BYTES})"
         self.counts = Sql(
             f"""
@@ -30,7 +30,7 @@ class _Place:
             """
         )
         chosen = f"SELECT {owner}, {sealed}, {quoted(self.key)} FROM {table}"
-        # A list of texts is one parameter on both engines, a list of bytes is not.
+        # Hex, because both engines take a list of text as one parameter, but not a list of bytes.
         self.under = Sql(
             sqlite=f"""
                 {chosen} WHERE lower(hex({key_id})) IN ({sqlite_values("key_ids")}) LIMIT :most

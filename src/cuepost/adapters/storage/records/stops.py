@@ -1,4 +1,4 @@
-"""Stopping deliveries: those that wait end at once, those in flight after their attempt."""
+"""Stops deliveries: waiting ones end at once, those in flight after their attempt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ STOPPED_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """All of an account's deliveries, those of one of its endpoints, or some by their ids."""
+    """Statements for deliveries of an account, of an endpoint, or with certain ids."""
 
     lock: Sql
     mark: Sql
@@ -61,10 +61,10 @@ _ACCESS_ENDED = Sql(
 async def stop(
     session: StoreSession, which: Stop, reason: CancelReason, now: datetime, **chosen: Any
 ) -> None:
-    """`chosen` names the account, and the endpoint or the ids."""
+    """`chosen` has the account, and the endpoint or the ids."""
     session = session.offloaded
     if session.dialect == "postgresql":
-        # All are locked first, in the order of ids: no worker may claim one of them meanwhile.
+        # Locks all first, in the order of ids, so that no worker claims one in between.
         await session.fetch(which.lock, **chosen)
     await session.execute(which.mark, why=reason, **chosen)
     while rows := await session.fetch(which.some, **chosen):
@@ -91,16 +91,16 @@ async def stop_project(
 async def access_ended(
     session: StoreSession, account_id: UUID, project_id: UUID, now: datetime
 ) -> bool:
-    """Note it down; False when the access window was extended meanwhile.
+    """Marks the end as processed; False if the access window was extended in between.
 
-    It comes first, because it waits for whoever is reporting of the project right now.
+    Called first, because it waits for running milestone reports of the project.
     """
     noted = await session.execute(_ACCESS_ENDED, account=account_id, project=project_id, at=now)
     return noted > 0
 
 
 async def _live_of_project(session: StoreSession, account: int, project_id: UUID) -> Sequence[UUID]:
-    """By its events, of which there are few."""
+    """Found through its events, which are few."""
     found = await session.fetch(_EVENTS_OF_PROJECT, account=account, project=project_id)
     event_ids = [event_id for (event_id,) in found]
     if not event_ids:

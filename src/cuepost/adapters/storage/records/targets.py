@@ -1,4 +1,4 @@
-"""Where an endpoint's deliveries go, and what signs them."""
+"""The URL and the signing secrets of endpoints."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -27,7 +27,7 @@ _TARGETS = Sql(
 async def load_targets(
     session: StoreSession, lanes: Collection[Lane], now: datetime
 ) -> dict[Lane, Target]:
-    """URL and live secrets; of deleted endpoints there are none."""
+    """URL and live secrets by lane, without deleted endpoints."""
     found: dict[Lane, tuple[UUID, UUID, str]] = {}
     secrets: dict[Lane, list[StoredSecret]] = defaultdict(list)
     for lane, account_id, webhook_id, url, version, *facts in await session.fetch(
