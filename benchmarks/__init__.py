@@ -1,1 +1,1 @@
-"""Benchmarks: ratios of things measured in one run on one machine, never absolute promises."""
+"""Benchmarks: ratios of figures from one run on one machine, not absolute promises."""

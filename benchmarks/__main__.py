@@ -1,4 +1,4 @@
-"""`make bench`: runs every scenario, prints the tables, and keeps the raw figures as JSON."""
+"""`make bench`: runs every scenario, prints the tables, and stores the raw figures as JSON."""
 
 import asyncio
 import sys
@@ -60,7 +60,7 @@ SCENARIOS: dict[str, Scenario] = {
     "store": store_cost.measured,
     "trace": trace.measured,
 }
-# Of `Sizes`, what `--count` sets.
+# The field of `Sizes` that `--count` sets.
 COUNTS = (
     *("deliveries", "singles", "new_connections", "ingested", "ingested_singly"),
     *("measured_beside_history", "peer_deliveries", "stored"),
@@ -97,7 +97,7 @@ def main(
     small: bool,
     **sized: Any,
 ) -> None:
-    """Run these scenarios, or all of them; with --from alone none."""
+    """Run these scenarios, or all of them; only with --from, none."""
     if small and document is not None:
         raise click.UsageError(
             "The figures of a small run mean nothing; they are not written down."
@@ -149,7 +149,7 @@ def _sizes(
 def _run(
     report: Report, scenarios: Mapping[str, Scenario], sizes: Sizes, kept_in: Path | None
 ) -> bool:
-    """Whether something failed."""
+    """Whether a scenario failed."""
     for name, scenario in scenarios.items():
         began, before = time.monotonic(), machine.load()
         report.forget(name.split()[0])

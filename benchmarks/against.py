@@ -1,8 +1,8 @@
-"""This checkout beside another one: both services are up in one run and are fed in turn.
+"""Compares this checkout with another one: both services run at once and get load in turn.
 
-Whatever else the machine does falls on both, so that the ratios mean something where the figures
-themselves do not. The first feed of each warms it up and does not count. A ratio is taken of two
-feeds that follow each other; the median of the rounds counts.
+Other work of the machine affects both, so the ratios are meaningful even where the figures are not.
+The first round of each warms it up and does not count. A ratio compares two consecutive rounds; the
+median of the ratios counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,13 +20,13 @@ from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, stores
 
 Round = tuple[Mapping[str, float], Mapping[str, float]]
-# The aims compare these; `--case` has any other one compared instead.
+# The aims use these cases; `--case` selects others.
 COMPARED = ("plain.keep-alive", "single")
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`halves` are the processes that run while it is fed; without them, all."""
+    """`halves` are the processes that run under load; by default all."""
 
     name: str
     cases: Callable[[Sizes], Iterator[Case]]
@@ -44,7 +44,7 @@ class Scenario:
     def _in_turns(
         self, store: StoreChoice, case: Case, other: Checkout, rounds: int
     ) -> Iterator[Round]:
-        """What the other one did, and what this one did right before or after it."""
+        """The figures of the other checkout, and those of this one right before or after."""
         with ExitStack() as stack:
             both = [
                 stack.enter_context(
@@ -55,7 +55,7 @@ class Scenario:
             parts = [_parts(it, rounds + 1) for it in both]
             for number in range(rounds + 1):
                 found: dict[int, Mapping[str, float]] = {}
-                # Who goes first changes, so that being second is no advantage.
+                # The order alternates, so that it favours neither.
                 for side in (0, 1) if number % 2 else (1, 0):
                     found[side] = self.feed(both[side], parts[side][number], case)
                 if number:
@@ -85,7 +85,7 @@ def _figure(key: str, what: str, rounds: Iterator[Round]) -> Iterator[Figure]:
 
 
 def compared(rounds: Sequence[Round]) -> dict[str, float]:
-    """Medians; the ranges are of the ratios."""
+    """Medians of the figures, and the range of the ratios."""
     cpu = [_cpu(ours) / _cpu(theirs) for theirs, ours in rounds]
     rate = [ours["rate"] / theirs["rate"] for theirs, ours in rounds]
     return {
@@ -104,7 +104,7 @@ def compared(rounds: Sequence[Round]) -> dict[str, float]:
 
 
 def _cpu(fed: Mapping[str, float]) -> float:
-    """Of the service and of the store."""
+    """The CPU of the service and of the store."""
     return fed["app CPU s per 1,000"] + fed["store CPU s per 1,000"]
 
 

@@ -1,7 +1,7 @@
-"""The aims of this project for its own speed, each as one ratio with a bound.
+"""The performance aims of this project, each as one ratio with a bound.
 
-Everything they need is measured in one run on one machine; what was not is told as such. `TODAY` is
-the commit that some of them name: `--against` has it measured beside this one.
+All figures come from one run on one machine; an aim whose figures are missing is listed as not
+measured. `TODAY` is the commit that some aims compare with, by `--against`.
 """
 
 from collections.abc import Iterator

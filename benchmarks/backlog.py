@@ -1,4 +1,4 @@
-"""Deliveries of the past, put into a store that no one sends from: waiting ones, and ended ones."""
+"""Adds waiting and ended deliveries to a store while no worker runs."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ async def put_off(
     counts: Mapping[str, int],
     due_in: timedelta = -AGE,
 ) -> set[str]:
-    """Add deliveries to the endpoint of each path, overdue or due later; return their events."""
+    """Adds deliveries to the endpoint of each path, overdue or due later; returns their events."""
     events: set[str] = set()
     async with running(settings_of(settings)) as container:
         now = container.system.clock.now()
@@ -46,7 +46,7 @@ async def put_off(
 async def look_back(
     settings: Mapping[str, str], populated: Populated, paths: Sequence[str], count: int
 ) -> None:
-    """Add deliveries of the last four weeks that succeeded, with their attempts."""
+    """Adds deliveries of the last four weeks that succeeded, with their attempts."""
     async with running(settings_of(settings)) as container:
         begin = container.system.clock.now() - HISTORY
         for day in range(0, HISTORY.days + 1, 7):
@@ -69,7 +69,7 @@ def _made(
     times: Sequence[datetime],
     due: datetime | None = None,
 ) -> Iterator[Made]:
-    """Ended ones, unless they are due at some time."""
+    """Ended deliveries, unless `due` is given."""
     account, webhook = populated.account_of[path], UUID(populated.webhook_of[path])
     ids = container.system.ids
     known = populated.projects[path]
@@ -98,7 +98,7 @@ def _made(
 
 
 async def _add_all(container: Container, groups: Iterator[Group]) -> None:
-    """One is made while another one is written."""
+    """Creates a batch while the previous one is written."""
 
     async def in_turn() -> None:
         for made in groups:
@@ -123,7 +123,7 @@ async def _add(container: Container, made: Group) -> None:
 
 
 def attempt_of(account_id: UUID, delivery_id: UUID, event_id: UUID, at: datetime) -> Attempt:
-    """A first one that was delivered, with as much in it as real ones have."""
+    """A successful first attempt of realistic size."""
     return Attempt(
         account_id=account_id,
         delivery_id=delivery_id,

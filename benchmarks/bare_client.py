@@ -1,7 +1,7 @@
-"""What the product's own HTTP client does with nothing around it: the limit of everything else.
+"""Measures the service's HTTP client without the rest of the service: an upper limit.
 
-Before it stands what the receiver takes from a sender that costs next to nothing, to show that the
-receiver is not what limits the client.
+The first figure is what the receiver accepts from a sender that costs almost nothing, to show that
+the receiver does not limit the client.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ def _receiver_alone(count: int) -> Mapping[str, float]:
 
 
 def sent(count: int, *, tls: bool = False, keep_alive: bool = True) -> Mapping[str, float]:
-    """In a process of its own: in this one there is too much around it."""
+    """Runs in a separate process, which imports much less than this one."""
     with (
         tempfile.TemporaryDirectory() as name,
         receiving(
@@ -117,7 +117,7 @@ async def _sent(url: str, trusted: str | None, requests: Sequence[Signed]) -> No
 
 def main(url: str, count: str, trusted: str | None = None) -> None:
     requests = signed(int(count))
-    # What was made beforehand is not the client's to look through.
+    # The garbage collector of the client must not scan the prepared requests.
     gc.freeze()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         cpu, began = time.process_time(), time.monotonic()
@@ -125,7 +125,7 @@ def main(url: str, count: str, trusted: str | None = None) -> None:
         done = Done(
             time.monotonic() - began, time.process_time() - cpu, [each.id for each in requests]
         )
-    # With a buffer of its own: without one, as some environments want it, a pipe takes only a part.
+    # Opened with a buffer: unbuffered, as some environments set it, a pipe may accept only a part.
     with os.fdopen(sys.stdout.fileno(), "wb", closefd=False) as reported:
         reported.write(msgspec.json.encode(done))
 

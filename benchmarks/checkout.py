@@ -1,8 +1,8 @@
-"""A source tree whose services are measured: this one, or another one beside it.
+"""A source tree whose services are measured: this one, or another one for comparison.
 
-Services run as users run them: with default settings but for those that a scenario names, at the
-default log level, and with the log in a file. Each tree fills and reads its store by its own code,
-because two trees may have different schemas.
+Services run as users run them: with default settings except those that a scenario sets, at the
+default log level, and with the log in a file. Each tree fills and reads its store with its own
+code, because two trees may have different schemas.
 """
 
 import os
@@ -29,7 +29,7 @@ TIMEOUT_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """`name` is what figures call it: usually its commit."""
+    """`name` identifies it in figures; usually its commit."""
 
     root: Path
     name: str
@@ -46,9 +46,9 @@ class Checkout:
 
     @contextmanager
     def store(self) -> Iterator["StoreAccess"]:
-        """A process of this tree that fills and reads stores, and uses no CPU in between."""
+        """A process of this tree that fills and reads stores, and is idle in between."""
         process = subprocess.Popen(
-            # Without the folder of the script among the places to import from.
+            # Removes the folder of the script from the import path.
             [sys.executable, "-P", store_access.__file__],
             env=self.environment({}),
             stdin=subprocess.PIPE,
@@ -98,7 +98,7 @@ class StoreAccess:
 
 
 def other(place: str) -> Checkout:
-    """A folder with a checkout, or a commit of this repository, which is unpacked into `.cache`."""
+    """A folder with a checkout, or a commit of this repository, which is extracted to `.cache`."""
     folder = Path(place)
     if folder.is_dir():
         has_commit = (folder / ".git").exists()
@@ -117,7 +117,7 @@ def other(place: str) -> Checkout:
 
 
 def commit() -> str:
-    """Of this checkout, and whether its code has changed since."""
+    """The commit of this checkout, and whether its code has uncommitted changes."""
     changed = _git(ROOT, "status", "--porcelain", "--", "src", "benchmarks")
     return _git(ROOT, "rev-parse", "--short=7", "HEAD") + (" with changes" if changed else "")
 

@@ -1,7 +1,7 @@
-"""How many deliveries a second go all the way: reported, committed, signed, sent, recorded.
+"""Deliveries per second through all steps: reported, committed, signed, sent, recorded.
 
-The clock runs from the first call of the API to the last request at the receiver; what was used of
-the processors is taken once everything is recorded.
+Time counts from the first API call to the last request at the receiver; CPU is read once everything
+is recorded.
 """
 
 import time
@@ -35,7 +35,7 @@ class Case:
 
     @property
     def connections(self) -> int:
-        """Of clients that call the API."""
+        """How clients call the API."""
         return SEVERAL_CONNECTIONS if self.batch == 1 else FEW_CONNECTIONS
 
     @property
@@ -72,7 +72,7 @@ def _measured(store: StoreChoice, case: Case, what: str, rounds: int) -> Iterato
 
 
 def delivered(store: StoreChoice, case: Case, rounds: int) -> Mapping[str, float]:
-    """One service for all rounds, and one proof."""
+    """Uses one service for all rounds, and verifies once at the end."""
     with populated(store, case, rounds) as it:
         projects = it.populated.in_turn()
         parts = pieces(projects, len(projects) // rounds)
@@ -82,7 +82,7 @@ def delivered(store: StoreChoice, case: Case, rounds: int) -> Mapping[str, float
 
 
 def _bare(case: Case) -> dict[str, float]:
-    """The bare client in turn with the product, where the aims hold one against the other."""
+    """Alternates between the bare client and the service, where the aims compare them."""
     if case.key not in BESIDE_BARE:
         return {}
     return {BARE: sent(BARE_REQUESTS)["app CPU s per 1,000"]}
@@ -116,7 +116,7 @@ def fed_case(it: Product, projects: Sequence[str], case: Case) -> dict[str, floa
 def fed_through(
     it: Product, projects: Sequence[str], batch: int, connections: int
 ) -> dict[str, float]:
-    """Without the proof, because a scenario goes on."""
+    """Does not verify, because the scenario goes on."""
     count, before = len(projects), it.usage()
     fed = it.feed(projects, batch, connections=connections)
     it.receiver.wait_for(len(it.acknowledged))

@@ -1,8 +1,8 @@
-"""Do 200 concurrent downloads move webhook latency? Measured beside the same service at rest.
+"""Whether 200 concurrent downloads affect webhook latency, compared with the same idle service.
 
-Latency is from a call of the API to the request that the receiver sees, at a steady rate. The
-service, the downloading clients, the receiver and the caller share the cores of one machine. What
-that alone costs is seen when the same downloads come from a separate server, beside the service.
+Latency is from an API call to the request at the receiver, at a steady rate. The service, the
+downloading clients, the receiver and the caller share the cores of one machine. To see the effect
+of that alone, the same downloads are also served by a separate server.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ def measured(sizes: Sizes) -> Iterator[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Latencies in microseconds, and the CPU of the service for each second."""
+    """Latencies in microseconds, and the service's CPU per second."""
 
     p50: float
     p95: float
@@ -78,7 +78,7 @@ class Moment:
 
 @dataclass(slots=True)
 class Rounds:
-    """The same by turns, so that whatever else the machine does falls on all of them."""
+    """The variants take turns, so that other work of the machine affects all of them."""
 
     at_rest: list[Moment] = field(default_factory=list)
     beside_others: list[Moment] = field(default_factory=list)
@@ -138,7 +138,7 @@ def require_proved(
 
 
 def exported(api_user: ApiUser, file: Path) -> str:
-    """A link to a file that takes no room and has no end within this run."""
+    """A link to a sparse file that is too large to end within this run."""
     file.parent.mkdir(parents=True)
     file.touch()
     os.truncate(file, FILE_BYTES)
@@ -159,7 +159,7 @@ def exported(api_user: ApiUser, file: Path) -> str:
 
 
 def latencies(deployment: Deployment, calls: int) -> list[float]:
-    """In microseconds, of test events that are asked for one by one."""
+    """Latencies in microseconds of test events that are requested one by one."""
     api_user, receiver = deployment.api_user, deployment.receiver
     headers = {"Authorization": f"Bearer {api_user.keys.api}"}
     called: dict[str, float] = {}

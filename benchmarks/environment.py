@@ -1,4 +1,4 @@
-"""What a scenario stands on: a receiver, a populated store, running services, and the proof."""
+"""The environment of a scenario: receiver, populated store, running services, verification."""
 
 import tempfile
 import time
@@ -37,7 +37,7 @@ class Usage:
 
 @dataclass(slots=True)
 class Product:
-    """cuepost at work on a populated store."""
+    """cuepost running on a populated store."""
 
     checkout: Checkout
     folder: Path
@@ -104,7 +104,7 @@ class Product:
         return fed
 
     def wait_for_events(self, events: set[str]) -> dict[str, float]:
-        """When each of them arrived, once all have, whatever else arrives."""
+        """When each of them arrived; waits until all have, and ignores other events."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while missing := events - (found := arrivals(self.receiver.look())).keys():
             assert time.monotonic() < deadline, f"{len(missing)} events did not arrive"
@@ -112,14 +112,14 @@ class Product:
         return found
 
     def wait_until_settled(self) -> None:
-        """Until everything is recorded: until then CPU counts."""
+        """Waits until everything is recorded; CPU counts until then."""
         self.rows.wait_until_settled(self.settings, self._accounts(self._ok_paths()))
 
     def proved(self) -> History:
-        """Ends everything and holds the promises against what happened.
+        """Ends everything and verifies the delivery guarantees.
 
-        It looks at the endpoints that answer at once, and at what was made since the store was
-        populated: what hangs or waits on purpose is not over when a scenario is.
+        Checks endpoints that answer at once, and deliveries created after the store was populated:
+        deliveries that hang or wait on purpose have not ended when a scenario has.
         """
         self.wait_until_settled()
         for service in self.services:
@@ -162,8 +162,8 @@ def product(
 ) -> Iterator[Product]:
     """One account for each path, with an endpoint there and projects that are about to complete.
 
-    The receiver has two processes where each request brings a new connection: its side of that is
-    nearly as dear as the sender's.
+    The receiver has two processes if each request opens a new connection, because accepting one
+    costs nearly as much as opening it.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cuepost-bench-")))

@@ -1,9 +1,9 @@
-"""Whether healthy endpoints notice bad neighbours: one hangs, one drips, one has a long backlog.
+"""Whether bad neighbours slow down healthy endpoints: one hangs, one drips, one has a backlog.
 
-The same load goes to the healthy ones with and without the three, in turns and in one run; what
-counts is how long a delivery takes from the call of the API to the receiver's request. Calls during
-which others on the host took a core away are left out, with the neighbours and without, and so are
-rounds in which that happened to many of them: those that are left are slower too, on one side only.
+The healthy endpoints get the same load with and without the three, in turns and in one run. The
+latency from the API call to the receiver's request counts. Calls during which other guests of the
+host used a core ("steal") are left out on both sides, and so are rounds with many such calls: their
+remaining calls would be slower too, but on one side only.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ HELD_UP = 50
 LATE = "/slow/late"
 BAD = ("/hang", "/drip", LATE)
 CONNECTIONS = 16
-# Of the calls of a round, or the rest tell nothing.
+# Smallest share of undisturbed calls in a usable round.
 FEWEST_UNDISTURBED = 0.75
-# While there are too few that tell something; for each that is wanted.
+# Rounds to try for each usable round that is wanted.
 ROUNDS_TRIED = 2
 MEASURED = "beside them"
 
@@ -35,8 +35,8 @@ class Arrivals:
     by_chance: bool
 
 
-# Calls of many users come by chance, and now and then together. At even distances they never meet:
-# then there is no other reason to wait than the neighbours.
+# Calls of many users arrive at random, and sometimes at once. Evenly spaced calls never coincide,
+# so the neighbours are the only reason to wait.
 ARRIVALS = (
     Arrivals("by_chance", "calls by chance", by_chance=True),
     Arrivals("even", "calls at even distances", by_chance=False),
@@ -83,7 +83,7 @@ def compared(good: "Calls", bad: "Calls") -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """`undisturbed` are the times of those, in milliseconds; `count` is of all."""
+    """`undisturbed` has the latencies in ms without steal; `count` is the number of all calls."""
 
     undisturbed: Sequence[float]
     count: int
@@ -102,7 +102,7 @@ class Calls:
 
 
 def _heard(scale: Fairness, store: StoreChoice, *, bad: bool) -> dict[str, Calls]:
-    """For each way in which calls come, from one service."""
+    """The figures for each arrival pattern, from one service."""
     healthy = [f"/ok/{number}" for number in range(scale.healthy)]
     count = scale.rate * scale.seconds
     calls = scale.healthy + count * len(ARRIVALS)
@@ -114,7 +114,7 @@ def _heard(scale: Fairness, store: StoreChoice, *, bad: bool) -> dict[str, Calls
             asyncio.run(put_off(it.settings, it.populated, counts))
         store.settle(it.settings)
         it.start()
-        # One to each first: how long a service takes until it is warm is another question.
+        # A first call to each endpoint warms the service up.
         first, *parts = _parts(it.populated.in_turn(healthy), scale.healthy, count)
         it.feed(first, connections=CONNECTIONS)
         found = {
@@ -141,6 +141,6 @@ def _fed(it: Product, projects: Sequence[str], rate: int, how: Arrivals) -> Call
 
 
 def undisturbed(times: Sequence[tuple[float, float]], stolen: StolenTime) -> Calls:
-    """Of calls with their begin and end."""
+    """`times` are the begin and the end of each call."""
     found = [1_000 * (end - begin) for begin, end in times if not stolen.was_between(begin, end)]
     return Calls(found, len(times))

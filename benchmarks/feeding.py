@@ -1,4 +1,4 @@
-"""Reports milestones to a running service, from a process of its own."""
+"""Reports milestones to a running service from a separate process."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ class _Answer(msgspec.Struct):
 
 @dataclass(slots=True)
 class Fed:
-    """What was acknowledged, and when each request was begun and answered."""
+    """The acknowledged events, and when each request began and was answered."""
 
     acknowledged: set[str] = field(default_factory=set)
     began_at: dict[str, float] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def feed(
     by_chance: bool = False,
     cores: Sequence[int] = (),
 ) -> Fed:
-    """Send as fast as answers come, or at a fixed rate on schedule."""
+    """Sends as fast as answers arrive, or on schedule at a fixed rate."""
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     requests = [request("/v1/milestones", headers, body) for body in bodies]
     job = Job(int(port), requests, connections, rate=rate, by_chance=by_chance)

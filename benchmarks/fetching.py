@@ -1,4 +1,4 @@
-"""Clients that download, in a process of their own: many at a steady rate each, from one link."""
+"""Download clients in a separate process: many from one link, each at a steady rate."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ PIECE = 256 * 1024
 
 @contextmanager
 def downloading(link: str, scale: Downloads) -> Iterator[None]:
-    """In a process of its own; all downloads run when the block begins, and when it ends."""
+    """Runs in a separate process; all downloads are running at the begin and end of the block."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.fetching", link, str(scale.downloads), str(scale.rate)],
         stdin=subprocess.PIPE,
@@ -57,9 +57,9 @@ async def download_all(link: str, downloads: int, rate: int) -> None:
 async def download(
     link: str, rate: int, number: int, count: list[int], runs: asyncio.Event
 ) -> None:
-    """Takes what has come twice a second, to leave the cores to the service.
+    """Reads only twice a second, to leave the cores to the service.
 
-    It counts as running after two seconds, when the buffers of both systems have filled up.
+    A download counts as running after two seconds, when the buffers of both sides are full.
     """
     parts, loop, buffer = urlsplit(link), asyncio.get_running_loop(), bytearray(rate)
     with socket.create_connection((str(parts.hostname), parts.port)) as client:

@@ -1,4 +1,4 @@
-"""What a benchmark reports: a figure with all that belongs to it, or why there is none."""
+"""The result of a benchmark: a figure with its details, or the reason why there is none."""
 
 import statistics
 import traceback
@@ -17,7 +17,7 @@ def percentile(values: Sequence[float], percent: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A figure, and another one of the same run to hold it against."""
+    """A figure, and another one of the same run to compare it with."""
 
     name: str
     unit: str
@@ -33,7 +33,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`key` is for the aims, `what` for people; `raw` has what was measured along with it."""
+    """`key` is for the aims, `what` for readers; `raw` has further measurements."""
 
     key: str
     what: str
@@ -56,7 +56,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class NotRun:
-    """A figure that is not to be had here; its key begins with the name of the scenario."""
+    """A figure that cannot be measured here; its key begins with the name of the scenario."""
 
     key: str
     what: str
@@ -75,7 +75,7 @@ class NotRun:
 
 
 def attempted(key: str, what: str, figures: Iterator[Figure | NotRun]) -> Iterator[Figure | NotRun]:
-    """What fails is told and passed over: an hour of figures is not to be lost for one of them."""
+    """Reports a failure and goes on, so that one failure does not lose an hour of figures."""
     try:
         yield from figures
     except Exception as error:  # noqa: BLE001  # see above
@@ -84,7 +84,7 @@ def attempted(key: str, what: str, figures: Iterator[Figure | NotRun]) -> Iterat
 
 
 def middle(rounds: Sequence[Mapping[str, float]], of: str) -> dict[str, float]:
-    """The median of each, and the range of the one that counts."""
+    """The median of each figure, and the range of the main one."""
     found = {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
     values = [each[of] for each in rounds]
     return found | {"lowest": min(values), "highest": max(values), "rounds": len(rounds)}

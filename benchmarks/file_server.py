@@ -1,6 +1,6 @@
-"""Hands out one file with `sendfile` and nothing else: what downloads cost when others serve them.
+"""Serves one file with `sendfile`: the cost of downloads outside of the service.
 
-It answers any request with all of the file, and each connection is asked for one file at most.
+It answers any request with the whole file, once per connection.
 """
 
 import os
@@ -25,7 +25,7 @@ class Conversation:
 
 @contextmanager
 def file_server(file: Path) -> Iterator[str]:
-    """In a process of its own; where the file is to be had."""
+    """Runs in a separate process; yields the URL of the file."""
     with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as listener:
         descriptor = listener.fileno()
         process = subprocess.Popen(
@@ -60,7 +60,7 @@ def _take(listener: socket.socket, ready: selectors.BaseSelector) -> None:
 
 
 def _answer(talk: Conversation, ready: selectors.BaseSelector, size: int) -> None:
-    # A request is short and comes in one packet.
+    # A request is short and arrives in one packet.
     if not talk.client.recv(65_536):
         _end(talk, ready)
         return

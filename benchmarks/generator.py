@@ -1,8 +1,8 @@
-"""A load generator in a process of its own: sends requests that were written out beforehand.
+"""A load generator in a separate process: sends prepared requests.
 
-It sends opaque requests as fast as answers come, with a fixed number in flight on each connection,
-or at a fixed rate: each request on schedule, whether earlier ones were answered or not, evenly
-spaced or at random. A request that is answered with 429 or 503 is repeated after Retry-After.
+It sends opaque requests as fast as answers arrive, with a fixed number in flight on each
+connection, or at a fixed rate: each request on schedule, whether earlier ones were answered or not,
+evenly spaced or at random. A request answered with 429 or 503 is repeated after Retry-After.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ TRY_AGAIN = (b"429", b"503")
 
 
 class Job(msgspec.Struct):
-    """`rate` is requests a second, 0 for as fast as they are answered.
+    """`rate` is in requests per second, 0 for as fast as they are answered.
 
-    `by_chance` they come as those of many callers do that know nothing of each other.
+    With `by_chance`, they arrive at random, as those of many independent callers.
     """
 
     port: int
@@ -40,7 +40,7 @@ class Job(msgspec.Struct):
 
 
 class Answered(msgspec.Struct, array_like=True):
-    """A request by its place, when it was begun and answered, and the answer's body."""
+    """The index of a request, when it began and was answered, and the answer's body."""
 
     place: int
     began: float
@@ -55,7 +55,7 @@ class Done(msgspec.Struct):
 
 
 class Line(asyncio.Protocol):
-    """One connection; answers come in the order of the requests."""
+    """One connection; answers arrive in the order of the requests."""
 
     def __init__(self, work: "Work") -> None:
         self._work = work
@@ -65,7 +65,7 @@ class Line(asyncio.Protocol):
         self.used_at = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are none by their type.
+        # uvloop's transports do not inherit from asyncio.Transport.
         self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -127,7 +127,7 @@ class Work:
 
 
 def _end_of_answer(data: bytes) -> int:
-    """Zero while it is not all there."""
+    """Zero while it is incomplete."""
     head = data.find(b"\r\n\r\n")
     if head < 0:
         return 0
@@ -164,16 +164,16 @@ async def generate(job: Job) -> Done:
 
 
 def _instants(job: Job) -> Iterator[float]:
-    """When each of them is sent, in seconds; by chance, yet the same in every run."""
+    """When each request is sent, in seconds; random, but the same in every run."""
     chance = random.Random(job.rate)
     gaps = (chance.expovariate(job.rate) if job.by_chance else 1 / job.rate for _ in job.requests)
     return accumulate(gaps)
 
 
 async def _send_paced(work: Work, lines: list[Line], instants: Iterable[float]) -> None:
-    """On the line with the least under way, so that no one waits behind another needlessly.
+    """Uses the connection with the fewest requests in flight, so that none queues needlessly.
 
-    Of those on the one that has rested longest: the service closes a line that rests for seconds.
+    Among equals it uses the longest idle one, because the service closes idle connections.
     """
     began = time.monotonic()
     for instant in instants:
@@ -191,7 +191,7 @@ def _cpu() -> float:
 
 def main(job: str, result: str) -> None:
     reported = msgspec.msgpack.decode(Path(job).read_bytes(), type=Job)
-    # It only ever keeps more, and makes no circles; looking for them would take time.
+    # It makes no reference cycles, so garbage collection would only take time.
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         done = runner.run(generate(reported))

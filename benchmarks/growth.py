@@ -1,7 +1,7 @@
-"""What a delivery costs beside a long history and a long queue, and what in an empty store.
+"""The cost of a delivery in a store with a long history and queue, and in an empty store.
 
-Two stores, one of them filled, are measured in turns, so that whatever else the machine does falls
-on both. What waits is due, at endpoints that do not answer.
+The full and the empty store are measured in turns, so that other work of the machine affects both.
+Waiting deliveries are due, at endpoints that do not answer.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ def _fill(it: Product, sizes: Sizes) -> None:
 
 
 def _in_turns(empty: Product, full: Product, sizes: Sizes) -> tuple[list[Round], list[Round]]:
-    """Both services are up all the time; the first round of each only warms it up."""
+    """Both services run all the time; the first round of each only warms it up."""
     found: tuple[list[Round], list[Round]] = ([], [])
     for it in (empty, full):
         it.start()
@@ -83,7 +83,7 @@ def _part(it: Product, number: int, sizes: Sizes) -> Sequence[str]:
 
 
 def _cpu(rounds: Sequence[Round]) -> float:
-    """Of the service and of the store."""
+    """The CPU of the service and of the store."""
     return statistics.median(
         each["app CPU s per 1,000"] + each["store CPU s per 1,000"] for each in rounds
     )

@@ -1,8 +1,8 @@
-"""How many milestones a second the API takes, each with an event and a delivery of its own.
+"""Milestones per second that the API accepts, each with its own event and delivery.
 
-The API half runs alone, so that nothing is sent meanwhile; when the clock has stopped everything is
-sent and checked. Beside SQLite stands what the bare store takes: one row of the size of an event
-for each milestone, in transactions of the same size, and nothing else.
+Only the API process runs, so that nothing is sent during the measurement; afterwards everything is
+sent and verified. The baseline for SQLite is the bare store: one row of the size of an event for
+each milestone, in transactions of the same size.
 """
 
 import sqlite3
@@ -41,7 +41,7 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
 
 
 def _ingested(store: StoreChoice, case: Case, rounds: int) -> Sequence[Mapping[str, float]]:
-    """One service for all rounds; then all is sent, and one proof."""
+    """Uses one service for all rounds; then sends everything and verifies it."""
     with populated(store, case, rounds, halves=("api",)) as it:
         projects = it.populated.in_turn()
         parts = pieces(projects, len(projects) // rounds)

@@ -1,7 +1,7 @@
-"""For programs that run `cuepost` and look at it from inside, between two signals.
+"""For programs that run `cuepost` and observe it from inside, between two signals.
 
-SIGUSR1 has them begin, and once more end and write what they found as JSON beside the folder of the
-service's data, where `reported_by` reads it.
+The first SIGUSR1 begins the observation. The second ends it and writes the result as JSON beside
+the service's data folder, where `reported_by` reads it.
 """
 
 import json
@@ -17,7 +17,7 @@ TIMEOUT_SECONDS = 60.0
 
 
 def between_signals(begin: Callable[[], None], end: Callable[[], object]) -> None:
-    """In the service: call them, and write what `end` returns."""
+    """Runs in the service: calls `begin` and `end`, and writes what `end` returns."""
 
     def on_second(*_: object) -> None:
         signal.signal(signal.SIGUSR1, on_first)
@@ -34,12 +34,12 @@ def between_signals(begin: Callable[[], None], end: Callable[[], object]) -> Non
 
 
 def reported_by(pid: int, folder: Path) -> Any:
-    """Outside of it: end it, and read what was found."""
+    """Runs outside of the service: ends the observation and reads its result."""
     os.kill(pid, signal.SIGUSR1)
     file = _file(folder, pid)
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not file.exists():
-        assert time.monotonic() < deadline, "the service did not tell what it found"
+        assert time.monotonic() < deadline, "the service did not write its observations"
         time.sleep(0.05)
     reported = json.loads(file.read_text(encoding="utf-8"))
     file.unlink()

@@ -1,4 +1,4 @@
-"""Holds figures of a run against aims: each one is a ratio of two of them with a bound."""
+"""Compares the figures of a run with the aims: each aim is a ratio of two figures with a bound."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ APP, STORE = "app CPU s per 1,000", "store CPU s per 1,000"
 
 
 class Figures:
-    """By their keys; what was not measured raises KeyError."""
+    """Figures by key; a figure that was not measured raises KeyError."""
 
     def __init__(self, figures: Sequence[Figure]) -> None:
         self._by_key = {figure.key: figure for figure in figures}
@@ -22,7 +22,7 @@ class Figures:
         return self._by_key[key].raw[name]
 
     def cpu(self, key: str) -> float:
-        """Of the service and of the store."""
+        """The CPU of the service and of the store."""
         return self.raw(key, APP) + self._by_key[key].raw.get(STORE, 0.0)
 
     def keys(self, begin: str, end: str) -> list[str]:
@@ -66,7 +66,7 @@ class Judged:
 
 
 def judge(aims: Sequence[Aim], figures: Sequence[Figure]) -> list[Judged]:
-    """Those not met first, then those that were not measured."""
+    """Aims that are not met come first, then those that were not measured."""
     found = [_judged(aim, Figures(figures)) for aim in aims]
     order = {False: 0, None: 1, True: 2}
     return sorted(found, key=lambda judged: (order[judged.met], judged.number))

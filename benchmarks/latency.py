@@ -1,7 +1,7 @@
-"""How long an event takes from the call of the API to the receiver's request.
+"""Latency of an event from the API call to the receiver's request.
 
-One event a request, each sent at its own time whether those before were answered or not: first at
-a steady low rate, then as many as can be to learn the full rate, then at half of that.
+Each request has one event, and is sent on schedule whether earlier ones were answered or not: first
+at a steady low rate, then as fast as possible to find the full rate, then at half of that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
 
 def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
     steady = sizes.paced_rate * sizes.paced_seconds
-    # At half of any rate we can hope for the last part is over within this many events.
+    # At half of any realistic rate, the last part ends within this many events.
     at_half = max(steady, sizes.singles)
     parts = (sizes.warm_up, steady, sizes.singles, at_half)
     with product(

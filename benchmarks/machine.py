@@ -1,4 +1,4 @@
-"""What the figures were taken on: the machine, its load, and the versions of everything."""
+"""Describes the machine, its load, and the versions of all components."""
 
 import os
 import platform
@@ -37,7 +37,7 @@ def described() -> dict[str, Any]:
 
 
 def load() -> float:
-    """Of the last minute."""
+    """The load average of the last minute."""
     return round(os.getloadavg()[0], 2)
 
 

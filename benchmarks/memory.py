@@ -1,9 +1,9 @@
-"""How much memory the service has at rest, and how much it takes on for a long queue.
+"""Memory of the idle service, and how much more it needs for a long queue.
 
-Also the CPU that a start takes, until the greeting, which comes once connections are accepted.
+Also the CPU of a start, until the greeting that is printed once connections are accepted.
 
-The most that was resident while it sends what waits, with few and with very many deliveries in the
-queue, to the same endpoints. They answer after a while, so that it has its hands full all the time.
+The peak resident memory is measured while it sends a queue of few and of very many deliveries to
+the same endpoints. They answer with a delay, so that the service is busy all the time.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
 
 
 def _at_rest(store: StoreChoice) -> tuple[float, float]:
-    """Megabytes at rest, and seconds of CPU that the start took; the schema is there already."""
+    """Megabytes when idle, and CPU seconds of the start; the schema already exists."""
     with product(store) as it:
         it.stop()
         it.start()
@@ -51,7 +51,7 @@ def _at_rest(store: StoreChoice) -> tuple[float, float]:
 
 
 def _while_sending(store: StoreChoice, sizes: Sizes, pending: int) -> float:
-    """Of the process that sends: one for the API alone does not look into the queue."""
+    """The memory of the process that sends, because an API process does not read the queue."""
     with product(store, paths=SLOW, halves=()) as it:
         each = -(-pending // len(SLOW))
         asyncio.run(put_off(it.settings, it.populated, dict.fromkeys(SLOW, each)))
@@ -68,7 +68,7 @@ def _while_sending(store: StoreChoice, sizes: Sizes, pending: int) -> float:
 
 
 def _require_well_sent(it: Product) -> None:
-    """It was at work all that time, and what it sent was signed."""
+    """Verifies that it was busy all the time, and that its requests were signed."""
     it.receiver.end()
     populated = it.populated
     seen = [read(at, raw, populated.webhook_of) for at, raw in it.receiver.seen]

@@ -1,9 +1,9 @@
-"""How long the server takes for each settings page with a million deliveries in the store.
+"""Server time of each settings page with a million deliveries in the store.
 
-Measured in process on both stores, from the request to the last byte of the answer, as a clock on
-the wall sees it; beside it stands the same page with ten thousand. Nothing is cached between two
-requests. The notes tell the median and the time of this process's processor, and name what is over
-the limit: on a machine that does other things besides, p95 on the wall sees those as well.
+Measured in process on both stores, as wall time from the request to the last byte of the answer;
+the baseline is the same page with ten thousand deliveries. Nothing is cached between two requests.
+The notes have the median and the CPU time, and mark pages over the limit: other work of the machine
+affects p95 of the wall time.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from tests.support.records import Records
 from tests.support.store_rows import attempt_columns, run
 
 MANY, FEW = 1_000_000, 10_000
-# Requests per page; fewer where they do not fit into the time, but enough for a figure.
+# Requests per page, and the fewest if they would take longer than MOST_SECONDS.
 ROUNDS, FEWEST_ROUNDS, MOST_SECONDS = 60, 20, 6.0
 LIMIT_MILLIS = 50.0
 BASE_URL = "https://cuepost.example.com"
@@ -54,7 +54,7 @@ AnyStore = SqliteStore | PostgresStore
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Milliseconds: at p95 and in the middle on the wall, and at p95 of the processor."""
+    """In milliseconds: p95 and median of the wall time, and p95 of the CPU time."""
 
     wall: float
     median: float
@@ -125,7 +125,7 @@ async def measured(name: str, rows: int) -> dict[str, Taken]:
 
 
 async def add_attempts(store: AnyStore, records: Records, month: Month) -> None:
-    """The last one of each delivery of the last day, which is what the charts look at."""
+    """Adds the last attempt of each delivery of the last day, which the charts read."""
     made = records.attempt(records.delivery(month.account.id))
     number = sa.select(accounts.c.number).where(accounts.c.id == month.account.id)
     last_day = sa.and_(
@@ -187,7 +187,7 @@ async def pages(client: httpx2.AsyncClient, month: Month) -> dict[str, str]:
 
 
 async def taken_by(client: httpx2.AsyncClient, path: str) -> Taken:
-    """The first request is not counted: it compiles the template."""
+    """The first request does not count, because it compiles the template."""
     assert (await client.get(path)).status_code == 200, path
     wall: list[float] = []
     processor: list[float] = []
@@ -207,7 +207,7 @@ async def taken_by(client: httpx2.AsyncClient, path: str) -> Taken:
 @click.option("--deliveries", default=MANY, show_default=True, help="Deliveries in the store.")
 @click.option("--store", "stores", multiple=True, type=click.Choice(list(STORES)))
 def main(deliveries: int, stores: Sequence[str]) -> None:
-    """The time of each settings page at p95, on these stores or on both."""
+    """Measure p95 of each settings page, on these stores or on both."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         for each in runner.run(compare(deliveries, stores or tuple(STORES))):
             click.echo(

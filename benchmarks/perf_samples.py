@@ -1,8 +1,8 @@
-"""Samples of `perf`: where the CPU was, in C code and in the kernel, in all threads.
+"""Samples of `perf`: where CPU time goes in C code and in the kernel, in all threads.
 
-Time comes from the kernel's clock of used CPU, since virtual machines have no hardware counters.
-Call chains are read in the kernel alone: most libraries are built without frame pointers. So a
-sample in user space tells the library that was at work, and not who called it.
+The event is the kernel's cpu-clock, since virtual machines have no hardware counters. Call chains
+are read only in the kernel, because most libraries are built without frame pointers. So a sample in
+user space shows the running library, but not its caller.
 """
 
 import re
@@ -22,7 +22,7 @@ TIMEOUT_SECONDS = 120.0
 ATTACH_SECONDS = 0.5
 KERNEL = re.compile(r"\[(kernel|guest)|^\[k\]|\.ko\b")
 
-# The first one that has a function in the call chain; `write` may be to a socket or to a file.
+# The first with a function in the call chain counts; `write` may be to a socket or to a file.
 KERNEL_LAYERS = (
     ("kernel: send", r"tcp_sendmsg|sock_write_iter|sys_send(to|msg)|sock_sendmsg"),
     ("kernel: receive", r"tcp_recvmsg|sock_read_iter|sys_recv(from|msg)|sock_recvmsg"),
@@ -34,7 +34,7 @@ KERNEL_LAYERS = (
     ("kernel: wake and wait (futex)", r"futex|sys_sched_yield"),
     ("kernel: page faults", r"page_fault"),
 )
-# By the path of the library that was at work; `libc` copies memory for all the others.
+# By the path of the running library; `libc` copies memory for all the others.
 LIBRARIES = (
     ("SQLite", r"/libsqlite3"),
     ("SQLite, Python's binding", r"/_sqlite3\."),
@@ -71,20 +71,20 @@ class Sample:
 
 @dataclass(slots=True)
 class Sampled:
-    """What was sampled, once it has ended."""
+    """The samples; available after the end."""
 
     samples: list[Sample] = field(default_factory=list)
 
 
 @contextmanager
 def sampling(pids: Sequence[int]) -> Iterator[Sampled]:
-    """All threads of these processes, also those that are started meanwhile; raises NoPerf."""
+    """Samples all threads of these processes, including ones that start later; raises NoPerf."""
     require_perf()
     found = Sampled()
     with tempfile.TemporaryDirectory(prefix="cuepost-perf-") as folder:
         data = Path(folder, "data")
         perf = subprocess.Popen(_record(data, pids), stderr=subprocess.PIPE)
-        # It does not say when it has begun.
+        # `perf` does not report when it has begun.
         time.sleep(ATTACH_SECONDS)
         try:
             yield found
@@ -127,7 +127,7 @@ def _script(data: Path) -> str:
 
 
 def parsed(lines: Iterable[str]) -> Iterator[Sample]:
-    """Of `perf script`: a line with process and thread, the frames, an empty line."""
+    """Parses `perf script`: a line with process and thread, the frames, an empty line."""
     head: tuple[int, int] | None = None
     frames: list[tuple[str, str]] = []
     for line in (*lines, ""):
@@ -150,6 +150,6 @@ def layer_of(sample: Sample) -> str:
 
 
 def by_layer(samples: Sequence[Sample], microseconds: float) -> Mapping[str, float]:
-    """Microseconds, divided in proportion to samples; the most expensive come first."""
+    """Microseconds, in proportion to samples; the most expensive come first."""
     counts = Counter(map(layer_of, samples))
     return {name: microseconds * n / len(samples) for name, n in counts.most_common()}

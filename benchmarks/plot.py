@@ -1,4 +1,4 @@
-"""Lines over time as an SVG picture, one small chart above the other."""
+"""Draws lines over time as SVG, as small charts one above the other."""
 
 from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
@@ -12,7 +12,7 @@ STYLE = (
 
 
 def charts(minutes: Sequence[float], lines: Mapping[str, Sequence[float]], title: str) -> str:
-    """Each line in a chart of its own, from zero up."""
+    """Each line has its own chart, which starts at zero."""
     height = MARGIN + len(lines) * (HEIGHT + MARGIN)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',

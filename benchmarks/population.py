@@ -1,4 +1,4 @@
-"""Fills a store before a scenario: accounts with endpoints, projects about to complete, a key."""
+"""Populates a store for a scenario: accounts with endpoints, projects about to complete, a key."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Populated:
     projects: dict[str, list[str]] = field(default_factory=dict)
 
     def in_turn(self, paths: Iterable[str] | None = None) -> list[str]:
-        """The projects, one of each endpoint after the other."""
+        """The projects, round robin over the endpoints."""
         chosen = [self.projects[path] for path in paths or self.projects]
         return [each for some in zip(*chosen, strict=True) for each in some]
 

@@ -1,4 +1,4 @@
-"""What processes used of the machine, as the kernel counts it."""
+"""CPU and memory of processes, as the kernel counts them."""
 
 import os
 from collections import defaultdict
@@ -10,22 +10,22 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """Of these processes and all below them, of those that have ended by now as well."""
+    """CPU of these processes and all their descendants, including ended ones."""
     return sum(map(_ticks, _with_descendants(pids))) / _TICKS
 
 
 def resident_megabytes(pids: Iterable[int]) -> float:
-    """Now, of these processes and all below them; pages that they share count for each."""
+    """Resident memory of these processes and their descendants; shared pages count for each."""
     return sum(_status(pid, "VmRSS") for pid in _with_descendants(pids))
 
 
 def unshared_megabytes(pids: Iterable[int]) -> float:
-    """Now; what processes share counts once, divided among them."""
+    """Proportional memory: shared pages are divided among the processes."""
     return sum(map(_proportional, _with_descendants(pids)))
 
 
 def highest_megabytes(pid: int) -> float:
-    """The most that was resident at any time since the start."""
+    """Peak resident memory since the start."""
     return _status(pid, "VmHWM")
 
 
@@ -34,7 +34,7 @@ def cores() -> list[int]:
 
 
 def pin(pids: Iterable[int], chosen: Iterable[int]) -> None:
-    """These processes, with all their threads and children so far, run on these cores alone."""
+    """Pins these processes, with their current threads and children, to these cores."""
     allowed = set(chosen)
     for pid in _with_descendants(pids):
         for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -54,7 +54,7 @@ def _with_descendants(pids: Iterable[int]) -> list[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields behind the name of the program; nothing for a process that is gone."""
+    """The fields after the program's name; empty for a process that has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return []

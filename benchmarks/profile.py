@@ -1,8 +1,8 @@
-"""Where the CPU of a delivery goes: by layer in all threads, and by folder of our own code.
+"""Where the CPU time of a delivery goes: by layer in all threads, and by folder of our own code.
 
-Layers are sampled by `perf`, which sees the interpreter, libraries and the kernel. Python's frames
-are not visible to it, so that a second service, which notes its own frames, is fed in the same way.
-Shares of samples become microseconds by the CPU that the kernel counted for the processes.
+`perf` samples the layers: interpreter, libraries and kernel. It does not see Python's frames, so a
+second service, which samples its own frames, gets the same load. Shares of samples are converted to
+microseconds with the CPU that the kernel counted for the processes.
 """
 
 import os
@@ -27,7 +27,7 @@ PROFILED = ("plain.keep-alive", "single")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One of the service, with its CPU for each delivery."""
+    """A process of the service, with its CPU per delivery."""
 
     half: str
     microseconds: float
@@ -83,7 +83,7 @@ def _sampled(store: StoreChoice, case: Case) -> list[Process]:
 
 
 def _noted_frames(store: StoreChoice, case: Case) -> dict[str, Mapping[str, int]]:
-    """By file, of the main thread of each process."""
+    """Samples by file, of the main thread of each process."""
     with _warm(store, case, sampled_frames.__name__) as (it, projects):
         for pid in it.pids:
             os.kill(pid, signal.SIGUSR1)
@@ -97,7 +97,7 @@ def _noted_frames(store: StoreChoice, case: Case) -> dict[str, Mapping[str, int]
 def _warm(
     store: StoreChoice, case: Case, module: str = "cuepost"
 ) -> Iterator[tuple[Product, Sequence[str]]]:
-    """A service that has been fed once, and what to feed it next."""
+    """A warmed-up service, and the load for the measurement."""
     with populated(store, case, 2, module=module) as it:
         projects = it.populated.in_turn()
         half = len(projects) // 2
@@ -106,7 +106,7 @@ def _warm(
 
 
 def by_folder(frames: Mapping[str, int], microseconds: float) -> Mapping[str, float]:
-    """Microseconds, divided in proportion to samples; the most expensive come first."""
+    """Microseconds, in proportion to samples; the most expensive come first."""
     counts: Counter[str] = Counter()
     for file, count in frames.items():
         counts[sampled_frames.layer_of(file)] += count

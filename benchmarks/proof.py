@@ -1,4 +1,4 @@
-"""Holds the promises against what a scenario did; only after that its figures count."""
+"""Verifies the delivery guarantees after a scenario; its figures count only if they hold."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ TIMEOUT_SECONDS = 180.0
 
 
 def wait_until_settled(settings: Mapping[str, str], accounts: Sequence[UUID]) -> None:
-    """Until every delivery of these accounts has its final status."""
+    """Waits until every delivery of these accounts has its final status."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
 
     async def settled(store: AnyStore) -> None:
@@ -43,7 +43,7 @@ async def _has_live(store: AnyStore, accounts: Sequence[UUID]) -> bool:
 def stored_since(
     settings: Mapping[str, str], accounts: Sequence[UUID], since: float
 ) -> list[StoredDelivery]:
-    """What the store says of the deliveries that were made after that instant."""
+    """What the store has of the deliveries that were created after that instant."""
     lowest = lowest_at(datetime.fromtimestamp(since, UTC))
 
     async def found(store: AnyStore) -> list[StoredDelivery]:
@@ -73,7 +73,7 @@ def _numbers(accounts: Sequence[UUID]) -> sa.Select[tuple[int]]:
 
 
 def require_kept(history: History) -> None:
-    """Every promise, and since every receiver here answers 200, everything delivered."""
+    """Checks every guarantee, and since every receiver answers 200, that all was delivered."""
     broken = history.broken_promises()
     assert broken == [], broken[:5]
     assert history.acknowledged, "nothing was acknowledged, so nothing is proved"
@@ -81,13 +81,13 @@ def require_kept(history: History) -> None:
 
 
 def require_all_seen(sent: set[str], seen: Sequence[Seen], webhook_id: str, secret: str) -> None:
-    """For senders that keep no history: all that they took came, unaltered and well signed."""
+    """For senders without a history: all accepted events arrived, unaltered and signed."""
     delivered = [StoredDelivery(each, webhook_id, each, "delivered", None, ()) for each in sent]
     secrets = {webhook_id: [secret]}
     require_kept(History(set(sent), list(seen), delivered, secrets, keeps_attempts=False))
 
 
 def require_no_stall(said: str) -> None:
-    """`said` is what a service wrote to its standard error."""
+    """`said` is the standard error of a service."""
     stalls = [line for line in said.splitlines() if "event=engine_" in line]
     assert not stalls, "\n".join(stalls)

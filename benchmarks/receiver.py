@@ -1,8 +1,8 @@
-"""A receiver in a process of its own: notes every request and answers as its path says.
+"""A receiver in a separate process: records every request and answers according to its path.
 
-`/ok…` answers 200 at once, `/ok-later…` and `/slow…` after 50 ms, `/hang…` never, `/drip…` with a
-byte a second. It parses no more of HTTP than it needs, so that it is not what a benchmark measures.
-When it is told to end it writes down what it saw, as one msgpack array of (arrival, raw request).
+`/ok…` answers 200 at once, `/ok-later…` and `/slow…` after 50 ms, `/hang…` never, `/drip…` with one
+byte per second. It parses only the necessary parts of HTTP, so that it does not limit a benchmark.
+At the end it writes what it received as one msgpack array of (arrival, raw request).
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Conversation(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are none by their type.
+        # uvloop's transports do not inherit from asyncio.Transport.
         self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -46,7 +46,7 @@ class Conversation(asyncio.Protocol):
             data = self._buffer + data
         at = time.time()
         while end := _end_of_request(data):
-            # Nearly always there is one request and nothing else, which then is not copied.
+            # Usually the data is exactly one request, which then is not copied.
             request = data if end == len(data) else data[:end]
             self._seen.append((at, request))
             self._answer(request)
@@ -79,13 +79,13 @@ class Conversation(asyncio.Protocol):
 
 
 def _end_of_request(data: bytes) -> int:
-    """Zero while it is not all there."""
+    """Zero while it is incomplete."""
     head = data.find(b"\r\n\r\n")
     if head < 0:
         return 0
     place = data.find(LENGTH, 0, head)
     if place < 0:
-        # Other clients write their headers in another case.
+        # Other clients write header names in another case.
         place = data[:head].lower().index(LENGTH)
     length = int(data[place + len(LENGTH) : data.index(b"\r", place)])
     end = head + 4 + length
@@ -113,7 +113,7 @@ async def receive(
 
 
 def _write(path: str, content: Callable[[], bytes]) -> None:
-    """In one go, so that no one reads half of it."""
+    """Writes atomically, so that a reader never sees a part."""
     Path(path + ".new").write_bytes(content())
     Path(path + ".new").replace(path)
 
@@ -124,7 +124,7 @@ def main(descriptor: str, report: str, chain: str, close_after: str) -> None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(chain)
     listener = socket.socket(fileno=int(descriptor))
-    # It only ever keeps more, and makes no circles; looking for them would take time.
+    # It makes no reference cycles, so garbage collection would only take time.
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(receive(listener, report, tls, close_after == "close"))

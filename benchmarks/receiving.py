@@ -1,4 +1,4 @@
-"""Starts the receiver, asks it what it saw, and makes of that what the history checker reads."""
+"""Starts the receiver, reads its requests, and converts them for the history checker."""
 
 import signal
 import socket
@@ -23,7 +23,7 @@ AT_A_TIME = 0.01
 
 @dataclass(slots=True)
 class Receiver:
-    """One process or several behind one port; what they saw is known once they have ended."""
+    """One process or several on one port; their requests are available after they have ended."""
 
     port: int
     scheme: str
@@ -44,11 +44,11 @@ class Receiver:
         return f"{self.scheme}://{LOCAL}:{self.port}{path}"
 
     def count(self) -> int:
-        """How many requests it has seen by now."""
+        """The number of requests so far."""
         return sum(map(int, self._reported(signal.SIGUSR1, ".count")))
 
     def look(self) -> list[tuple[float, bytes]]:
-        """What it has seen by now."""
+        """The requests so far."""
         reported = self._reported(signal.SIGUSR2, ".seen")
         return [each for some in reported for each in _decoded(some)]
 
@@ -58,7 +58,7 @@ class Receiver:
         seconds: float = TIMEOUT_SECONDS,
         sender_lives: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Wait until it has seen `count` requests; polled rarely, so as not to disturb it."""
+        """Waits until it has received `count` requests; polls rarely, to not disturb it."""
         deadline = time.monotonic() + seconds
         while (count := self.count()) < requests:
             assert time.monotonic() < deadline, f"the receiver got {count} of {requests} requests"
@@ -137,7 +137,7 @@ def _started(
 
 
 def read(at: float, raw: bytes, webhook_of: Mapping[str, str]) -> Seen:
-    """By the path it is known which endpoint was meant."""
+    """The path identifies the endpoint."""
     head, _, body = raw.partition(b"\r\n\r\n")
     line, *fields = head.decode("ascii").split("\r\n")
     pairs = (field.split(": ", 1) for field in fields)
@@ -146,7 +146,7 @@ def read(at: float, raw: bytes, webhook_of: Mapping[str, str]) -> Seen:
 
 
 def arrivals(seen: list[tuple[float, bytes]]) -> dict[str, float]:
-    """When each event was seen first."""
+    """When each event first arrived."""
     found: dict[str, float] = {}
     for at, raw in seen:
         head = raw[: raw.index(b"\r\n\r\n")].lower()

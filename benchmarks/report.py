@@ -1,4 +1,4 @@
-"""Writes figures down: as JSON with all that belongs to them, and into the document for people."""
+"""Writes figures as JSON with all details, and as tables into the documentation page."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 @dataclass(slots=True)
 class Report:
-    """`runs` tells of each scenario when its figures were taken, and of what."""
+    """`runs` has the time and the commit of each scenario's figures."""
 
     machine: Mapping[str, Any]
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Report:
         )
 
     def take(self, found: Figure | NotRun) -> None:
-        """In the place of one of the same key that an earlier run left."""
+        """Replaces a figure of the same key from an earlier run."""
         if isinstance(found, NotRun):
             self.not_run.append(found)
             return
@@ -43,7 +43,7 @@ class Report:
         self.figures.append(found)
 
     def forget(self, scenario: str) -> None:
-        """That it was not run."""
+        """Removes the notes that figures of this scenario were not measured."""
         self.not_run[:] = [each for each in self.not_run if each.key.partition(".")[0] != scenario]
 
     def write(self, file: Path) -> None:
@@ -57,7 +57,7 @@ class Report:
         file.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def put_into(self, document: Path) -> None:
-        """Between the marks; whatever people wrote around them stays."""
+        """Replaces the text between the marks, and keeps everything around them."""
         before, _, rest = document.read_text(encoding="utf-8").partition(BEGIN)
         _, mark, after = rest.partition(END)
         assert mark, f"{document} has no place for figures"
@@ -72,6 +72,6 @@ def markdown(report: Report) -> str:
 
 
 def unusual(sizes: Sizes) -> dict[str, Any]:
-    """Which sizes are not those of the full run."""
+    """The sizes that differ from the full run."""
     full = asdict(FULL)
     return {name: each for name, each in asdict(sizes).items() if each and each != full[name]}

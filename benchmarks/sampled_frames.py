@@ -1,7 +1,7 @@
-"""Runs `cuepost` and notes which Python code its main thread is in, by the CPU that it uses.
+"""Runs `cuepost` and samples the Python code of its main thread, by CPU time.
 
-The kernel sends a signal for every few milliseconds of CPU of the main thread; Python handles it
-before its next step, so that time in C code counts for whoever called it.
+The kernel sends a signal for every few milliseconds of CPU of the main thread. Python handles it
+before its next instruction, so time in C code counts for the Python code that called it.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ class _Event(ctypes.Structure):
 
 
 class Frames:
-    """How often the innermost frame of ours was in each code, or of others where there is none."""
+    """Counts the innermost frame of our code, or of other code if there is none of ours."""
 
     def __init__(self) -> None:
         self._counts: Counter[CodeType] = Counter()
@@ -54,7 +54,7 @@ class Frames:
         _start_timer()
 
     def end(self) -> Mapping[str, int]:
-        """By file."""
+        """Samples by file."""
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
         found: Counter[str] = Counter()
         for code, count in self._counts.items():
@@ -63,7 +63,7 @@ class Frames:
 
 
 def _is_ours(file: str) -> bool:
-    """What only starts the service is below everything, and says nothing."""
+    """Start-up code is at the bottom of every stack, so it is ignored."""
     _, ours, place = file.rpartition(OURS)
     return bool(ours) and not place.startswith(STARTERS)
 
@@ -79,7 +79,7 @@ def _start_timer() -> None:
 
 
 def layer_of(file: str) -> str:
-    """Our folder, two of them where the first one has many things in it; or the library."""
+    """Our folder, with a subfolder if the first is large; or the library."""
     _, ours, place = file.rpartition(OURS)
     if ours:
         parts = place.removesuffix(".py").split("/")

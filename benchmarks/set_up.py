@@ -1,4 +1,4 @@
-"""Fetches what the benchmarks need beside Python packages; whatever cannot be had is left out."""
+"""Fetches what the benchmarks need besides Python packages, as far as it is available."""
 
 import shutil
 

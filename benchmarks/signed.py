@@ -1,4 +1,4 @@
-"""Signed requests of the usual size, written out beforehand, for senders without a product."""
+"""Prepared signed requests of the usual size, for senders without the service."""
 
 import time
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ def body_of(event_id: str) -> bytes:
 
 
 def event_ids(count: int) -> list[str]:
-    """New ones at every call, as long as no two calls fall into one millisecond."""
+    """Returns new ones at every call, unless two calls are in the same millisecond."""
     now = int(time.time() * 1000)
     return [str(compose(now, number)) for number in range(count)]
 
@@ -51,7 +51,7 @@ def _signed(event_id: str, timestamp: int) -> Signed:
 
 
 def require_received(receiver: Receiver, sent: set[str]) -> None:
-    """Ends the receiver; then every one of them must have come, and with a valid signature."""
+    """Ends the receiver, and checks that every request arrived with a valid signature."""
     receiver.end()
     seen = [read(at, raw, {PATH: WEBHOOK}) for at, raw in receiver.seen]
     require_all_seen(sent, seen, WEBHOOK, SECRET.reveal())

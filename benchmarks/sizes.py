@@ -1,12 +1,12 @@
-"""How large each scenario is: in the full run, and in a quick one to see that all of it works."""
+"""The size of each scenario: in the full run, and in a quick run that only checks that it works."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """`rate` is one that both stores can serve on two cores: a queue of callers would be measured
-    otherwise."""
+    """`rate` is one that both stores can sustain on two cores: otherwise the time in a queue of
+    callers would be measured."""
 
     healthy: int = 200
     backlog: int = 200_000
@@ -17,7 +17,7 @@ class Fairness:
 
 @dataclass(frozen=True, slots=True)
 class Downloads:
-    """`rate` is bytes a second of each: together most of what a gigabit line carries."""
+    """`rate` is in bytes per second for each: together most of a gigabit line."""
 
     downloads: int = 200
     rate: int = 512 * 1024
@@ -27,9 +27,9 @@ class Downloads:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """`rounds` is how often a rate is taken; the median counts, and the range stands beside it.
+    """`rounds` is how often a rate is measured; the median counts, and the range is reported.
 
-    `store` is the key of the only one that is looked at, `cases` those of `delivery`.
+    `store` is the key of the only store to measure, `cases` limits those of `delivery`.
     """
 
     deliveries: int = 20_000

@@ -1,8 +1,8 @@
 """`make soak`: a service at a steady rate for a long time; nothing is lost, and nothing grows.
 
 A real `cuepost serve` on SQLite delivers to a local receiver that fails sometimes. Memory, open
-descriptors and tasks are noted every few seconds; in the end every event is held against the
-promises, and in the second half of the run nothing may have grown.
+descriptors and tasks are sampled every few seconds. At the end, the delivery guarantees are checked
+for every event, and nothing may have grown in the second half of the run.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ PROJECTS_EACH = 50
 PAUSES = (5.0, 10.0)
 SAMPLE_SECONDS = 5.0
 WAITING = "cuepost_deliveries_waiting"
-# What the second half of a run may gain: a share of its mean, or a little where that is more.
+# Allowed growth in the second half: a share of the mean, or an absolute amount if that is larger.
 MOST_GROWTH = 0.05
 LEAST_GROWTH = {"memory_mb": 8.0, "descriptors": 8.0, "tasks": 8.0}
 
@@ -54,7 +54,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Sampler:
-    """Notes how the service is, until it is told to stop."""
+    """Samples the service until it is told to stop."""
 
     pid: int
     port: int
@@ -116,7 +116,7 @@ class Report:
 
 
 def growth(samples: Sequence[Sample], name: str) -> float:
-    """What the straight line through the second half gains on its way."""
+    """The growth of the linear fit of the second half."""
     second = samples[len(samples) // 2 :]
     times = [each.minutes for each in second]
     values: list[float] = [getattr(each, name) for each in second]

@@ -1,6 +1,6 @@
-"""Holds a long run against the promises, some thousand events at a time.
+"""Checks the delivery guarantees of a long run, some thousand events at a time.
 
-Everything that is looked at here belongs to one event, so the slices lose nothing.
+Every guarantee that is checked here is about one event, so checking slices misses nothing.
 """
 
 import sqlite3
@@ -40,7 +40,7 @@ _RECEIVED = "SELECT at, path, head, body, status FROM received WHERE event BETWE
 
 @dataclass(slots=True)
 class Found:
-    """`repeated` counts requests for what their receiver had acknowledged before."""
+    """`repeated` counts requests that their receiver had already acknowledged."""
 
     broken: list[str] = field(default_factory=list)
     deliveries: int = 0
@@ -93,7 +93,7 @@ class Files:
                 )
 
     def orphans(self, found: Found) -> Iterator[str]:
-        """What lies outside of every slice: no one was told of it."""
+        """Rows outside of every slice, which belong to no acknowledged event."""
         for connection, tables, counted in (
             (self.store, ("deliveries", "queue"), found.deliveries),
             (self.received, ("received",), found.requests),

@@ -1,4 +1,4 @@
-"""Reports milestones at a steady rate for as long as it takes."""
+"""Reports milestones at a steady rate for a given time."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ class _Answer(msgspec.Struct):
 
 @dataclass(slots=True)
 class SteadyFeed:
-    """`rate` is in events a second; each request has its own time, however long others take."""
+    """`rate` is in events per second; each request is on schedule, however long others take."""
 
     port: int
     key: str
@@ -32,7 +32,7 @@ class SteadyFeed:
     _sent: int = 0
 
     async def run(self, projects: Sequence[str], count: int) -> float:
-        """How many minutes it took."""
+        """The duration in minutes."""
         began, waiting = time.monotonic(), bodies(projects, count)
         async with asyncio.TaskGroup() as group:
             for _ in range(CONNECTIONS):
@@ -61,7 +61,7 @@ class SteadyFeed:
 
 
 def bodies(projects: Sequence[str], count: int) -> Iterator[bytes]:
-    """Each finishes some projects once more."""
+    """Each body completes some projects again."""
     for first in range(0, count, EVENTS_AT_ONCE):
         milestones = [
             {
@@ -76,7 +76,7 @@ def bodies(projects: Sequence[str], count: int) -> Iterator[bytes]:
 
 
 def _steps(*, is_first: bool) -> tuple[str, ...]:
-    """They begin shortly before their first completion."""
+    """Projects start in the state before their first completion."""
     return ("completed",) if is_first else ("exporting", "completed")
 
 

@@ -1,8 +1,7 @@
-"""A receiver for long runs: fails sometimes, and writes every request down in a file of its own.
+"""A receiver for long runs: fails sometimes, and writes every request to its own file.
 
 It answers 503 to the first attempt of every 16th event, to the first two of every 256th, and always
-to every 4,096th. What it saw is a table of an SQLite file, because it can be more than fits into
-memory.
+to every 4,096th. The requests are in an SQLite file, because they may not fit into memory.
 """
 
 import asyncio
@@ -61,7 +60,7 @@ class Notebook:
 
 
 class FlakyConversation(asyncio.Protocol):
-    """Parses no more of HTTP than it needs."""
+    """Parses only the necessary parts of HTTP."""
 
     def __init__(self, notebook: Notebook) -> None:
         self._notebook = notebook
@@ -69,7 +68,7 @@ class FlakyConversation(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are none by their type.
+        # uvloop's transports do not inherit from asyncio.Transport.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:

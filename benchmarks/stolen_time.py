@@ -1,7 +1,7 @@
-"""When others on the same host took a core away: what was measured just then says nothing of us.
+"""When other guests of the host used a core: measurements at that time are meaningless.
 
-The kernel counts it as "steal", in hundredths of a second. Where it does not count, nothing is
-ever said to be stolen.
+The kernel counts it as "steal", in hundredths of a second. Where it does not count steal, there is
+none.
 """
 
 import threading
@@ -14,7 +14,7 @@ from pathlib import Path
 _COUNTS = Path("/proc/stat")
 _STEAL = 8
 _LOOKS_APART_SECONDS = 0.02
-# It is counted only once it adds up, so that it shows late.
+# The counter increases only in whole ticks, so steal shows late.
 _SHOWS_LATER_SECONDS = 0.1
 
 
@@ -23,7 +23,7 @@ class StolenTime:
         self._noticed_at: list[float] = []
 
     def was_between(self, begin: float, end: float) -> bool:
-        """Instants of `time.time`."""
+        """Times are those of `time.time`."""
         noticed = self._noticed_at
         place = bisect_left(noticed, begin)
         return place < len(noticed) and noticed[place] <= end + _SHOWS_LATER_SECONDS
@@ -34,7 +34,7 @@ class StolenTime:
 
 @contextmanager
 def stolen_time() -> Iterator[StolenTime]:
-    """As it is noticed until the block is left."""
+    """Collects steal until the end of the block."""
     found, over = StolenTime(), threading.Event()
 
     def watch() -> None:
@@ -49,7 +49,7 @@ def stolen_time() -> Iterator[StolenTime]:
     watching.start()
     try:
         yield found
-        # The last of it shows late as well.
+        # The last steal shows late as well.
         time.sleep(_SHOWS_LATER_SECONDS)
     finally:
         over.set()

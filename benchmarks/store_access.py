@@ -1,8 +1,8 @@
 """Fills and reads a store with the code of one source tree; run as a program in that tree.
 
-`benchmarks.checkout` starts it and asks. Questions and answers are pickled and have only plain
-values in them, since the classes of two trees may differ. What it needs of a tree are three
-functions with these names and arguments; keep them when you change this tree.
+`benchmarks.checkout` starts it and sends requests. Requests and answers are pickled and contain
+only plain values, since the classes of two trees may differ. It needs three functions of a tree
+with these names and arguments; keep them when you change this tree.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ def stored_since(
 
 
 def main() -> None:
-    # With buffers of their own: some environments want none, and a pipe takes only a part then.
+    # Opened with buffers: unbuffered, as some environments set it, a pipe may accept only a part.
     questions = os.fdopen(os.dup(0), "rb")
     answers, sys.stdout = os.fdopen(os.dup(1), "wb"), sys.stderr
     known = {each.__name__: each for each in (populate, wait_until_settled, stored_since)}

@@ -1,9 +1,10 @@
-"""What the store alone costs: booking, claiming and recording through our own storage, no HTTP.
+"""The cost of the store alone: reporting, claiming and recording without HTTP.
 
-Groups of a hundred are what full batches make, groups of fourteen what sixteen callers with single
-events make, and one is a quiet service. Milestones are booked by the use case of the API. On SQLite
-the worker gets them handed over, as in `serve`; on PostgreSQL it claims them. `commit` is what is
-left when the last statement was given to the transaction. Least of the rounds: others only add.
+Groups of 100 correspond to full batches, groups of 14 to sixteen callers with single events, and
+groups of one to a quiet service. Milestones are reported through the use case of the API. On
+SQLite, deliveries are handed over to the worker, as in `serve`; on PostgreSQL, the worker claims
+them. `commit` is the CPU after the last statement of a transaction. The minimum of the rounds
+counts, because other work can only add to it.
 """
 
 import asyncio
@@ -50,7 +51,7 @@ def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
 
 def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
     for group in GROUPS:
-        # A multiple of the endpoints; small groups take long.
+        # A multiple of the number of endpoints; small groups take long.
         count = max(sizes.stored * group // (100 * ENDPOINTS), ENDPOINTS) * ENDPOINTS
         rounds = [_round(store, group, count) for _ in range(sizes.rounds)]
         raw = min(rounds, key=lambda each: sum(each.values()))
@@ -83,7 +84,7 @@ async def _costs(
         await bench.enlist()
         await bench.deliver(projects[:count], group)
         bench.cpu.clear()
-        # As a service does with what it has loaded.
+        # As a service does after its start.
         gc.collect()
         gc.freeze()
         gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
@@ -95,7 +96,7 @@ async def _costs(
 
 
 class DirectHandover(NoHandover):
-    """Hands everything to one worker, which is this benchmark."""
+    """Hands everything over to one worker: this benchmark."""
 
     def __init__(self, worker: UUID) -> None:
         self._worker = worker
@@ -109,7 +110,7 @@ class DirectHandover(NoHandover):
 
 
 class Metered:
-    """A store; `commit` is the CPU from the end of a transaction's block on."""
+    """A store; `commit` is the CPU after the end of a transaction's block."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -133,7 +134,7 @@ class Metered:
 
 
 class Bench:
-    """`cpu` are seconds of this process with all its threads, by what was done."""
+    """`cpu` has the CPU seconds of this process with all threads, by operation."""
 
     def __init__(self, container: Container, *, claims: bool) -> None:
         self._store = Metered(container.store)

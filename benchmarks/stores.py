@@ -1,4 +1,4 @@
-"""The two stores that every scenario is run on, each as it is meant to be used."""
+"""The two stores that every scenario runs on, each in its recommended set-up."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from tests.support.postgres import PostgresServer, fresh_database_sync
 
 @dataclass(frozen=True, slots=True)
 class StoreChoice:
-    """`key` for the figures' keys, `name` for people; without a server it is the embedded one."""
+    """`key` is for keys of figures, `name` for readers; without a server it is embedded."""
 
     key: str
     name: str
@@ -25,7 +25,7 @@ class StoreChoice:
 
     @contextmanager
     def fresh(self) -> Iterator[Mapping[str, str]]:
-        """The settings of a store with nothing in it."""
+        """The settings of an empty store."""
         if self.server is None:
             yield {}
         else:
@@ -33,9 +33,9 @@ class StoreChoice:
                 yield {"DATABASE_URL": url}
 
     def settle(self, settings: Mapping[str, str]) -> None:
-        """As if what preparing a scenario has written had been there for long.
+        """Makes the prepared data as if it had been there for long.
 
-        It is on the disk, and what PostgreSQL does about new rows sooner or later is done.
+        It is on the disk, and PostgreSQL has vacuumed and analysed it.
         """
         if self.server is not None:
             asyncio.run(_run(settings["DATABASE_URL"], "VACUUM (ANALYZE)", "CHECKPOINT"))
@@ -43,7 +43,7 @@ class StoreChoice:
 
     @property
     def sending(self) -> str:
-        """The process that sends what waits."""
+        """The process that sends deliveries."""
         return self.halves[-1]
 
     @property
@@ -52,7 +52,7 @@ class StoreChoice:
 
     @property
     def cpu(self) -> float:
-        """SQLite works inside the service, where its time is counted."""
+        """SQLite runs inside the service, so its CPU counts there."""
         return cpu_seconds(self.pids)
 
     @property
@@ -61,7 +61,7 @@ class StoreChoice:
 
 
 LOG_FILES = 24
-# Scenarios fill databases of many gigabytes; the server's own default suits the smallest machine.
+# Scenarios fill databases of many gigabytes; the server's default is for the smallest machines.
 CACHE = "1GB"
 SQLITE = StoreChoice("sqlite", "SQLite", ("serve",))
 POSTGRES = "postgres"
@@ -69,16 +69,16 @@ POSTGRES = "postgres"
 
 @contextmanager
 def postgres() -> Iterator[StoreChoice]:
-    """A server of our own that syncs to disk as in production, and has been up for a while."""
+    """A private server that syncs to disk as in production, and is warmed up."""
     with PostgresServer(durable=True, cache=CACHE) as server:
         asyncio.run(_settle_in(server.url))
         yield StoreChoice(POSTGRES, "PostgreSQL", ("api", "worker"), server)
 
 
 async def _settle_in(url: str) -> None:
-    """A new server makes each file of its log when it needs it, which takes a fifth of a second.
+    """A new server creates each WAL file when it needs it, which takes a fifth of a second.
 
-    One that has been up for a while uses the old ones again.
+    A server that has been running for a while reuses old files.
     """
     another = ("SELECT pg_logical_emit_message(true, 'cuepost', '')", "SELECT pg_switch_wal()")
     await _run(

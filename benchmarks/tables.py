@@ -1,4 +1,4 @@
-"""The figures of a run as tables for people."""
+"""The figures of a run as tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from benchmarks.figures import Figure, NotRun
 from benchmarks.judging import Judged
 
-# How large a store the aim about growth means.
+# The size of the store in the aim about growth.
 GROWN = {"history rows": 10_000_000, "pending": 1_000_000}
 CPU = ("app", "store", "receiver", "generator")
-# Less than that of a delivery is told as a sum.
+# Smaller shares of a delivery are summed up.
 LEAST_MICROSECONDS = 3.0
-# They have tables of their own.
+# They have their own tables.
 APART = ("against.", "profile.", "frames.", "store.", "pages.")
 Row = tuple[str, ...]
 
@@ -67,7 +67,7 @@ def _summary(aims: Sequence[Judged]) -> str:
 
 
 def _caution(runs: Mapping[str, Mapping[str, Any]], machine: Mapping[str, Any]) -> Iterator[str]:
-    """Load of the run itself comes later than its beginning."""
+    """Load at the beginning is not caused by the run itself."""
     busy = [name for name, run in runs.items() if run["load before"] > machine.get("cores", 1)]
     if busy:
         yield (
@@ -126,7 +126,7 @@ def _comparison_rows(figures: Sequence[Figure]) -> Iterator[Row]:
 
 
 def _share_rows(figures: Sequence[Figure]) -> Iterator[Row]:
-    """Shares below each other, processes or groups beside each other."""
+    """Shares are the rows, processes or groups the columns."""
     names = dict.fromkeys(name for each in figures for name in each.raw)
     most = {name: max(each.raw.get(name, 0.0) for each in figures) for name in names}
     large = sorted((n for n in names if most[n] >= LEAST_MICROSECONDS), key=lambda n: -most[n])
@@ -192,7 +192,7 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def number(value: float) -> str:
-    """With as many places as mean something."""
+    """With the significant decimal places."""
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.{1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3}f}"

@@ -1,9 +1,9 @@
-"""How much of our code one delivery passes: from the report of a milestone to its record.
+"""How much of our code one delivery runs through, from the report of a milestone to its record.
 
-Over the real HTTP interface and with the real client, in all processes and threads of a service
-that has delivered before. Several deliveries are traced one by one, and what each of them passed
-counts: the rest is work that the service does from time to time. `python -m benchmarks.trace` lists
-the functions in their order.
+Uses the real HTTP interface and client, in all processes and threads of a service that has
+delivered before. Several deliveries are traced one by one, and only functions that all of them call
+count: the others are periodic work of the service. `python -m benchmarks.trace` lists the functions
+in the order of their calls.
 """
 
 import os
@@ -69,7 +69,7 @@ def _traced(it: Product, caller: HTTPConnection, project: str) -> list[tuple[str
         os.kill(pid, signal.SIGUSR1)
     _deliver(it, caller, project)
     calls = sorted(call for pid in it.pids for call in reported_by(pid, it.folder))
-    # Two processes may have called the same one.
+    # Two processes may have called the same function.
     return list(dict.fromkeys((file, name) for _, file, name in calls))
 
 

@@ -1,4 +1,4 @@
-"""Runs `cuepost` and notes which of its functions are called, in all threads and in their order."""
+"""Runs `cuepost` and records which of its functions are called, in order and in all threads."""
 
 import sys
 import threading
@@ -8,7 +8,7 @@ from types import FrameType
 from benchmarks.inside import OURS, between_signals
 from cuepost.bootstrap import main
 
-# Parts of the function that they are written in; later versions of Python have no code for them.
+# Parts of the surrounding function; later versions of Python have no code objects for them.
 NO_FUNCTIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<module>"})
 
 
@@ -39,7 +39,7 @@ class Calls:
 if __name__ == "__main__":
     calls = Calls()
     between_signals(calls.begin, calls.end)
-    # From the start: threads that run already would not be reached later.
+    # Set at the start, because it does not apply to threads that are already running.
     threading.setprofile(calls.note)
     sys.setprofile(calls.note)
     main()

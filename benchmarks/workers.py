@@ -1,13 +1,13 @@
-"""Two workers beside one on PostgreSQL: how much faster is a queue sent that waits for them.
+"""How much faster two workers send a waiting queue than one, on PostgreSQL.
 
-Everything lies in the store and is due at one instant, when the workers have been up for a while:
-neither the API nor a load generator are in the way. Where there are cores enough the receiver and
-the database have their own. Where there are not, two workers cannot be twice as fast, whatever they
-do. Beside what was measured therefore stands `without a lack of cores`: how much faster two would
-be if only the CPU that a delivery costs, with one and with two, stood in their way. It is computed.
+All deliveries are in the store and become due at one instant, when the workers have been running
+for a while, so neither the API nor a load generator interferes. If there are enough cores, the
+receiver and the database have their own. If not, two workers cannot be twice as fast. Therefore
+`without a lack of cores` is computed as well: how much faster two workers would be if only the CPU
+per delivery, with one and with two workers, limited them.
 
-Where receivers take their time, a worker waits most of its own, and how many attempts it may have
-in flight is what limits it. That needs no cores, so there it is measured whether a second one adds.
+With slow receivers, a worker mostly waits, and the number of attempts in flight limits it. That
+needs no cores, so the effect of a second worker is measured there.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, postgres
 
 ENOUGH_CORES = 5
-# Several for each of them, so that they can share them out evenly.
+# Several for each worker, so that they can be distributed evenly.
 ENDPOINTS = 40
 START_SECONDS = 25.0
 WRITTEN_A_SECOND = 2_000
-# As many attempts in flight for one worker, where each takes 50 ms.
+# The attempts in flight of one worker, where each takes 50 ms.
 FEW_IN_FLIGHT = 16
 
 
@@ -75,7 +75,7 @@ def _sent(
         pin([*it.receiver.pids, *store.pids], of_others)
         it.start(["worker"] * workers, of_workers)
         assert time.time() < due, "the workers were not up in time"
-        # What a worker does while it waits for the instant is not a delivery's.
+        # CPU of a worker before that instant does not belong to a delivery.
         time.sleep(max(0.0, due - time.time() - 0.1))
         before = it.usage()
         it.receiver.wait_for(len(it.acknowledged))
@@ -93,7 +93,7 @@ def _sent(
 
 
 def _shared_out(all_cores: Sequence[int], workers: int) -> tuple[Sequence[int], Sequence[int]]:
-    """One core for each worker and the others for the rest, where there are enough."""
+    """Assigns one core to each worker and the others to the rest, if there are enough."""
     if len(all_cores) < ENOUGH_CORES:
         return all_cores, all_cores
     return all_cores[:workers], all_cores[2:]

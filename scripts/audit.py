@@ -1,8 +1,8 @@
-"""Looks the pinned runtime packages up among known advisories, with pip-audit.
+"""Checks the pinned runtime packages against known advisories, with pip-audit.
 
-The exit code is 1 if there is one for any of them, or if some could not be looked up. Where the
-database cannot be had at all, that is said, and the exit code is 0: a machine without it can still
-check everything else.
+The exit code is 1 if there is an advisory for one of them, or if some could not be checked. If the
+database is not available at all, a message says so and the exit code is 0, so that a machine
+without it can run the other checks.
 """
 
 import json
@@ -16,7 +16,7 @@ PIP_AUDIT = Path(__file__).parents[1] / ".cache" / "audit" / "bin" / "pip-audit"
 
 
 def verdict(report: str, complaints: str) -> tuple[int, str]:
-    """The exit code, and what is said, of a report in JSON; an empty one means no database."""
+    """The exit code and the message for a JSON report; an empty report means no database."""
     packages = json.loads(report)["dependencies"] if report.strip() else []
     unknown = [each["name"] for each in packages if "skip_reason" in each]
     if len(unknown) == len(packages):

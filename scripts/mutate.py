@@ -1,9 +1,9 @@
-"""`make mutation`: breaks the code that matters most in every small way, and sees tests fail.
+"""`make mutation`: mutates the most important code in every small way, and checks that tests fail.
 
-Each mutant is one change of one place: another comparison, number or text, a row of a table that is
-gone, a raise that does not happen. A mutant that no test notices is a hole in the tests, unless
-`equivalent_mutants.toml` says why no one could notice. Tables are where these modules keep their
-decisions, and mutmut changes undecorated functions alone; hence a small tool of our own.
+Each mutant is one change in one place: another comparison, number or text, a missing row of a
+table, a missing raise. A mutant that no test detects is a gap in the tests, unless
+`equivalent_mutants.toml` says why it cannot be detected. These modules keep their decisions in
+tables, and mutmut changes only undecorated functions; hence a small tool of our own.
 """
 
 import argparse
@@ -60,7 +60,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def is_noticed(mutant: Mutant | None, tests: Sequence[str]) -> bool:
-    """In a child that has pytest loaded already, and nothing of ours."""
+    """Runs in a child process that has imported pytest, and none of our modules."""
     child = os.fork()
     if child == 0:
         _try(mutant, tests)
@@ -71,7 +71,7 @@ def is_noticed(mutant: Mutant | None, tests: Sequence[str]) -> bool:
 def _try(mutant: Mutant | None, tests: Sequence[str]) -> None:
     import pytest  # noqa: PLC0415  # loaded by the parent, after it has set its environment
 
-    # The tests of the domain need none of the suite's fixtures and plugins.
+    # The tests of the domain do not need the suite's fixtures and plugins.
     config = ROOT / "scripts" / "mutation.ini"
     signal.signal(signal.SIGALRM, lambda *_: os._exit(NOTICED_BY_TIME))
     signal.alarm(LIMIT_SECONDS)
@@ -96,7 +96,7 @@ def equivalents() -> set[Key]:
 
 
 def judged(module: str, known: set[Key]) -> tuple[int, int, list[Mutant]]:
-    """How many there are, how many no one could notice, and those that no one noticed."""
+    """The number of mutants, the number of equivalent ones, and the undetected ones."""
     tests = [str(TESTS / name) for name in MODULES[module]]
     assert not is_noticed(None, tests), f"the tests of {module} fail without any mutant"
     unnoticed, equivalent, count = [], 0, 0
@@ -112,7 +112,7 @@ def judged(module: str, known: set[Key]) -> tuple[int, int, list[Mutant]]:
 
 
 def _prepare() -> None:
-    """What every child needs is loaded once, and nothing of ours with it."""
+    """Imports what every child needs, but none of our modules."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = True
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "packages" / "receiver" / "src")]

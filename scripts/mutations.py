@@ -1,4 +1,4 @@
-"""Small changes of a module, each in one place: what a mistake could make of it."""
+"""Small changes of a module, each in one place, as a mistake could make them."""
 
 import ast
 import copy
@@ -31,7 +31,7 @@ Key = tuple[str, str, int, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`line` is what stands there in the file, without its indentation; `column` is with it."""
+    """`line` is the source line without its indentation; `column` includes it."""
 
     module: str
     number: int
@@ -80,7 +80,7 @@ def _mutated(
 
 
 def _forget_words(tree: ast.Module) -> None:
-    """What is said about the code and not done by it: docstrings and types."""
+    """Removes docstrings and types, which do not affect behaviour."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(
             node
@@ -96,7 +96,7 @@ def _forget_words(tree: ast.Module) -> None:
 
 
 def _decorations(tree: ast.Module) -> Iterator[int]:
-    """How a record is made, or how much is remembered, changes no answer."""
+    """Options of dataclasses and sizes of caches, which do not change results."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             for decorator in node.decorator_list:
@@ -104,7 +104,7 @@ def _decorations(tree: ast.Module) -> Iterator[int]:
 
 
 def _changes(node: ast.AST) -> Iterator[Callable[[], None]]:
-    """Things that can be done to this very node; doing one changes it in place."""
+    """The changes of this node itself; each changes it in place."""
     for make in (_operators, _constants, _conditions, _collections, _calls, _statements):
         yield from make(node)
 
@@ -158,7 +158,7 @@ def _without(keys: list[ast.expr | None], values: list[ast.expr], place: int) ->
 
 
 def _swapped(values: list[ast.expr], place: int) -> None:
-    """With the next one that is another."""
+    """Swaps it with the next different one."""
     for step in range(1, len(values)):
         other = (place + step) % len(values)
         if ast.dump(values[other]) != ast.dump(values[place]):

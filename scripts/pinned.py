@@ -1,4 +1,4 @@
-"""The packages that requirements/runtime.txt pins, as the scripts beside this one need them."""
+"""The packages that requirements/runtime.txt pins, for the other scripts."""
 
 import re
 from collections.abc import Iterator

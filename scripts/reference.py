@@ -144,7 +144,7 @@ def sections(context: click.Context) -> Iterator[str]:
 
 
 def help_of(context: click.Context) -> str:
-    # The settings have a page of their own.
+    # The settings have their own page.
     return context.get_help().partition("\nSettings (environment variables):")[0].rstrip()
 
 

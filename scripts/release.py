@@ -1,4 +1,4 @@
-"""Builds both distributions into dist/, checks them as a stranger would, and writes the notes.
+"""Builds both distributions into dist/, checks them as a new user would, and writes the notes.
 
 The wheels are built from the sdists, so that an incomplete sdist is found here. The service is
 installed into an empty environment, served, and put through its demo.
@@ -32,7 +32,7 @@ def version_of(project: Path) -> str:
 
 
 def notes_of(changelog: str, version: str) -> str:
-    """The section of the version, or what is unreleased as long as there is none."""
+    """The section of the version, or that of unreleased changes if there is none."""
     for heading in (f"## {version}", "## Unreleased"):
         _, found, rest = changelog.partition(f"{heading}\n")
         if found:
@@ -73,7 +73,7 @@ def build(project: Path) -> None:
 
 
 def check_installed(folder: Path, python: str, version: str) -> None:
-    """An empty environment, the wheel alone, a service that becomes ready, and the whole demo."""
+    """Installs only the wheel into an empty environment, starts a service, and runs the demo."""
     place = folder / "venv"
     if Path(python).resolve() == Path(sys.executable).resolve():
         venv.create(place, with_pip=True)

@@ -45,7 +45,7 @@ def _component(package: Pinned) -> dict[str, Any]:
         "version": package.version,
         "purl": reference,
         "scope": "optional" if package.marker else "required",
-        # One for each file that set-up accepts: the source and a wheel for each platform.
+        # One for each file that pip accepts: the source and a wheel for each platform.
         "hashes": [{"alg": "SHA-256", "content": each} for each in package.hashes],
     }
     if package.marker:

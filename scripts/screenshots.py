@@ -15,10 +15,10 @@ from tests.support.populated_pages import Populated, populated
 
 FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
 WIDTHS = {"": 1280, "-narrow": 390}
-# Of the narrow ones the repository keeps these; all of them are made into a folder of your choice.
+# The narrow screenshots that the repository keeps; with FOLDER, all of them are made.
 KEPT_NARROW = ("webhooks", "webhook-failing", "deliveries", "delivery-failed", "events", "keys")
 MOST_PIXELS = 900
-# Small enough to live in the repository, large enough to be read.
+# Small enough for the repository, large enough to be readable.
 SCALE = 0.75
 
 
@@ -63,7 +63,7 @@ def tour(page: Page, site: Populated) -> Iterator[str]:
 
 
 def shoot(page: Page, file: Path) -> None:
-    """The whole page, but no more of a long one than shows how it goes on."""
+    """The whole page, but only the first part of a long one."""
     width = page.viewport_size["width"] if page.viewport_size else WIDTHS[""]
     height = min(page.evaluate("document.documentElement.scrollHeight"), MOST_PIXELS)
     clip = {"x": 0, "y": 0, "width": width, "height": max(height, 500)}

@@ -1,7 +1,7 @@
-"""Puts pages that lie outside of docs/ into the site, and makes links between all of them work.
+"""Adds pages from outside of docs/ to the site, and makes links between all pages work.
 
-A hook of MkDocs. In the repository a page links to others by their place in it; so it does here. A
-link to a file that is no page of the site becomes the name of that file.
+A hook of MkDocs. Pages link to each other by their path in the repository, and so they do in the
+site. A link to a file that is not a page of the site is replaced by the name of that file.
 """
 
 import posixpath
@@ -12,7 +12,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-# The same path in the site as in the repository.
+# Their path in the site is the same as in the repository.
 PAGES = (
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -34,7 +34,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Code is left alone."""
+    """Does not change links in code."""
     parts = _CODE.split(markdown)
     texts = [part if odd else _linked(part, page, files) for odd, part in _numbered(parts)]
     return "".join(texts)

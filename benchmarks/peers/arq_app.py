@@ -19,7 +19,7 @@ from benchmarks.peers.signing import (
     signed_headers,
 )
 
-# A line for every job would be most of what is measured.
+# A log line for every job would dominate the measurement.
 QUIET = {"version": 1, "loggers": {"arq": {"level": "WARNING"}}}
 SETTINGS = RedisSettings.from_dsn(BROKER or "redis://127.0.0.1")
 
@@ -41,7 +41,7 @@ async def shutdown(ctx: dict[str, Any]) -> None:
 
 
 class WorkerSettings:
-    """Its pause between two looks is half a second, which would be all that is measured."""
+    """Its default poll delay of half a second would dominate the measurement."""
 
     functions = (deliver,)
     on_startup = startup

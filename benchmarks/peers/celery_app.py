@@ -1,4 +1,4 @@
-"""Celery on Redis, with requests: a pool of threads, since the work is to wait for the network."""
+"""Celery on Redis, with requests in a pool of threads, since jobs wait for the network."""
 
 import threading
 import time

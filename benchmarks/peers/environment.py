@@ -1,4 +1,4 @@
-"""Where the peers are installed, and which versions of them."""
+"""Where the peers are installed, and in which versions."""
 
 import json
 import os
@@ -21,7 +21,7 @@ _ASKED = (
 
 
 def environment(**chosen: str) -> dict[str, str]:
-    """What a process of a peer gets to know."""
+    """The environment variables of a peer's process."""
     return os.environ | {"PYTHONPATH": str(ROOT), "NODE_PATH": str(BULLMQ.modules), **chosen}
 
 

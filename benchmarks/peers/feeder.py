@@ -1,4 +1,4 @@
-"""Hands jobs to one of the peers, from a process of its own in the peers' environment."""
+"""Enqueues jobs of one of the peers, in a separate process of the peers' environment."""
 
 import importlib
 import json

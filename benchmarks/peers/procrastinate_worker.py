@@ -1,4 +1,4 @@
-"""The worker of Procrastinate, and before it the tables that it needs."""
+"""Creates the tables of Procrastinate, then runs its worker."""
 
 import asyncio
 import sys

@@ -1,6 +1,6 @@
 """A Redis for the peers that need one: from PATH, or from Debian's packages.
 
-Those are not installed, but fetched and unpacked into `.cache`; no one has to be root for that.
+The packages are not installed but extracted into `.cache`, which does not need root.
 """
 
 import os
@@ -25,12 +25,12 @@ TIMEOUT_SECONDS = 20.0
 
 
 class NoRedis(Exception):
-    """No Redis server is to be had on this machine."""
+    """No Redis server is available on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The server also checks files, under another name; it goes by the one that it is called by."""
+    """The program is a server or a file checker, depending on the name it is called by."""
 
     path: Path
     libraries: str = ""
@@ -60,7 +60,7 @@ class RedisServer:
 
 @contextmanager
 def redis_server() -> Iterator[RedisServer]:
-    """Written to disk every second, which is how Redis is used where jobs must not be lost."""
+    """Syncs to disk every second, as is usual where jobs must not be lost."""
     program, port = found(), free_port()
     with tempfile.TemporaryDirectory(prefix="cuepost-redis-") as folder:
         settings = {"--port": str(port), "--bind": "127.0.0.1", "--dir": folder, "--save": ""}
@@ -106,7 +106,7 @@ def _unpacked() -> Program | None:
 
 
 def _fetch() -> None:
-    """What cannot be fetched is simply not there."""
+    """Ignores packages that cannot be fetched."""
     if not shutil.which("apt-get") or not shutil.which("dpkg"):
         return
     UNPACKED.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """The same deliveries to the same receiver, sent by task queues instead of cuepost.
 
-The clock runs from the first job that is handed over to the last request at the receiver. Only the
-worker counts as the app: who hands the jobs over is the load generator, although it does what
-cuepost's API does.
+Time counts from the first enqueued job to the last request at the receiver. Only the worker counts
+as the app: the process that enqueues jobs is the load generator, although it does the work of
+cuepost's API.
 """
 
 import json
@@ -54,7 +54,7 @@ def _file(folder: Path) -> Iterator[Broker]:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """`worker` starts its worker, `feeder` hands jobs over, `first` goes before."""
+    """`worker` starts its worker, `feeder` enqueues jobs, `first` runs before both."""
 
     key: str
     name: str
@@ -181,7 +181,7 @@ class Run:
     handed_over: set[str] = field(default_factory=set)
 
     def sent(self, count: int, rate: float = 0.0) -> tuple[dict[str, float], float]:
-        """When each job was handed over, and what that cost, once all have arrived."""
+        """When each job was enqueued, and its cost; waits until all have arrived."""
         reported, result = self.folder / "job.json", self.folder / "done.json"
         jobs = [{"id": each, "body": body_of(each).decode()} for each in event_ids(count)]
         reported.write_text(json.dumps({"jobs": jobs, "rate": rate}), encoding="utf-8")
@@ -226,7 +226,7 @@ def _run(known: Mapping[str, str], *command: str) -> None:
 
 @contextmanager
 def _working(peer: Peer, known: Mapping[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
-    """Its worker, with whatever processes it starts itself; it tells of trouble on our stderr."""
+    """Its worker, with all processes that it starts; errors go to our stderr."""
     process = subprocess.Popen(
         [peer.program, *peer.worker],
         env=known,

@@ -1,6 +1,6 @@
-"""What every peer does with a job: sign its body now, as the convention says.
+"""Signs the body of a job, as every peer does, by the Standard Webhooks convention.
 
-It runs beside the peers, without the product and without anything but the standard library.
+It runs in the peers' environment, so it uses only the standard library.
 """
 
 import base64
