@@ -202,7 +202,7 @@ def test_a_schema_that_this_version_cannot_run_on(
 
             assert new.run(settings, "migrate", "--with-downtime").returncode == 0
             assert health(url)[1] == (503, "not_ready")
-            assert f"event=not_ready error={NEWER}" in service.said
+            assert f"event=not_ready operation=readyz sqlstate=- error={NEWER}" in service.said
         ended = run(settings, "serve")
         assert (ended.returncode, ended.stdout) == (1, "")
         assert ended.stderr.startswith(f"Error: {NEWER}")
