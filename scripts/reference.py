@@ -23,7 +23,7 @@ from cuepost.interfaces.mcp.resources import RESOURCES, RESULTS, result_schemas
 from cuepost.interfaces.mcp.schemas import outline_of, schema_of
 from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.mcp.tool import Tool
-from cuepost.interfaces.rest.first_reading import DIALECT
+from cuepost.interfaces.rest.discovery import DIALECT
 from cuepost.interfaces.rest.observing import RequestMetrics
 from cuepost.interfaces.rest.openapi.http_file import http_file
 from cuepost.ports.store import Store

@@ -174,7 +174,7 @@ async def test_the_go_between_outlives_a_restart_of_the_service(settings: dict[s
         (
             {"API_KEY": "cpk_x", "URL": "http://127.0.0.1:1"},
             1,
-            "Nothing answers at http://127.0.0.1:1/mcp; does the service run?",
+            "No response from http://127.0.0.1:1/mcp; check that the service is running.",
         ),
     ],
 )
@@ -190,7 +190,7 @@ def test_a_key_that_is_not_good_for_it_is_said_in_a_line(settings: dict[str, str
         api_user = api_user_of(service, settings)
         address = f"{api_user.base_url}/mcp"
         for key, said in (
-            ("cpk_wrong", f"The service at {address} does not know the key in CUEPOST_API_KEY."),
+            ("cpk_wrong", f"The service at {address} rejected the API key in CUEPOST_API_KEY."),
             (
                 api_user.keys.service,
                 f"{address}: This key has no scope that any tool needs; use an account key.",
@@ -230,7 +230,7 @@ def test_what_is_not_cuepost_is_said_in_a_line() -> None:
         address = f"http://127.0.0.1:{other.server_port}"
         ended = run({"URL": address, "API_KEY": "cpk_x"}, "mcp")
         answering.join(PATIENCE_SECONDS)
-    said = f"Error: What answers at {address}/mcp is not cuepost (status 501).\n"
+    said = f"Error: The server at {address}/mcp is not cuepost (status 501).\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", said)
 
 

@@ -167,7 +167,7 @@ def test_a_key_that_is_taken_away_too_early_is_found_at_the_start(
     with ServiceProcess(early) as service:
         ready = httpx2.get(f"{api_user.base_url}/readyz")
         assert ready.status_code == 503
-        assert ready.json()["checks"]["secrets"] == "1 are under a master key that is not given"
+        assert ready.json()["checks"]["secrets"] == "1 are encrypted with a missing master key"
         assert "event=master_key_missing secrets=1" in service.said
     found = run(early, "doctor")
     assert found.returncode == 1

@@ -33,7 +33,7 @@ class Sample(Request, frozen=True):
     inner: list[Inner] | UnsetType = UNSET
 
 
-TIME = "Give a time with an offset, such as 2026-01-02T03:04:05Z (in a query write + as %2B)."
+TIME = "Use a time with an offset, such as 2026-01-02T03:04:05Z (in a query: + as %2B)."
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ TIME = "Give a time with an offset, such as 2026-01-02T03:04:05Z (in a query wri
         ('{"at": 5}', "at", "wrong_type", "This must be a time or null, not a whole number."),
         ('{"at": "now"}', "at", "invalid_time", TIME),
         ('{"at": "2026-01-01T00:00:00"}', "at", "invalid_time", TIME),
-        ('{"ownerId": "x"}', "ownerId", "invalid_id", "Give an id, which is a UUID."),
+        ('{"ownerId": "x"}', "ownerId", "invalid_id", "This must be a UUID."),
         ('{"states": ["failed", "x"]}', "states[1]", "invalid_value",
          "Choose from pending, delivering, retrying, delivered, failed, cancelled."),
         ('{"states": ["failed", "failed", "failed"]}', "states", "too_long",
@@ -63,12 +63,12 @@ TIME = "Give a time with an offset, such as 2026-01-02T03:04:05Z (in a query wri
         ('{"inner": [{}, {"kind": "x"}]}', "inner[1].kind", "invalid_value",
          "Choose from video, transcript."),
         (r'{"inner": [{"words": ["a", "\u0000"]}]}', "inner[0].words[1]", "invalid_characters",
-         "Control characters, line ends included, cannot stand here."),
+         "Control characters and line breaks are not allowed."),
         ('{"inner": [{"other": "y"}]}', "inner[0].other", "invalid_value",
-         "This has not the right form."),
+         "This value has the wrong format."),
         ('{"inner": [{"colour": 1}]}', "inner[0].colour", "unknown_field",
-         "This field is not known here."),
-        ('{"a`b": 1}', "a`b", "unknown_field", "This field is not known here."),
+         "This field is not known."),
+        ('{"a`b": 1}', "a`b", "unknown_field", "This field is not known."),
     ],
 )  # fmt: skip
 def test_a_fault_is_named_with_a_stable_code_and_a_sentence(

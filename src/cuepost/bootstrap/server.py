@@ -25,7 +25,7 @@ from cuepost.interfaces.cli.runtime import CommandContext, Work
 from cuepost.interfaces.mcp.app import McpApp
 from cuepost.interfaces.mcp.authentication import own_hosts
 from cuepost.interfaces.media.app import media_routes
-from cuepost.interfaces.rest.app import create_app, create_vital_signs
+from cuepost.interfaces.rest.app import create_app, create_health_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
 from cuepost.interfaces.web.app import create_pages
 from cuepost.settings import Settings
@@ -98,7 +98,7 @@ async def _shown(
     if listener is None:
         yield
         return
-    app = create_vital_signs(
+    app = create_health_app(
         _health(container, delivery), metrics.registry, metrics.requests, container.system.entropy
     )
     server = create_server(app, metrics, container.settings)

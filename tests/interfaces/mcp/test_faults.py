@@ -37,12 +37,12 @@ async def test_a_store_that_is_away_is_said_without_details(
     wait = result.data["error"].pop("retry_after_seconds")
     assert says_when_to_come_back({"retry-after": wait})
     assert result == ToolResult(
-        "store_unavailable: The service cannot reach its store now; nothing was changed. "
+        "store_unavailable: The service cannot reach its store; nothing was changed. "
         "Try again in a moment.",
         {
             "error": {
                 "code": "store_unavailable",
-                "message": "The service cannot reach its store now; nothing was changed. "
+                "message": "The service cannot reach its store; nothing was changed. "
                 "Try again in a moment.",
             }
         },

@@ -91,9 +91,9 @@ async def test_the_audit_trail_says_that_an_agent_did_it(mcp_service: McpService
         ({}, "missing_field: name: This field is required."),
         ({"name": "x" * 201}, "too_long: name: At most 200 characters are allowed."),
         ({"name": "x", "kind": "song"}, "invalid_value: kind: Choose from video, transcript."),
-        ({"name": "\ud800"}, "malformed_json: arguments: The arguments are not readable JSON."),
+        ({"name": "\ud800"}, "malformed_json: arguments: The arguments are not valid JSON."),
         ({"name": 7}, "wrong_type: name: This must be text, not a whole number."),
-        ({"name": "x", "Name": "y"}, "unknown_field: Name: This field is not known here."),
+        ({"name": "x", "Name": "y"}, "unknown_field: Name: This field is not known."),
     ],
 )
 async def test_wrong_arguments_are_named(

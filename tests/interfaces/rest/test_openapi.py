@@ -12,7 +12,7 @@ from cuepost.domain.receiver_url import ReceiverUrlRefused, parse_receiver_url
 from cuepost.interfaces.rest.openapi.document import openapi_document
 from cuepost.interfaces.rest.openapi.examples import example_of
 from cuepost.interfaces.rest.openapi.responses import codes_of
-from cuepost.interfaces.rest.operation import Nothing, Operation
+from cuepost.interfaces.rest.operation import NoInput, Operation
 from cuepost.interfaces.rest.table import OPERATIONS
 from cuepost.interfaces.wire_models.paging import PageQuery
 from cuepost.interfaces.wire_models.shapes import Request
@@ -86,7 +86,7 @@ def test_a_call_tells_its_scope_its_parameters_and_every_refusal(operation: Oper
 @each_call
 def test_examples_fit_their_schemas_and_are_read_again(operation: Operation) -> None:
     for model in (operation.body, operation.answer):
-        if model in (None, Nothing) or (example := example_of(model)) is None:
+        if model in (None, NoInput) or (example := example_of(model)) is None:
             continue
         assert validator(model.__name__).is_valid(example)
         if issubclass(model, Request):

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from cuepost.bootstrap.log_formats import JsonLines
 from cuepost.bootstrap.logs import QuickFormatter
-from cuepost.interfaces.rest.app import create_vital_signs
+from cuepost.interfaces.rest.app import create_health_app
 from cuepost.interfaces.rest.observing import RequestIds, RequestMetrics
 from cuepost.interfaces.rest.open_pages import HealthChecks
 from cuepost.interfaces.rest.request_ids import PROBLEM, with_id
@@ -115,7 +115,7 @@ async def test_a_worker_answers_with_ids_and_counts_requests_too() -> None:
     async def well() -> None: ...
 
     registry = CollectorRegistry()
-    app = create_vital_signs(
+    app = create_health_app(
         HealthChecks(well), registry, RequestMetrics(registry), RepeatableEntropy("ids")
     )
     transport = httpx2.ASGITransport(app)

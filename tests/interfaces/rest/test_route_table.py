@@ -179,7 +179,7 @@ async def test_unknown_query_parameters_are_refused_by_name(api: Api, operation:
     )
     assert problem(answer) == (422, "unknown_field")
     assert answer.json()["errors"] == [
-        {"field": "colour", "code": "unknown_field", "message": "This field is not known here."}
+        {"field": "colour", "code": "unknown_field", "message": "This field is not known."}
     ]
 
 

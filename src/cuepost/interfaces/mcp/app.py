@@ -1,4 +1,4 @@
-"""The application at /mcp; the MCP SDK is loaded at the first call."""
+"""The ASGI application at /mcp; the MCP SDK is imported at the first call."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ class McpApp:
         *,
         is_installed: bool = True,
     ) -> None:
-        """`is_installed` says whether the SDK is there; without it every call is refused."""
+        """Without the SDK (`is_installed` is False) every call is refused."""
         self._calls = Calls(service)
         self._authentication = Authentication(
             self._handle if is_installed else None, service, base_url, hosts
@@ -40,7 +40,7 @@ class McpApp:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Calls are answered inside this block alone."""
+        """Calls are only handled inside this block."""
         async with asyncio.TaskGroup() as self._group:
             yield
             self._closing.set()
@@ -50,7 +50,7 @@ class McpApp:
         await sessions.handle_request(scope, receive, send)
 
     def _opened(self) -> "asyncio.Future[StreamableHTTPSessionManager]":
-        assert self._group is not None, "the interface does not run"
+        assert self._group is not None, "the interface is not running"
         if self._sessions is None:
             self._sessions = asyncio.get_running_loop().create_future()
             self._group.create_task(self._host(self._sessions))
@@ -60,7 +60,7 @@ class McpApp:
         try:
             sessions = await asyncio.to_thread(_load, self._calls)
         except ImportError as error:
-            # An incomplete installation must not end the deliveries; the next call tries again.
+            # An incomplete installation must not stop the process; the next call tries again.
             self._sessions = None
             ready.set_exception(error)
             return
@@ -70,7 +70,7 @@ class McpApp:
 
 
 def _load(calls: Calls) -> "StreamableHTTPSessionManager":
-    """In a thread of its own, because it takes a second in which deliveries go on."""
+    """Runs in a thread: the import takes about a second and must not block deliveries."""
     from cuepost.interfaces.mcp.server import build_sessions  # noqa: PLC0415  # see above
 
     return build_sessions(calls, _key_holder)

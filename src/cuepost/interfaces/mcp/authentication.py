@@ -1,4 +1,4 @@
-"""The authentication before the protocol: host, origin, key and rate, before a body is read."""
+"""Checks host, origin, API key and rate limit before the body of a request is read."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ from cuepost.ports.store import Contention, StoreUnavailable
 PATH = "/mcp"
 KEY_HOLDER = "cuepost.mcp.caller"
 NOT_INSTALLED = (
-    "Tools for agents are not installed here. The operator of this service installs them with: "
+    "MCP is not installed on this service. Its operator can install it with: "
     "pip install 'cuepost[mcp]'"
 )
 
@@ -49,8 +49,8 @@ _CHALLENGE = {"www-authenticate": "Bearer"}
 logger = logging.getLogger("cuepost.mcp")
 
 
-class TurnedAway(Exception):
-    """The request is not for this interface; the message says what to do instead."""
+class RequestRejected(Exception):
+    """The interface rejects the request; the message says what to do instead."""
 
     def __init__(self, status: int, code: str, sentence: str, **headers: str) -> None:
         super().__init__(sentence)
@@ -60,12 +60,12 @@ class TurnedAway(Exception):
 
 
 class Authentication:
-    """Everything behind it knows who asks: the scope holds the caller."""
+    """ASGI middleware that authenticates requests and stores the caller in the scope."""
 
     def __init__(
         self, inside: ASGIApp | None, service: Service, base_url: str, hosts: frozenset[str]
     ) -> None:
-        """`inside` is None where the protocol is not installed."""
+        """`inside` is None if the SDK is not installed."""
         self._inside = inside
         self._service = service
         self._base_url = base_url
@@ -80,7 +80,7 @@ class Authentication:
                 scope[KEY_HOLDER] = await self._admit(scope, headers)
             _require_post(scope["method"])
             if self._inside is None:
-                raise TurnedAway(501, "mcp_not_installed", NOT_INSTALLED)
+                raise RequestRejected(501, "mcp_not_installed", NOT_INSTALLED)
         except (RateLimited, AccountMoving) as refusal:
             more = {"retry-after": str(self._service.retry_after(refusal.retry_after_seconds))}
             await _refuse(send, _status_of(refusal), refusal.code, str(refusal), more)
@@ -91,24 +91,26 @@ class Authentication:
             log_store_error(logger, "store_unavailable", error, "mcp")
             more = {"retry-after": str(self._service.retry_after())}
             await _refuse(send, 503, "store_unavailable", why_unavailable(error), more)
-        except TurnedAway as turned:
+        except RequestRejected as turned:
             await _refuse(send, turned.status, turned.code, str(turned), turned.headers)
         else:
             await self._inside(scope, receive, send)
 
     def _require_own_host(self, headers: Mapping[bytes, bytes]) -> None:
-        """A page in somebody's browser must not reach a service on their machine by a name."""
+        """Prevent DNS rebinding: a web page must not reach a service on the user's machine."""
         if headers.get(b"host", b"").decode("latin-1").lower() not in self._hosts:
-            raise TurnedAway(
+            raise RequestRejected(
                 421,
                 "misdirected_request",
-                f"This service is reached at {self._base_url}{PATH}. If that is not its address, "
+                f"This service is available at {self._base_url}{PATH}. If that address is wrong, "
                 "its operator has to set CUEPOST_BASE_URL.",
             )
         origin = headers.get(b"origin")
         if origin is not None and not self._is_own(origin.decode("latin-1").lower()):
-            raise TurnedAway(
-                403, "origin_not_allowed", "Requests from pages of other sites are not answered."
+            raise RequestRejected(
+                403,
+                "origin_not_allowed",
+                "Requests from web pages of other origins are not allowed.",
             )
 
     def _is_own(self, origin: str) -> bool:
@@ -126,12 +128,14 @@ class Authentication:
         scope[CALLER] = caller.actor
         self._service.rate_limit.spend(caller)
         if not any(tool.allows(caller) for tool in TOOLS):
-            raise MissingScope("This key has no scope that any tool needs; use an account key.")
+            raise MissingScope(
+                "This key has no scope that any tool needs; use an API key of an account."
+            )
         return caller
 
 
 def own_hosts(base_url: str, host: str, port: int) -> frozenset[str]:
-    """What a Host header may say: the service's own address, and where the process listens."""
+    """Valid Host headers: the base URL, and the address that the process listens on."""
     parts = urlsplit(base_url)
     name = _bracketed(parts.hostname or "")
     usual = _DEFAULT_PORTS[parts.scheme]
@@ -143,7 +147,7 @@ def own_hosts(base_url: str, host: str, port: int) -> frozenset[str]:
 
 
 def _is_local(host: str) -> bool:
-    """Loopback, or every address of the machine, which includes it."""
+    """Whether the address is loopback, or the wildcard address, which includes loopback."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -156,9 +160,11 @@ def _bracketed(host: str) -> str:
 
 
 def _require_post(method: str) -> None:
-    """There are no sessions and no streams to open or to end."""
+    """The server is stateless, so there are no streams for GET and no sessions for DELETE."""
     if method != "POST":
-        raise TurnedAway(405, "method_not_allowed", "This address answers to POST.", allow="POST")
+        raise RequestRejected(
+            405, "method_not_allowed", "Method not allowed. Use POST.", allow="POST"
+        )
 
 
 def _status_of(refusal: Refused) -> int:
@@ -168,7 +174,7 @@ def _status_of(refusal: Refused) -> int:
 async def _refuse(
     send: Send, status: int, code: str, detail: str, headers: Mapping[str, str]
 ) -> None:
-    """A problem document (RFC 9457), as from the rest of the service."""
+    """Send a problem document (RFC 9457), as REST does."""
     document = {
         "type": f"urn:cuepost:problem:{code}",
         "title": code.replace("_", " ").capitalize(),

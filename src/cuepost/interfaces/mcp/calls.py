@@ -1,4 +1,4 @@
-"""Carries a tool out: arguments in, the use case in a transaction, an answer or a refusal out."""
+"""Runs tools: decodes arguments, runs the use case in a transaction, encodes the result."""
 
 import logging
 import re
@@ -13,9 +13,9 @@ from cuepost.application.perform import Browsed
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller
 from cuepost.domain.errors import FieldError, Invalid, Refused
-from cuepost.interfaces.mcp.tool import Arguments, Tool, Work
+from cuepost.interfaces.mcp.tool import Arguments, Tool, ToolContext
 from cuepost.interfaces.wire_models.faults import field_error
-from cuepost.interfaces.wire_models.shapes import Answer
+from cuepost.interfaces.wire_models.shapes import ResponseModel
 from cuepost.interfaces.wire_models.unavailable import why_unavailable
 from cuepost.log_lines import log_store_error
 from cuepost.ports.store import Contention, StoreUnavailable, Transaction
@@ -27,7 +27,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What an agent is result: the same as text and as data, and a remark about both."""
+    """The result of a tool as text and as data, with an optional remark."""
 
     text: str
     data: dict[str, Any]
@@ -40,7 +40,7 @@ class Calls:
     service: Service
 
     async def call(self, caller: Caller, tool: Tool, given: Mapping[str, Any]) -> ToolResult:
-        """Whatever happens becomes an answer."""
+        """Turn every outcome, also an error, into a result."""
         try:
             caller.require(tool.scope)
             async with request_deadline(self.service.request_timeout):
@@ -54,14 +54,17 @@ class Calls:
         except Exception:
             logger.exception("event=internal_error tool=%s", tool.name)
             return _failed(
-                "internal_error", "The service made a mistake; its operator can find it in the log."
+                "internal_error",
+                "An internal error occurred; the operator of the service can find it in the log.",
             )
         encoded = _encode(done.value)
         return ToolResult(encoded.decode(), msgspec.json.decode(encoded), remark=_remark(done))
 
-    async def _carry_out(self, caller: Caller, tool: Tool, arguments: Arguments) -> Browsed[Answer]:
-        async def act(transaction: Transaction) -> Answer:
-            return await tool.run(Work(self.service, transaction, caller), arguments)
+    async def _carry_out(
+        self, caller: Caller, tool: Tool, arguments: Arguments
+    ) -> Browsed[ResponseModel]:
+        async def act(transaction: Transaction) -> ResponseModel:
+            return await tool.run(ToolContext(self.service, transaction, caller), arguments)
 
         perform = self.service.perform
         try:
@@ -74,14 +77,14 @@ class Calls:
             raise _in_arguments(invalid) from None
 
 
-def _remark(done: Browsed[Answer]) -> str:
+def _remark(done: Browsed[ResponseModel]) -> str:
     if not done.lag_seconds:
         return ""
-    return f"This may be {done.lag_seconds} s old: the database that it comes from is behind."
+    return f"This may be {done.lag_seconds} s old: the replica that it was read from lags behind."
 
 
 def refused(refusal: Refused) -> ToolResult:
-    """The code first, then the sentence, then every field that is at fault."""
+    """The code, the message, and the errors of all fields."""
     errors = refusal.errors if isinstance(refusal, Invalid) else ()
     code = errors[0].code if len(errors) == 1 else refusal.code
     lines = [str(refusal)] if not errors else [f"{each.field}: {each.message}" for each in errors]
@@ -92,7 +95,7 @@ def refused(refusal: Refused) -> ToolResult:
 
 
 def _in_arguments(invalid: Invalid) -> Invalid:
-    """Use cases name fields as REST does; arguments of tools are in snake_case."""
+    """Rename fields from the camelCase of the use cases to the snake_case of arguments."""
     errors = (replace(each, field=_snake_case(each.field)) for each in invalid.errors)
     return type(invalid)(*errors, message=str(invalid))
 
@@ -107,12 +110,12 @@ def _failed(code: str, sentence: str, **details: Any) -> ToolResult:
 
 
 def _arguments(tool: Tool, given: Mapping[str, Any]) -> Arguments:
-    """Read as strictly as a body of the REST API."""
+    """Decode as strictly as REST decodes a body."""
     try:
         return msgspec.json.decode(_encode(given), type=tool.arguments)
     except msgspec.ValidationError as error:
         raise Invalid(field_error(str(error), tool.arguments)) from None
     except (msgspec.DecodeError, ValueError, RecursionError):
         raise Invalid(
-            FieldError("arguments", "malformed_json", "The arguments are not readable JSON.")
+            FieldError("arguments", "malformed_json", "The arguments are not valid JSON.")
         ) from None

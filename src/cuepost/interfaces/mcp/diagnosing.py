@@ -1,4 +1,4 @@
-"""Tools that find out what is wrong."""
+"""Tools for diagnosis."""
 
 from typing import Annotated
 
@@ -9,33 +9,31 @@ from cuepost.application.explain_delivery import Question
 from cuepost.domain.access import Scope
 from cuepost.interfaces.mcp.kinds import ChosenType, DeliveryId, EventId, ProjectId, WebhookId
 from cuepost.interfaces.mcp.shapes import DeliveryExplanation
-from cuepost.interfaces.mcp.tool import Arguments, Tool, Work
+from cuepost.interfaces.mcp.tool import Arguments, Tool, ToolContext
 from cuepost.interfaces.wire_models.attempts import Explanation, Fix
 from cuepost.interfaces.wire_models.event_types import known_type
-from cuepost.interfaces.wire_models.shapes import Answer, Time, optional_instant
+from cuepost.interfaces.wire_models.shapes import ResponseModel, Time, optional_instant
 
 LONGEST = 65_536
 
 ReceivedHeaders = Annotated[
     dict[str, str] | str,
-    Meta(description="The request's headers as the receiver got them, as an object or as lines."),
+    Meta(description="The request headers as received, as an object or as lines."),
 ]
-ReceivedBody = Annotated[
-    str, Meta(max_length=LONGEST, description="The raw body as the receiver got it.")
-]
+ReceivedBody = Annotated[str, Meta(max_length=LONGEST, description="The raw body as received.")]
 HeldSecret = Annotated[
     str,
     Meta(
         max_length=1_000,
-        description="Leave it out: the endpoint's own secrets are looked at, and never shown. "
-        "Give it only if the user has already shown it here.",
+        description="Omit it: the endpoint's own secrets are checked and never shown. "
+        "Pass it only if the user has already shown it here.",
     ),
 ]
 ComputedSignature = Annotated[
     str,
     Meta(max_length=4_096, description="The signature that the receiver's own code computed."),
 ]
-ReceivedAt = Annotated[Time, Meta(description="When the receiver got it, by its own clock.")]
+ReceivedAt = Annotated[Time, Meta(description="When it was received, by the receiver's clock.")]
 
 
 class Explain(Arguments, frozen=True):
@@ -46,7 +44,7 @@ class Explain(Arguments, frozen=True):
 
 
 class DiagnoseSignature(Arguments, frozen=True):
-    """Give headers and body as received, or a delivery to take them from, or both."""
+    """Pass headers and body as received, or a delivery to take them from, or both."""
 
     webhook_id: WebhookId
     delivery_id: DeliveryId | None = None
@@ -60,7 +58,7 @@ class DiagnoseSignature(Arguments, frozen=True):
         return f"DiagnoseSignature({self.webhook_id})"
 
 
-class SignatureDiagnosis(Answer, frozen=True):
+class SignatureDiagnosis(ResponseModel, frozen=True):
     valid: bool
     cause: str
     explanation: Explanation
@@ -71,7 +69,7 @@ class SignatureDiagnosis(Answer, frozen=True):
         return cls(verdict.is_valid, str(verdict.cause), verdict.sentence, verdict.remedy)
 
 
-async def explain(work: Work, wanted: Explain) -> DeliveryExplanation:
+async def explain(work: ToolContext, wanted: Explain) -> DeliveryExplanation:
     question = Question(
         wanted.project_id, wanted.event_id, known_type(wanted.type), wanted.webhook_id
     )
@@ -79,7 +77,7 @@ async def explain(work: Work, wanted: Explain) -> DeliveryExplanation:
     return DeliveryExplanation.of(diagnosis)
 
 
-async def diagnose_signature(work: Work, wanted: DiagnoseSignature) -> SignatureDiagnosis:
+async def diagnose_signature(work: ToolContext, wanted: DiagnoseSignature) -> SignatureDiagnosis:
     question = SignatureQuestion(
         webhook_id=wanted.webhook_id,
         delivery_id=wanted.delivery_id,
@@ -98,9 +96,9 @@ TOOLS = (
         name="webhooks_explain",
         title="Why did it not arrive?",
         description="Answers 'why did my last export not arrive?' in one call: names the cause "
-        "(endpoint disabled, not subscribed, wrong path, certificate, project outside its "
-        "window, not exported yet, …) and what to do. Start here. With webhook_id alone it is "
-        "about that endpoint's newest delivery, tests included.",
+        "(endpoint disabled, not subscribed, wrong path, certificate, access window ended, not "
+        "exported yet, …) and what to do. Start here. With only webhook_id it explains the "
+        "newest delivery of that endpoint, tests included.",
         scope=Scope.WEBHOOKS_READ,
         arguments=Explain,
         answer=DeliveryExplanation,
@@ -110,8 +108,8 @@ TOOLS = (
     Tool(
         name="signature_diagnose",
         title="Why does the signature not verify?",
-        description="Names why a receiver refuses a signature: body parsed and written again, "
-        "wrong or previous secret, secret not decoded, headers missing or mixed up, clock off.",
+        description="Finds out why a receiver rejects a signature: re-serialised body, wrong or "
+        "previous secret, secret not decoded, headers missing or mixed up, clock off.",
         scope=Scope.WEBHOOKS_READ,
         arguments=DiagnoseSignature,
         answer=SignatureDiagnosis,

@@ -1,9 +1,9 @@
-"""Tools about events, their types, and the audit trail."""
+"""Tools for events, event types and the audit trail."""
 
 from cuepost.domain.access import Scope
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.mcp.kinds import ChosenType, EventId, Paged, ProjectId, Since, Until
-from cuepost.interfaces.mcp.tool import Arguments, Nothing, Tool, Work
+from cuepost.interfaces.mcp.tool import Arguments, NoArguments, Tool, ToolContext
 from cuepost.interfaces.wire_models.audit import AuditEntry, AuditList
 from cuepost.interfaces.wire_models.event_types import (
     EventType,
@@ -35,24 +35,24 @@ class OneEvent(Arguments, frozen=True):
     event_id: EventId
 
 
-async def events(work: Work, wanted: ListEvents) -> EventList:
+async def events(work: ToolContext, wanted: ListEvents) -> EventList:
     views = await work.service.history.events(
         work.transaction, work.caller, wanted.chosen(), wanted.page()
     )
     return EventList(*cut([Event.of(view) for view in views], wanted.limit))
 
 
-async def event(work: Work, wanted: OneEvent) -> Event:
+async def event(work: ToolContext, wanted: OneEvent) -> Event:
     view = await work.service.history.event(work.transaction, work.caller, wanted.event_id)
     return Event.of(view)
 
 
-async def event_types(work: Work, wanted: Nothing) -> EventTypeList:
+async def event_types(work: ToolContext, wanted: NoArguments) -> EventTypeList:
     work.caller.require_webhooks(Scope.WEBHOOKS_READ)
     return EventTypeList([EventType.of(entry) for entry in CATALOG], None)
 
 
-async def audit(work: Work, wanted: Paged) -> AuditList:
+async def audit(work: ToolContext, wanted: Paged) -> AuditList:
     entries = await work.service.history.audit(work.transaction, work.caller, wanted.page())
     return AuditList(*cut([AuditEntry.of(each) for each in entries], wanted.limit))
 
@@ -61,8 +61,8 @@ TOOLS = (
     Tool(
         name="events_list",
         title="List events",
-        description="List events with their verdict for each endpoint, newest first; also those "
-        "that nobody was subscribed to.",
+        description="List events with their delivery status for each endpoint, newest first; "
+        "includes events without subscribed endpoints.",
         scope=Scope.WEBHOOKS_READ,
         arguments=ListEvents,
         answer=EventList,
@@ -73,8 +73,7 @@ TOOLS = (
     Tool(
         name="events_get",
         title="Get an event",
-        description="Get an event with the body that receivers get and its verdict for each "
-        "endpoint.",
+        description="Get an event with its exact body and its delivery status for each endpoint.",
         scope=Scope.WEBHOOKS_READ,
         arguments=OneEvent,
         answer=Event,
@@ -84,7 +83,7 @@ TOOLS = (
     Tool(
         name="event_types_list",
         title="List the event types",
-        description="List what can be subscribed to, with JSON schema and sample of each body.",
+        description="List the event types, with JSON schema and sample of each body.",
         scope=Scope.WEBHOOKS_READ,
         answer=EventTypeList,
         reads=True,
@@ -92,8 +91,8 @@ TOOLS = (
     ),
     Tool(
         name="audit_list",
-        title="List who did what",
-        description="List who changed what in this account, by which way, newest first.",
+        title="List the audit trail",
+        description="List who changed what in this account, by which interface, newest first.",
         scope=Scope.WEBHOOKS_MANAGE,
         arguments=Paged,
         answer=AuditList,

@@ -1,4 +1,4 @@
-"""Kinds of arguments that several tools take, each with what an agent has to know of it."""
+"""Argument types that several tools share, with their descriptions for agents."""
 
 from typing import Annotated
 from uuid import UUID
@@ -22,13 +22,13 @@ EventId = Annotated[UUID, Meta(description="Id of an event, sent as the webhook-
 ProjectId = Annotated[UUID, Meta(description="Id of a project.")]
 RetryId = Annotated[UUID, Meta(description="Id of a bulk retry.")]
 ChosenType = Annotated[EventTypeName, Meta(description="Only events of this type.")]
-Since = Annotated[Time, Meta(description="Created then or later.")]
-Until = Annotated[Time, Meta(description="Created before then.")]
+Since = Annotated[Time, Meta(description="Created at or after this time.")]
+Until = Annotated[Time, Meta(description="Created before this time.")]
 ReceiverHost = Annotated[
     str,
     Meta(
         max_length=300,
-        description="Host name in the endpoint's present URL, to confirm; ask the user first.",
+        description="Host name in the endpoint's current URL, to confirm; ask the user first.",
     ),
 ]
 ServiceHost = Annotated[
@@ -38,7 +38,7 @@ ServiceHost = Annotated[
         description="Host name of this service's base URL, to confirm; ask the user first.",
     ),
 ]
-Limit = Annotated[int, Meta(ge=1, le=LARGEST_LIMIT, description="Largest number of entries.")]
+Limit = Annotated[int, Meta(ge=1, le=LARGEST_LIMIT, description="Maximum number of entries.")]
 
 
 class Paged(Arguments, frozen=True):
@@ -46,7 +46,7 @@ class Paged(Arguments, frozen=True):
     cursor: Cursor | None = None
 
     def page(self) -> Page:
-        """One more than asked for, which tells whether there is a next page."""
+        """One entry more than `limit`, to detect whether there is a next page."""
         return Page(self.limit + 1, None if self.cursor is None else id_in(self.cursor))
 
 

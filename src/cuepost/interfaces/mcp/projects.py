@@ -1,4 +1,4 @@
-"""Tools about projects and their results."""
+"""Tools for projects and their results."""
 
 from typing import Annotated
 
@@ -9,32 +9,34 @@ from cuepost.domain.access import Scope
 from cuepost.domain.project import Origin, ProjectKind
 from cuepost.interfaces.mcp.kinds import OneProject, OneProjectConfirmed, Paged, ProjectId
 from cuepost.interfaces.mcp.shapes import Done
-from cuepost.interfaces.mcp.tool import Arguments, Tool, Work
+from cuepost.interfaces.mcp.tool import Arguments, Tool, ToolContext
 from cuepost.interfaces.wire_models.paging import cut
 from cuepost.interfaces.wire_models.projects import Name, Project, ProjectList, ProjectResult
 from cuepost.interfaces.wire_models.shapes import Time, optional_instant
 
 ProjectName = Annotated[Name, Meta(description="One line of text.")]
-Kind = Annotated[ProjectKind, Meta(description="A transcript never notifies.")]
-AccessEnd = Annotated[Time, Meta(description="End of the access window; without it there is none.")]
+NewProjectKind = Annotated[
+    ProjectKind, Meta(description="A transcript never causes notifications.")
+]
+AccessEnd = Annotated[Time, Meta(description="End of the access window; default: none.")]
 NewAccessEnd = Annotated[Time | None, Meta(description="End of the access window; null for none.")]
 
 
 class CreateProject(Arguments, frozen=True):
     name: ProjectName
-    kind: Kind = ProjectKind.VIDEO
+    kind: NewProjectKind = ProjectKind.VIDEO
     access_expires_at: AccessEnd | None = None
 
 
 class UpdateProject(Arguments, frozen=True):
-    """What is left out stays as it is."""
+    """Omitted fields stay unchanged."""
 
     project_id: ProjectId
     name: ProjectName | None = None
     access_expires_at: NewAccessEnd | UnsetType = UNSET
 
 
-async def create(work: Work, wanted: CreateProject) -> Project:
+async def create(work: ToolContext, wanted: CreateProject) -> Project:
     made = await work.service.projects.create(
         work.transaction,
         work.caller,
@@ -46,17 +48,17 @@ async def create(work: Work, wanted: CreateProject) -> Project:
     return Project.of(made)
 
 
-async def page(work: Work, wanted: Paged) -> ProjectList:
+async def page(work: ToolContext, wanted: Paged) -> ProjectList:
     found = await work.service.projects.page(work.transaction, work.caller, wanted.page())
     return ProjectList(*cut([Project.of(each) for each in found], wanted.limit))
 
 
-async def get(work: Work, wanted: OneProject) -> Project:
+async def get(work: ToolContext, wanted: OneProject) -> Project:
     found = await work.service.projects.get(work.transaction, work.caller, wanted.project_id)
     return Project.of(found)
 
 
-async def update(work: Work, wanted: UpdateProject) -> Project:
+async def update(work: ToolContext, wanted: UpdateProject) -> Project:
     change = ProjectChange(
         name=wanted.name,
         sets_access=wanted.access_expires_at is not UNSET,
@@ -68,24 +70,24 @@ async def update(work: Work, wanted: UpdateProject) -> Project:
     return Project.of(changed)
 
 
-async def export(work: Work, wanted: OneProject) -> Project:
+async def export(work: ToolContext, wanted: OneProject) -> Project:
     moved = await work.service.projects.export(work.transaction, work.caller, wanted.project_id)
     return Project.of(moved)
 
 
-async def cancel(work: Work, wanted: OneProjectConfirmed) -> Project:
+async def cancel(work: ToolContext, wanted: OneProjectConfirmed) -> Project:
     work.service.confirm_host.of_service(wanted.confirm_host)
     moved = await work.service.projects.cancel(work.transaction, work.caller, wanted.project_id)
     return Project.of(moved)
 
 
-async def delete(work: Work, wanted: OneProjectConfirmed) -> Done:
+async def delete(work: ToolContext, wanted: OneProjectConfirmed) -> Done:
     work.service.confirm_host.of_service(wanted.confirm_host)
     await work.service.projects.delete(work.transaction, work.caller, wanted.project_id)
     return Done(True, wanted.project_id)
 
 
-async def result(work: Work, wanted: OneProject) -> ProjectResult:
+async def result(work: ToolContext, wanted: OneProject) -> ProjectResult:
     found = await work.service.results.get(work.transaction, work.caller, wanted.project_id)
     return ProjectResult.of(found)
 
@@ -94,8 +96,8 @@ TOOLS = (
     Tool(
         name="projects_create",
         title="Create a project",
-        description="Create a video project (or a standalone transcript, which never notifies). "
-        "Subscribed endpoints are notified of its milestones.",
+        description="Create a video project, or a standalone transcript, which never causes "
+        "notifications. Subscribed endpoints are notified of its milestones.",
         scope=Scope.PROJECTS_WRITE,
         arguments=CreateProject,
         answer=Project,
@@ -124,8 +126,8 @@ TOOLS = (
     Tool(
         name="projects_update",
         title="Change a project",
-        description="Rename a project or move the end of its access window. Once the window has "
-        "ended, what waits to be sent about the project stops.",
+        description="Rename a project or change the end of its access window. When the window "
+        "ends, pending deliveries of the project are cancelled.",
         scope=Scope.PROJECTS_WRITE,
         arguments=UpdateProject,
         answer=Project,
@@ -136,8 +138,8 @@ TOOLS = (
         name="projects_export",
         title="Start an export",
         description="Start the export of a project that is ready, completed, failed or cancelled. "
-        "Its end is notified as project.completed or project.failed; until it is completed, the "
-        "files of the last completed export stay.",
+        "It ends with the event project.completed or project.failed; until it completes, the "
+        "files of the last completed export stay available.",
         scope=Scope.PROJECTS_WRITE,
         arguments=OneProject,
         answer=Project,
@@ -158,8 +160,8 @@ TOOLS = (
     Tool(
         name="projects_delete",
         title="Delete a project",
-        description="Delete a project for good, with its results. What waits to be sent about it "
-        "stops.",
+        description="Permanently delete a project and its results. Its pending deliveries are "
+        "cancelled.",
         scope=Scope.PROJECTS_WRITE,
         arguments=OneProjectConfirmed,
         answer=Done,
@@ -169,9 +171,9 @@ TOOLS = (
     Tool(
         name="projects_get_result",
         title="Get links to the last completed export",
-        description="Get fresh download links to the files of the project's last completed export "
-        "(exportedAt), also while another one runs or after it failed. They expire; ask again for "
-        "new ones.",
+        description="Get new download links to the files of the project's last completed export "
+        "(exportedAt), also while another export runs or after it failed. Links expire; call "
+        "again for new ones.",
         scope=Scope.PROJECTS_READ,
         arguments=OneProject,
         answer=ProjectResult,

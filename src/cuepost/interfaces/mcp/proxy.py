@@ -1,4 +1,4 @@
-"""The same tools over standard input and output, for desktop clients: each call is passed on."""
+"""An MCP server on standard input and output that forwards each request to the service."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -42,18 +42,18 @@ Context = ServerRequestContext[Any, Any]
 Paged = PaginatedRequestParams | None
 
 SECONDS = 60
-SILENT = "The cuepost service cannot be reached now."
-_OURSELVES = Implementation(name="cuepost mcp", version=__version__)
+UNREACHABLE = "The cuepost service cannot be connected_service."
+_CLIENT_INFO = Implementation(name="cuepost mcp", version=__version__)
 
 
 class CannotSpeak(Exception):
-    """The service cannot be used from here; the message is one line for people."""
+    """The service cannot be used; the message is one line for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """The running service. Every question gets a connection of its own: a service that was
-    restarted meanwhile, or is away for a while, ends nothing here."""
+    """The running service. Each request uses its own connection, so that a restart or an outage of
+    the service does not end the proxy."""
 
     address: str
     http: httpx2.AsyncClient
@@ -61,10 +61,10 @@ class Remote:
     instructions: str | None = None
 
     async def ask(self, request: Any, answer: type[R]) -> R:
-        found: R | MCPError = MCPError(code=INTERNAL_ERROR, message=SILENT)
+        found: R | MCPError = MCPError(code=INTERNAL_ERROR, message=UNREACHABLE)
         try:
             async with self.connected() as client:
-                found = await _asked(client, request, answer)
+                found = await _response(client, request, answer)
         except* httpx2.HTTPError:
             pass
         if isinstance(found, MCPError):
@@ -73,55 +73,57 @@ class Remote:
 
     def connected(self) -> Client:
         transport = streamable_http_client(self.address, http_client=self.http)
-        return Client(transport, mode=self.era, client_info=_OURSELVES, cache=None)
+        return Client(transport, mode=self.era, client_info=_CLIENT_INFO, cache=None)
 
 
 async def speak(url: str, key: str) -> None:
-    """Until standard input ends."""
-    async with reached(url, key) as remote:
-        server = passing_on(remote)
+    """Serve until standard input ends."""
+    async with connected_service(url, key) as remote:
+        server = proxy_server(remote)
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
 
 @asynccontextmanager
-async def reached(url: str, key: str) -> AsyncIterator[Remote]:
+async def connected_service(url: str, key: str) -> AsyncIterator[Remote]:
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(headers=headers, timeout=SECONDS) as http:
         remote = Remote(url + PATH, http)
-        await _require_welcome(remote)
+        await _require_service(remote)
         async with remote.connected() as client:
             version, instructions = client.protocol_version, client.instructions
         era = version if version in MODERN_PROTOCOL_VERSIONS else "legacy"
         yield Remote(remote.address, http, era, instructions)
 
 
-async def _asked(client: Client, request: Any, answer: type[R]) -> R | MCPError:
-    """What the service says goes through as it is, refusals too."""
+async def _response(client: Client, request: Any, answer: type[R]) -> R | MCPError:
+    """The response of the service; errors are returned, too."""
     try:
         return await client.session.send_request(request, answer)
     except MCPError as refusal:
         return refusal
 
 
-async def _require_welcome(remote: Remote) -> None:
-    """Asked before the protocol begins, so that what is wrong can be said in a line."""
+async def _require_service(remote: Remote) -> None:
+    """Check the address and the key before MCP starts, to report errors in one line."""
     address = remote.address
     try:
         answer = await remote.http.get(address)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise CannotSpeak(f"Nothing answers at {address}; does the service run?") from error
+        raise CannotSpeak(
+            f"No response from {address}; check that the service is running."
+        ) from error
     if answer.status_code == 405:
         return
     if answer.status_code == 401:
-        raise CannotSpeak(f"The service at {address} does not know the key in CUEPOST_API_KEY.")
+        raise CannotSpeak(f"The service at {address} rejected the API key in CUEPOST_API_KEY.")
     if answer.headers.get("content-type") == "application/problem+json":
         raise CannotSpeak(f"{address}: {answer.json()['detail']}")
-    raise CannotSpeak(f"What answers at {address} is not cuepost (status {answer.status_code}).")
+    raise CannotSpeak(f"The server at {address} is not cuepost (status {answer.status_code}).")
 
 
-def passing_on(remote: Remote) -> Server[Any]:
-    """A server that knows nothing itself. What came with a request for this hop stays here."""
+def proxy_server(remote: Remote) -> Server[Any]:
+    """A server that forwards every request, without its connection-specific metadata."""
 
     async def list_tools(context: Context, params: Paged) -> ListToolsResult:
         return await remote.ask(ListToolsRequest(), ListToolsResult)

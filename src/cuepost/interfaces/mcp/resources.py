@@ -1,4 +1,4 @@
-"""What an agent can read up: event schemas, outcome explanations, verification snippets."""
+"""Resources for agents: event schemas, outcome explanations, verification snippets."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from cuepost.interfaces.mcp.table import TOOLS
 RESULTS = "cuepost://results"
 _DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 SNIPPETS = {
-    "python": ("Python, standard library alone", "text/x-python"),
+    "python": ("Python, standard library only", "text/x-python"),
     "fastapi": ("FastAPI", "text/x-python"),
     "express": ("Express (Node.js)", "text/javascript"),
     "go": ("Go", "text/x-go"),
@@ -52,8 +52,8 @@ def _results() -> Readable:
     return Readable(
         uri=RESULTS,
         name="results",
-        title="What the tools return",
-        description="JSON schema of what each tool returns; the properties are the tools' names.",
+        title="Results of the tools",
+        description="JSON schema of the result of each tool; property names are tool names.",
         media_type="application/schema+json",
         text=_results_text,
     )
@@ -71,15 +71,15 @@ def _outcomes() -> Readable:
     return Readable(
         uri="cuepost://outcomes",
         name="outcomes",
-        title="How an attempt can end",
-        description="The closed list of outcomes of an attempt: what each means, how to fix it.",
+        title="Outcomes of an attempt",
+        description="All outcomes of an attempt: what each means, and how to fix it.",
         media_type="text/markdown",
         text=_outcomes_text,
     )
 
 
 def _outcomes_text() -> str:
-    parts = ["# How an attempt can end"]
+    parts = ["# Outcomes of an attempt"]
     for outcome in Outcome:
         explained = EXPLANATIONS[outcome]
         parts.append(f"## {outcome}\n\n{explained.sentence} {explained.fix}")

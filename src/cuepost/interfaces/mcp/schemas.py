@@ -1,8 +1,8 @@
-"""JSON schemas of arguments and answers, whole in themselves, with an object at the root.
+"""Self-contained JSON schemas of arguments and results, with an object at the root.
 
-An agent pays for every byte of the list of tools, in each conversation. Arguments are therefore
-listed without what says nothing to it, and answers as an outline of their fields; their whole
-schemas are a resource.
+The list of tools costs an agent tokens in each conversation. The list therefore has schemas of
+arguments without redundant parts, and results only as an outline of their fields; the full schemas
+are a resource.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,20 +16,20 @@ Schema = dict[str, Any]
 _REF = "#/$defs/{name}"
 _LEFT_OUT = ("title", "examples", "pattern")
 _NULL: Schema = {"type": "null"}
-# What is passed on byte for byte has no type of its own in the model; each is a JSON object.
+# Fields of type Raw have an empty schema; each of them contains a JSON object.
 _ANY_OBJECT: Schema = {"type": "object", "additionalProperties": True}
 
 
 @cache
 def schema_of(model: type[msgspec.Struct]) -> Schema:
-    """Whole: with titles, defaults and definitions."""
+    """The full schema, with titles, defaults and definitions."""
     [root], definitions = _components([model])
     schema: Schema = definitions.pop(_name_in(root))
     return {**schema, "$defs": definitions} if definitions else schema
 
 
 def schemas_of(models: Mapping[str, type[msgspec.Struct]]) -> Schema:
-    """Of several models, which share their definitions; the properties say which is whose."""
+    """One schema with a property for each model; the models share definitions."""
     roots, definitions = _components(models.values())
     return {
         "type": "object",
@@ -40,7 +40,7 @@ def schemas_of(models: Mapping[str, type[msgspec.Struct]]) -> Schema:
 
 @cache
 def arguments_of(model: type[msgspec.Struct]) -> Schema:
-    """Everything that an agent has to know to call a tool."""
+    """The short schema of arguments in the list of tools."""
     schema = schema_of(model)
     properties = {name: _brief(kind, schema) for name, kind in schema["properties"].items()}
     brief = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -48,7 +48,7 @@ def arguments_of(model: type[msgspec.Struct]) -> Schema:
 
 
 def outline_of(model: type[msgspec.Struct]) -> str:
-    """The names of an answer's fields, as in `{id,links:[{url,expiresAt?}]}`."""
+    """The names of the fields of a result, as in `{id,links:[{url,expiresAt?}]}`."""
     schema = schema_of(model)
     return _outline(schema, schema)
 
@@ -73,7 +73,7 @@ def _portable(schema: Any) -> Any:
 
 def _portable_member(name: str, member: Any) -> Any:
     if name == "pattern":
-        # Python's `\Z` is what `$` means in a schema.
+        # `$` in ECMA-262 has the meaning of Python's `\Z`.
         return member.replace(r"\Z", "$")
     if name == "properties":
         return {field: _portable(kind) or dict(_ANY_OBJECT) for field, kind in member.items()}
@@ -88,8 +88,8 @@ def _resolved(schema: Schema, root: Schema) -> Schema:
 
 
 def _brief(schema: Schema, root: Schema) -> Schema:
-    """Without titles, examples and patterns, which descriptions say in words; null goes where it
-    means the same as leaving the argument out."""
+    """Remove titles, examples and patterns, and null where it means the same as omitting the
+    argument."""
     kind = _resolved(schema, root)
     if kind.get("default", ...) is None and _NULL in kind.get("anyOf", ()):
         [kind] = [each for each in kind["anyOf"] if each != _NULL]
@@ -103,7 +103,7 @@ def _brief(schema: Schema, root: Schema) -> Schema:
 
 
 def _outline(schema: Schema, root: Schema) -> str:
-    """Empty for a plain value."""
+    """Empty for a scalar value."""
     kind = _resolved(schema, root)
     choices = [each for each in kind.get("anyOf", ()) if each != _NULL]
     if choices:

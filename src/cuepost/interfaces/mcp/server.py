@@ -1,6 +1,6 @@
-"""The protocol, by the SDK: serves the tables of tools, resources and the prompt.
+"""The MCP server, built with the SDK from the tables of tools, resources and the prompt.
 
-Loading the SDK takes a second and some 25 MB; nothing imports this file before it is needed.
+Importing the SDK takes about a second and 25 MB, so this module is imported at the first call.
 """
 
 from collections.abc import Callable
@@ -47,17 +47,17 @@ Context = ServerRequestContext[Any, Any]
 CallerOf = Callable[[Context], Caller]
 
 LARGEST_REQUEST = 256 * 1024
-_READ_UP = CacheHint(ttl_ms=3_600_000, scope="public")
+_STATIC = CacheHint(ttl_ms=3_600_000, scope="public")
 _CACHING: dict[CacheableMethod, CacheHint] = {
     "tools/list": CacheHint(ttl_ms=1_000, scope="private"),
-    "resources/list": _READ_UP,
-    "resources/read": _READ_UP,
-    "prompts/list": _READ_UP,
+    "resources/list": _STATIC,
+    "resources/read": _STATIC,
+    "prompts/list": _STATIC,
 }
 
 
 def build_server(calls: Calls, caller_of: CallerOf) -> Server[Any]:
-    """`caller_of` tells who sent a request: over HTTP that was settled at the authentication."""
+    """`caller_of` returns the authenticated caller of a request."""
 
     async def list_tools(
         context: Context, params: PaginatedRequestParams | None
@@ -68,7 +68,7 @@ def build_server(calls: Calls, caller_of: CallerOf) -> Server[Any]:
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         tool = BY_NAME.get(params.name)
         if tool is None:
-            raise MCPError(code=INVALID_PARAMS, message="There is no tool of this name.")
+            raise MCPError(code=INVALID_PARAMS, message="There is no tool with this name.")
         if context.request is not None:
             context.request.scope[OPERATION] = f"mcp:{tool.name}"
         result = await calls.call(caller_of(context), tool, params.arguments or {})
@@ -95,7 +95,7 @@ def build_server(calls: Calls, caller_of: CallerOf) -> Server[Any]:
 
 
 def build_sessions(calls: Calls, caller_of: CallerOf) -> StreamableHTTPSessionManager:
-    """Without sessions, so that any process can answer any request."""
+    """Stateless, so that any process can handle any request."""
     return StreamableHTTPSessionManager(
         build_server(calls, caller_of),
         stateless=True,
@@ -144,7 +144,7 @@ def _resource(readable: Readable) -> Resource:
 async def _read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
     found = BY_URI.get(str(params.uri))
     if found is None:
-        raise MCPError(code=INVALID_PARAMS, message="There is no resource at this address.")
+        raise MCPError(code=INVALID_PARAMS, message="There is no resource with this URI.")
     text = TextResourceContents(uri=found.uri, mime_type=found.media_type, text=found.text())
     return ReadResourceResult(contents=[text])
 
@@ -167,7 +167,7 @@ async def _list_prompts(
 
 async def _get_prompt(context: Context, params: GetPromptRequestParams) -> GetPromptResult:
     if params.name != prompts.NAME:
-        raise MCPError(code=INVALID_PARAMS, message="There is no prompt of this name.")
+        raise MCPError(code=INVALID_PARAMS, message="There is no prompt with this name.")
     text = prompts.debug_webhook(params.arguments or {})
     message = PromptMessage(role="user", content=TextContent(text=text))
     return GetPromptResult(description=prompts.DESCRIPTION, messages=[message])

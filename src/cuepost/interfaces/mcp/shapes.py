@@ -1,4 +1,4 @@
-"""Answers that only agents get: without secrets, and with receivers' texts marked as such."""
+"""Results for agents: without secrets, and with text of receivers marked as untrusted."""
 
 from typing import Annotated
 from uuid import UUID
@@ -30,24 +30,24 @@ from cuepost.interfaces.wire_models.attempts import (
 )
 from cuepost.interfaces.wire_models.deliveries import Delivery
 from cuepost.interfaces.wire_models.event_types import EventTypeName
-from cuepost.interfaces.wire_models.shapes import Answer, Moment, moment
+from cuepost.interfaces.wire_models.shapes import Moment, ResponseModel, moment
 from cuepost.interfaces.wire_models.webhooks import SecretHint, Webhook
 
 EXCERPT = 500
 SECRET_NOTICE = (
-    "The signing secret is not shown here. Give the user this address of the settings pages: "
-    "signed in there, they can see it once and store it in the receiver."
+    "The signing secret is not shown here. Give the user this URL of the settings pages: after "
+    "signing in, they can see the secret once and store it in the receiver."
 )
 
 
-class Done(Answer, frozen=True):
-    """For what leaves nothing behind to show."""
+class Done(ResponseModel, frozen=True):
+    """The result of a deletion."""
 
     done: bool
     id: UUID
 
 
-class Attempt(Answer, frozen=True):
+class Attempt(ResponseModel, frozen=True):
     number: Number
     budget: AttemptBudget
     url: AttemptUrl
@@ -55,7 +55,7 @@ class Attempt(Answer, frozen=True):
     started_at: Moment
     duration_ms: Milliseconds
     timings: Timings
-    signed_with: Annotated[list[str], Meta(description="Hints of the secrets that signed.")]
+    signed_with: Annotated[list[str], Meta(description="Hints of the secrets that signed it.")]
     request_headers: list[Header]
     response_status: int | None
     outcome: Outcome
@@ -84,8 +84,8 @@ class Attempt(Answer, frozen=True):
         )
 
 
-class DeliveryDetail(Answer, frozen=True):
-    """The delivery with the event that was sent, and every attempt."""
+class DeliveryDetail(ResponseModel, frozen=True):
+    """A delivery with its event and every attempt."""
 
     delivery: Delivery
     event: Raw
@@ -100,12 +100,12 @@ class DeliveryDetail(Answer, frozen=True):
         )
 
 
-class NewSecret(Answer, frozen=True):
-    """The endpoint with a new secret, which a person fetches at `revealUrl`."""
+class NewSecret(ResponseModel, frozen=True):
+    """The endpoint with a new secret, which the user gets at `revealUrl`."""
 
     webhook: Webhook
     secret_hint: SecretHint
-    reveal_url: Annotated[str, Meta(description="Shows the secret once, to who is signed in.")]
+    reveal_url: Annotated[str, Meta(description="Shows the secret once, to a signed-in user.")]
     reveal_expires_at: Moment
     notice: str
 
@@ -120,7 +120,7 @@ class NewSecret(Answer, frozen=True):
         )
 
 
-class Finding(Answer, frozen=True):
+class Finding(ResponseModel, frozen=True):
     cause: FindingCause
     explanation: Explanation
     fix: Fix
@@ -149,8 +149,8 @@ class Finding(Answer, frozen=True):
         )
 
 
-class DeliveryExplanation(Answer, frozen=True):
-    """`findings` name the likeliest cause first; `arrived` when there is nothing to fix."""
+class DeliveryExplanation(ResponseModel, frozen=True):
+    """`findings` has the most likely cause first; `arrived` means that nothing has to be fixed."""
 
     arrived: bool
     cause: FindingCause

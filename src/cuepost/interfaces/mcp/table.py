@@ -1,4 +1,4 @@
-"""The table of tools: what an agent starts with comes first."""
+"""The table of tools, in the order in which they are listed."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""One tool as a value: the list that a key sees, the schemas and the tests iterate them."""
+"""A tool as a value; the list of tools, schemas and tests are derived from it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from msgspec import Struct
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.errors import MissingScope
-from cuepost.interfaces.wire_models.shapes import Answer
+from cuepost.interfaces.wire_models.shapes import ResponseModel
 from cuepost.ports.store import Transaction
 
 
 class Arguments(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a tool is called with; names in snake_case, as in the names of the tools."""
+    """The arguments of a tool; names are in snake_case."""
 
 
-# For tools that need no arguments; a docstring would be listed as a description of them.
-class Nothing(Arguments, frozen=True):
+# No docstring: it would appear in the schema as a description.
+class NoArguments(Arguments, frozen=True):
     pass
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What a tool works with: the use cases, an open transaction, and who asks."""
+class ToolContext:
+    """What a tool runs with: the use cases, an open transaction and the caller."""
 
     service: Service
     transaction: Transaction
@@ -32,25 +32,25 @@ class Work:
 
 
 A = TypeVar("A", bound=Arguments)
-Run = Callable[[Work, A], Awaitable[Answer]]
+Run = Callable[[ToolContext, A], Awaitable[ResponseModel]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """`reads`: it changes nothing. `reaches_out`: it makes requests to receivers follow.
+    """`reads`: changes nothing. `reaches_out`: causes requests to receivers.
 
-    `may_lag`: a replica may answer, and the answer says if that is behind.
+    `may_lag`: may be read from a replica; a remark then says how old the result is.
 
-    A destructive one takes `confirm_host`, and does nothing without the right one. Each is cut off
-    after `CUEPOST_REQUEST_TIMEOUT`: none waits for a receiver.
+    A destructive tool needs the right `confirm_host`. Every tool ends after
+    `CUEPOST_REQUEST_TIMEOUT`; none waits for a receiver.
     """
 
     name: str
     title: str
     description: str
     scope: Scope
-    arguments: type[Arguments] = Nothing
-    answer: type[Answer]
+    arguments: type[Arguments] = NoArguments
+    answer: type[ResponseModel]
     reads: bool = False
     may_lag: bool = False
     destructive: bool = False

@@ -1,4 +1,4 @@
-"""Tools about webhook endpoints and their secrets."""
+"""Tools for webhook endpoints and their secrets."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from cuepost.interfaces.mcp.kinds import (
     WebhookId,
 )
 from cuepost.interfaces.mcp.shapes import Done, NewSecret
-from cuepost.interfaces.mcp.tool import Arguments, Tool, Work
+from cuepost.interfaces.mcp.tool import Arguments, Tool, ToolContext
 from cuepost.interfaces.wire_models.deliveries import Delivery
 from cuepost.interfaces.wire_models.paging import cut
 from cuepost.interfaces.wire_models.webhooks import (
@@ -25,7 +25,7 @@ from cuepost.interfaces.wire_models.webhooks import (
     WebhookList,
 )
 
-Note = Annotated[Description, Meta(description="What the endpoint is for, for people.")]
+Note = Annotated[Description, Meta(description="A note on the purpose of the endpoint.")]
 
 
 class CreateWebhook(Arguments, frozen=True):
@@ -35,13 +35,13 @@ class CreateWebhook(Arguments, frozen=True):
 
 
 class UpdateWebhook(Arguments, frozen=True):
-    """What is left out stays as it is."""
+    """Omitted fields stay unchanged."""
 
     webhook_id: WebhookId
     url: ReceiverUrl | None = None
     events: EventNames | None = None
     description: Note | None = None
-    enabled: Annotated[bool, Meta(description="false cancels what waits to be sent.")] | None = None
+    enabled: Annotated[bool, Meta(description="false cancels pending deliveries.")] | None = None
     confirm_host: ReceiverHost | None = None
 
     @property
@@ -52,24 +52,24 @@ class UpdateWebhook(Arguments, frozen=True):
         return EndpointChange(self.url, self.events, self.description, self.enabled)
 
 
-async def page(work: Work, wanted: Paged) -> WebhookList:
+async def page(work: ToolContext, wanted: Paged) -> WebhookList:
     views = await work.service.webhooks.page(work.transaction, work.caller, wanted.page())
     return WebhookList(*cut([Webhook.of(view) for view in views], wanted.limit))
 
 
-async def get(work: Work, wanted: OneWebhook) -> Webhook:
+async def get(work: ToolContext, wanted: OneWebhook) -> Webhook:
     view = await work.service.webhooks.get(work.transaction, work.caller, wanted.webhook_id)
     return Webhook.of(view)
 
 
-async def create(work: Work, wanted: CreateWebhook) -> NewSecret:
+async def create(work: ToolContext, wanted: CreateWebhook) -> NewSecret:
     made = await work.service.webhooks.create(
         work.transaction, work.caller, wanted.url, wanted.events, wanted.description or ""
     )
     return await _offered(work, made)
 
 
-async def update(work: Work, wanted: UpdateWebhook) -> Webhook:
+async def update(work: ToolContext, wanted: UpdateWebhook) -> Webhook:
     if wanted.is_destructive:
         await _confirm(work, wanted)
     changed = await work.service.webhooks.change(
@@ -78,13 +78,13 @@ async def update(work: Work, wanted: UpdateWebhook) -> Webhook:
     return Webhook.of(changed)
 
 
-async def delete(work: Work, wanted: OneWebhookConfirmed) -> Done:
+async def delete(work: ToolContext, wanted: OneWebhookConfirmed) -> Done:
     await _confirm(work, wanted)
     await work.service.webhooks.delete(work.transaction, work.caller, wanted.webhook_id)
     return Done(True, wanted.webhook_id)
 
 
-async def rotate_secret(work: Work, wanted: OneWebhookConfirmed) -> NewSecret:
+async def rotate_secret(work: ToolContext, wanted: OneWebhookConfirmed) -> NewSecret:
     await _confirm(work, wanted)
     made = await work.service.webhooks.rotate_secret(
         work.transaction, work.caller, wanted.webhook_id
@@ -92,25 +92,25 @@ async def rotate_secret(work: Work, wanted: OneWebhookConfirmed) -> NewSecret:
     return await _offered(work, made)
 
 
-async def end_overlap(work: Work, wanted: OneWebhookConfirmed) -> Webhook:
+async def end_overlap(work: ToolContext, wanted: OneWebhookConfirmed) -> Webhook:
     await _confirm(work, wanted)
     view = await work.service.webhooks.end_overlap(work.transaction, work.caller, wanted.webhook_id)
     return Webhook.of(view)
 
 
-async def send_test(work: Work, wanted: OneWebhook) -> Delivery:
+async def send_test(work: ToolContext, wanted: OneWebhook) -> Delivery:
     delivery = await work.service.webhooks.send_test(
         work.transaction, work.caller, wanted.webhook_id
     )
     return Delivery.of(delivery)
 
 
-async def _offered(work: Work, made: EndpointWithSecret) -> NewSecret:
+async def _offered(work: ToolContext, made: EndpointWithSecret) -> NewSecret:
     offer = await work.service.reveals.offer(work.transaction, work.caller, made)
     return NewSecret.of(made, offer)
 
 
-async def _confirm(work: Work, wanted: OneWebhookConfirmed | UpdateWebhook) -> None:
+async def _confirm(work: ToolContext, wanted: OneWebhookConfirmed | UpdateWebhook) -> None:
     await work.service.confirm_host.of_endpoint(
         work.transaction, work.caller, wanted.webhook_id, wanted.confirm_host
     )
@@ -130,7 +130,7 @@ TOOLS = (
     Tool(
         name="webhooks_get",
         title="Get an endpoint",
-        description="Get a webhook endpoint: URL, events, health, hint of its secret.",
+        description="Get a webhook endpoint: URL, events, health, secret hint.",
         scope=Scope.WEBHOOKS_READ,
         arguments=OneWebhook,
         answer=Webhook,
@@ -141,7 +141,7 @@ TOOLS = (
         name="webhooks_create",
         title="Create an endpoint",
         description="Register a public HTTPS receiver (port 443). The signing secret is not in "
-        "the answer; the user fetches it once at revealUrl.",
+        "the result; the user gets it once at revealUrl.",
         scope=Scope.WEBHOOKS_MANAGE,
         arguments=CreateWebhook,
         answer=NewSecret,
@@ -150,8 +150,8 @@ TOOLS = (
     Tool(
         name="webhooks_update",
         title="Change an endpoint",
-        description="Change an endpoint's URL, events, description or switch. Disabling it "
-        "cancels what waits to be sent. To change the URL or to disable it give confirm_host.",
+        description="Change the URL, events or description of an endpoint, or enable or disable "
+        "it. Disabling cancels pending deliveries. A new URL and disabling need confirm_host.",
         scope=Scope.WEBHOOKS_MANAGE,
         arguments=UpdateWebhook,
         answer=Webhook,
@@ -162,7 +162,7 @@ TOOLS = (
     Tool(
         name="webhooks_delete",
         title="Delete an endpoint",
-        description="Delete an endpoint for good, with its secrets and its delivery history.",
+        description="Permanently delete an endpoint, its secrets and its delivery history.",
         scope=Scope.WEBHOOKS_MANAGE,
         arguments=OneWebhookConfirmed,
         answer=Done,
@@ -171,9 +171,9 @@ TOOLS = (
     ),
     Tool(
         name="webhooks_rotate_secret",
-        title="Make a new signing secret",
-        description="Make a new signing secret; deliveries are signed with both until the "
-        "previous one expires. The user fetches the new one once at revealUrl.",
+        title="Rotate the signing secret",
+        description="Create a new signing secret; deliveries are signed with both until the "
+        "previous one expires. The user gets the new one once at revealUrl.",
         scope=Scope.WEBHOOKS_MANAGE,
         arguments=OneWebhookConfirmed,
         answer=NewSecret,
@@ -183,8 +183,8 @@ TOOLS = (
     Tool(
         name="webhooks_end_overlap",
         title="Stop the previous secret at once",
-        description="For a secret that leaked: the previous one signs no more from now on. "
-        "Receivers that do not know the new one yet will refuse deliveries.",
+        description="Use this if a secret has leaked: the previous secret stops signing at once. "
+        "Receivers without the new secret will reject deliveries.",
         scope=Scope.WEBHOOKS_MANAGE,
         arguments=OneWebhookConfirmed,
         answer=Webhook,
@@ -195,7 +195,7 @@ TOOLS = (
     Tool(
         name="webhooks_send_test",
         title="Send a test event",
-        description="Queue a webhook.test event to this endpoint alone; look at it with "
+        description="Queue a webhook.test event only for this endpoint; check it with "
         "deliveries_get a moment later.",
         scope=Scope.WEBHOOKS_MANAGE,
         arguments=OneWebhook,

@@ -1,1 +1,1 @@
-"""The interface that download links lead to, where the service hands out the files itself."""
+"""The interface for download links, if the service serves the files itself."""

@@ -19,14 +19,21 @@ from cuepost.interfaces.media.conditions import (
     part,
     refusal,
 )
-from cuepost.interfaces.media.refusals import STANDING, TurnedAway, broken, busy, tell, turned_away
+from cuepost.interfaces.media.refusals import (
+    COMMON_HEADERS,
+    RequestRejected,
+    broken,
+    busy,
+    rejection_of,
+    send_problem,
+)
 from cuepost.interfaces.media.socket_handle import line_of
 from cuepost.interfaces.media.streaming import Streamer
 from cuepost.log_lines import log_store_error
 from cuepost.ports.store import Contention, StoreUnavailable
 
 PATH = "/media/{token}"
-# The name under which requests are counted and logged; their address is a secret.
+# The name of these requests in metrics and logs; their path contains a secret token.
 OPERATION = ("cuepost.operation", "downloadMedia")
 
 Headers = list[tuple[bytes, bytes]]
@@ -35,7 +42,7 @@ logger = logging.getLogger("cuepost.media")
 
 
 def media_routes(service: Service, streamer: Streamer | None = None) -> Sequence[Route]:
-    """None where somebody else answers to the links."""
+    """Empty if another server, such as S3, serves the files."""
     if service.downloads is None:
         return []
     return [Route(PATH, MediaApp(service, service.downloads, streamer or Streamer()))]
@@ -53,11 +60,11 @@ class MediaApp:
         try:
             _require_method(scope["method"])
             download = await self._open(scope["path_params"]["token"])
-        except TurnedAway as reason:
-            await tell(reason, send, head=scope["method"] == "HEAD")
+        except RequestRejected as reason:
+            await send_problem(reason, send, head=scope["method"] == "HEAD")
             return
         try:
-            await self._hand_out(download, scope, receive, send)
+            await self._serve(download, scope, receive, send)
         finally:
             download.file.close()
 
@@ -66,7 +73,7 @@ class MediaApp:
             async with request_deadline(self._service.request_timeout):
                 return await self._downloads.open(token)
         except Refused as refused:
-            raise turned_away(refused) from None
+            raise rejection_of(refused) from None
         except (StoreUnavailable, Contention) as error:
             log_store_error(logger, "store_unavailable", error, OPERATION[1])
             raise busy(self._service.retry_after()) from None
@@ -74,22 +81,20 @@ class MediaApp:
             logger.exception("event=internal_error operation=%s", OPERATION[1])
             raise broken() from None
 
-    async def _hand_out(
-        self, download: Download, scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    async def _serve(self, download: Download, scope: Scope, receive: Receive, send: Send) -> None:
         file, head = download.file, scope["method"] == "HEAD"
-        wanted = _headers(scope)
+        requested = _headers(scope)
         known = Validators(f'"{file.version}"', file.modified_at, self._downloads.clock.now())
-        status = refusal(wanted, known)
-        # A part is only of a GET; HEAD tells of the whole file.
-        chosen = None if head else part(wanted, file.size, known)
+        status = refusal(requested, known)
+        # Ranges apply only to GET; HEAD describes the whole file.
+        chosen = None if head else part(requested, file.size, known)
         if status == PRECONDITION_FAILED:
-            await tell(_changed(), send, head=head)
+            await send_problem(_precondition_failed(), send, head=head)
         elif status == NOT_MODIFIED:
             await _start(send, NOT_MODIFIED, _identity(known))
             await send({"type": "http.response.body", "body": b""})
         elif chosen == UNSATISFIABLE:
-            await tell(_no_such_part(file.size), send, head=head)
+            await send_problem(_range_not_satisfiable(file.size), send, head=head)
         else:
             span = chosen if isinstance(chosen, Span) else Span(0, file.size)
             headers = _description(download, span, known)
@@ -105,22 +110,28 @@ class MediaApp:
 def _require_method(method: str) -> None:
     if method not in {"GET", "HEAD"}:
         allowed = ((b"allow", b"GET, HEAD"),)
-        raise TurnedAway(405, "method_not_allowed", "This address answers to GET, HEAD.", allowed)
+        raise RequestRejected(
+            405, "method_not_allowed", "Method not allowed. Use GET or HEAD.", allowed
+        )
 
 
-def _changed() -> TurnedAway:
-    return TurnedAway(
-        PRECONDITION_FAILED, "precondition_failed", "The file is not the one that you asked for."
+def _precondition_failed() -> RequestRejected:
+    return RequestRejected(
+        PRECONDITION_FAILED,
+        "precondition_failed",
+        "The file does not match the condition of the request.",
     )
 
 
-def _no_such_part(size: int) -> TurnedAway:
+def _range_not_satisfiable(size: int) -> RequestRejected:
     whole = ((b"content-range", f"bytes */{size}".encode()),)
-    return TurnedAway(UNSATISFIABLE, "range_not_satisfiable", f"The file has {size} bytes.", whole)
+    return RequestRejected(
+        UNSATISFIABLE, "range_not_satisfiable", f"The file has {size} bytes.", whole
+    )
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """A header that comes twice is one list, as the standard has it."""
+    """Join repeated headers into a list (RFC 9110, section 5.3)."""
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1"), value.decode("latin-1")
@@ -129,7 +140,7 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 
 def _identity(known: Validators) -> Headers:
-    # May be kept by whoever fetched it, but asked for again each time: it can be gone by then.
+    # Clients may cache the file but must revalidate it, because access can end.
     return [
         (b"cache-control", b"private, no-cache"),
         (b"etag", known.tag.encode()),
@@ -153,4 +164,6 @@ def _content_range(span: Span, size: int) -> tuple[bytes, bytes]:
 
 
 async def _start(send: Send, status: int, headers: Headers) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": [*STANDING, *headers]})
+    await send(
+        {"type": "http.response.start", "status": status, "headers": [*COMMON_HEADERS, *headers]}
+    )

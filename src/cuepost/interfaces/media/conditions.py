@@ -18,7 +18,7 @@ Headers = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """What a client may hold a stored copy against; `tag` is a strong one, with its quotes."""
+    """The validators of a file; `tag` is a strong entity tag with its quotes."""
 
     tag: str
     modified_at: datetime
@@ -26,7 +26,7 @@ class Validators:
 
     @property
     def last_modified(self) -> datetime:
-        """In whole seconds, and never later than the answer itself."""
+        """In whole seconds, and never later than now."""
         return min(self.modified_at, self.now).replace(microsecond=0)
 
     def http_date(self) -> str:
@@ -36,13 +36,13 @@ class Validators:
         return text == self.tag
 
     def is_strong_date(self, instant: datetime) -> bool:
-        """A file that was just written may change once more within the same second."""
+        """A date is strong only after a second, in which the file could have changed again."""
         return instant == self.last_modified and self.now - self.modified_at >= _SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Bytes from `start` up to but not with `stop`."""
+    """Bytes from `start` up to, but not including, `stop`."""
 
     start: int
     stop: int
@@ -52,7 +52,7 @@ class Span:
 
 
 def refusal(headers: Headers, validators: Validators) -> int | None:
-    """The status that a condition asks for instead of the file, in the order of the standard."""
+    """412 or 304 if a condition requires it, evaluated in the order of the standard."""
     if _is_another(headers, validators):
         return PRECONDITION_FAILED
     return NOT_MODIFIED if _is_known(headers, validators) else None
@@ -73,9 +73,9 @@ def _is_known(headers: Headers, validators: Validators) -> bool:
 
 
 def part(headers: Headers, size: int, validators: Validators) -> Span | int | None:
-    """The part that is asked for; None for the whole file, a status where there is no such part.
+    """The requested range; None for the whole file, 416 if the range is not satisfiable.
 
-    What is not understood, several parts at once included, is answered with the whole file.
+    Unsupported ranges, including multiple ranges, get the whole file.
     """
     wanted = _SINGLE_RANGE.fullmatch(headers.get("range", "").strip())
     if wanted is None or wanted[1] == wanted[2] == "" or not _still_fits(headers, validators):
@@ -96,7 +96,7 @@ def _span(first: str, last: str, size: int) -> Span | int | None:
 
 
 def _still_fits(headers: Headers, validators: Validators) -> bool:
-    """`If-Range`: go on only with the file that the first part came from."""
+    """`If-Range`: serve the range only if the file is unchanged."""
     condition = headers.get("if-range")
     if condition is None or validators.is_tag(condition.strip()):
         return True
@@ -110,7 +110,7 @@ def _lists(header: str, tag: str, *, weakly: bool) -> bool:
 
 
 def _date(text: str | None) -> datetime | None:
-    """None for what is no date: a condition that cannot be read does not count."""
+    """None if the text is not a date: a condition with an invalid date is ignored."""
     if text is None or len(text) > 64:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What is said to those who do not get the file: a problem document (RFC 9457)."""
+"""Problem documents (RFC 9457) for requests that do not get the file."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,15 @@ from cuepost.domain.errors import Gone, NotFound, Refused
 
 Headers = Sequence[tuple[bytes, bytes]]
 
-STANDING: Headers = (
+COMMON_HEADERS: Headers = (
     (b"content-security-policy", b"default-src 'none'; sandbox; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
 )
 
 
-class TurnedAway(Exception):
-    """The interface itself has a reason not to hand out the file."""
+class RequestRejected(Exception):
+    """The interface rejects the request."""
 
     def __init__(self, status: int, code: str, detail: str, headers: Headers = ()) -> None:
         super().__init__(detail)
@@ -26,27 +26,29 @@ class TurnedAway(Exception):
         self.headers = headers
 
 
-def turned_away(refused: Refused) -> TurnedAway:
+def rejection_of(refused: Refused) -> RequestRejected:
     status = 410 if isinstance(refused, Gone) else 404 if isinstance(refused, NotFound) else 400
-    return TurnedAway(status, refused.code, str(refused))
+    return RequestRejected(status, refused.code, str(refused))
 
 
-def busy(retry_after: int) -> TurnedAway:
-    return TurnedAway(
+def busy(retry_after: int) -> RequestRejected:
+    return RequestRejected(
         503,
         "store_unavailable",
-        "The service cannot reach its store now. Try again in a moment.",
+        "The service cannot reach its store. Try again in a moment.",
         ((b"retry-after", b"%d" % retry_after),),
     )
 
 
-def broken() -> TurnedAway:
-    return TurnedAway(
-        500, "internal_error", "The service made a mistake; its operator can find it in the log."
+def broken() -> RequestRejected:
+    return RequestRejected(
+        500,
+        "internal_error",
+        "An internal error occurred; the operator of the service can find it in the log.",
     )
 
 
-async def tell(reason: TurnedAway, send: Send, *, head: bool) -> None:
+async def send_problem(reason: RequestRejected, send: Send, *, head: bool) -> None:
     document = {
         "type": f"urn:cuepost:problem:{reason.code}",
         "title": reason.code.replace("_", " ").capitalize(),
@@ -56,7 +58,7 @@ async def tell(reason: TurnedAway, send: Send, *, head: bool) -> None:
     }
     body = msgspec.json.encode(document)
     headers = [
-        *STANDING,
+        *COMMON_HEADERS,
         *reason.headers,
         (b"cache-control", b"no-store"),
         (b"content-length", str(len(body)).encode()),

@@ -1,4 +1,4 @@
-"""A line from a file to the socket of a client: the system moves the bytes, and a thread waits."""
+"""Sends a file to the socket of a client with sendfile, which does not copy the bytes."""
 
 import asyncio
 from typing import Protocol, cast
@@ -8,30 +8,30 @@ from starlette.types import Scope
 from cuepost.ports.media import MediaFile
 
 EXTENSION = "cuepost.line"
-# With a socket that does not block it is rather the room there that ends a turn.
+# The socket is non-blocking, so its send buffer usually limits a call to less than this.
 AT_ONCE = 1024 * 1024
 
 
 class SocketHandle(Protocol):
-    """Of one answer, whose head has been sent."""
+    """The socket of a response whose head has been sent."""
 
     def descriptor(self) -> int | None:
-        """Of the socket, to be closed by the caller; None while something else is to leave yet."""
+        """A descriptor that the caller closes; None while earlier data is still buffered."""
         ...
 
     def sent(self, count: int) -> None:
-        """So much of the body has gone this way."""
+        """Report that `count` bytes of the body were sent through the descriptor."""
         ...
 
 
 def line_of(scope: Scope) -> SocketHandle | None:
-    """Where the server offers one."""
+    """The socket handle, if the server offers one."""
     offered = (scope.get("extensions") or {}).get(EXTENSION)
     return None if offered is None else cast(SocketHandle, offered["line"])
 
 
 async def sent(file: MediaFile, descriptor: int, start: int, count: int) -> int:
-    """Fewer bytes than asked for, or none, where the socket has no room for more."""
+    """Send up to `count` bytes; returns how many, 0 if the send buffer is full."""
     try:
         done = await file.send(descriptor, start, min(count, AT_ONCE))
     except BlockingIOError:
@@ -42,7 +42,7 @@ async def sent(file: MediaFile, descriptor: int, start: int, count: int) -> int:
 
 
 async def room(descriptor: int, hung_up: "asyncio.Task[None]", seconds: float) -> bool:
-    """Whether there is some before the time is up, or nobody who would need it."""
+    """Wait for room in the send buffer or for the client to disconnect; False at the timeout."""
     loop = asyncio.get_running_loop()
     woken = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""Sends a part of a file in pieces: a bounded amount of memory each, and turns among downloads."""
+"""Streams a range of a file in pieces, with bounded memory and fair turns among downloads."""
 
 import asyncio
 import logging
@@ -12,15 +12,15 @@ from cuepost.interfaces.media.socket_handle import AT_ONCE, SocketHandle, room, 
 from cuepost.ports.media import MediaFile
 
 PIECE = 256 * 1024
-# However many downloads there are: everybody else on the event loop waits for two pieces at most.
+# Limits how long other work on the event loop waits: two pieces, however many downloads there are.
 TURNS = 2
 STALL_SECONDS = 120.0
 
 logger = logging.getLogger("cuepost.media")
 
 
-class _NextRound:
-    """Lets everything else on the event loop go first, once."""
+class _YieldOnce:
+    """Yields to the event loop once."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield
@@ -39,10 +39,10 @@ class Streamer:
         send: Send,
         line: SocketHandle | None = None,
     ) -> None:
-        """Returns early when the client has gone, stands still, or the file has been cut off."""
+        """Returns early if the client disconnects or stalls, or if the file is truncated."""
         descriptor = None
         if line is not None:
-            # The head waits for a first piece, and has to leave before anything goes past it.
+            # The server buffers the head until the first piece; send it before using the socket.
             await send(_body(b"", more=True))
             descriptor = line.descriptor()
         async with asyncio.TaskGroup() as group:
@@ -50,7 +50,7 @@ class Streamer:
             try:
                 if line is None or descriptor is None:
                     await self._send_all(file, span, hung_up, send)
-                elif await self._send_straight(file, span, hung_up, descriptor):
+                elif await self._send_by_socket(file, span, hung_up, descriptor):
                     line.sent(len(span))
                     await send(_body(b"", more=False))
             finally:
@@ -58,51 +58,51 @@ class Streamer:
                 if descriptor is not None:
                     os.close(descriptor)
 
-    async def _send_straight(
+    async def _send_by_socket(
         self, file: MediaFile, span: Span, hung_up: "asyncio.Task[None]", descriptor: int
     ) -> bool:
-        """Whether all has been sent."""
-        place = span.start
+        """Whether the whole range was sent."""
+        position = span.start
         while not hung_up.done():
             try:
                 async with self._turns:
-                    done = await sent(file, descriptor, place, span.stop - place)
+                    done = await sent(file, descriptor, position, span.stop - position)
             except (EOFError, OSError) as error:
-                await self._break_off(error, hung_up)
+                await self._handle_error(error, hung_up)
                 return False
-            place += done
-            if place == span.stop:
+            position += done
+            if position == span.stop:
                 return True
             if done < AT_ONCE and not await room(descriptor, hung_up, self._stall_seconds):
                 logger.info("event=download_stalled")
                 return False
         return False
 
-    async def _break_off(self, error: Exception, hung_up: "asyncio.Task[None]") -> None:
-        """A client that has gone is waited for until the server knows it too."""
+    async def _handle_error(self, error: Exception, hung_up: "asyncio.Task[None]") -> None:
+        """After a connection error, wait until the server has noticed the disconnect."""
         if isinstance(error, ConnectionError):
             await asyncio.wait([hung_up], timeout=self._stall_seconds)
         else:
-            _tell(error)
+            _log(error)
 
     async def _send_all(
         self, file: MediaFile, span: Span, hung_up: "asyncio.Task[None]", send: Send
     ) -> None:
-        place = span.start
-        while place < span.stop and not hung_up.done():
+        position = span.start
+        while position < span.stop and not hung_up.done():
             if not await self._has_room(send):
                 logger.info("event=download_stalled")
                 return
             async with self._turns:
-                piece = await _read(file, place, min(PIECE, span.stop - place))
+                piece = await _read(file, position, min(PIECE, span.stop - position))
                 if not piece:
                     return
-                place += len(piece)
-                await send(_body(piece, more=place < span.stop))
-                await _NextRound()
+                position += len(piece)
+                await send(_body(piece, more=position < span.stop))
+                await _YieldOnce()
 
     async def _has_room(self, send: Send) -> bool:
-        """Sending nothing waits until what was sent before has left: nobody's turn is held up."""
+        """Wait outside a turn until the send buffer has drained, by sending an empty piece."""
         try:
             async with asyncio.timeout(self._stall_seconds):
                 await send(_body(b"", more=True))
@@ -112,18 +112,18 @@ class Streamer:
 
 
 async def _read(file: MediaFile, start: int, count: int) -> bytes:
-    """Nothing where the file ends too early or cannot be read: the client notices the break."""
+    """Empty if the file is truncated or unreadable; the client then sees an incomplete body."""
     try:
         piece = await file.read(start, count)
     except OSError as error:
-        _tell(error)
+        _log(error)
         return b""
     if not piece:
-        _tell(EOFError())
+        _log(EOFError())
     return piece
 
 
-def _tell(error: Exception) -> None:
+def _log(error: Exception) -> None:
     if isinstance(error, OSError):
         logger.warning("event=media_unreadable cause=%s", error.strerror)
     else:

@@ -1,4 +1,4 @@
-"""What a call answers: made by a handler, rendered to bytes, kept for a repetition, sent."""
+"""Responses: created by a handler, rendered to bytes, stored for idempotent replays, sent."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ import msgspec
 from starlette.types import Send
 
 from cuepost.interfaces.wire_models.entity_tags import entity_tag
-from cuepost.interfaces.wire_models.shapes import Answer
+from cuepost.interfaces.wire_models.shapes import ResponseModel
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 NO_CONTENT, NOT_MODIFIED = 204, 304
 
 _encode = msgspec.json.Encoder().encode
-STANDING_HEADERS: Headers = (
+COMMON_HEADERS: Headers = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
@@ -24,12 +24,12 @@ STANDING_HEADERS: Headers = (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler has to say; `location` is the path of what it made.
+    """The result of a handler; `location` is the path of a created object.
 
-    `version` is that of the webhook or project which the call was about.
+    `version` is the version of the webhook or project, for the `ETag`.
     """
 
-    answer: Answer | None = None
+    answer: ResponseModel | None = None
     location: str | None = None
     version: str | None = None
 
@@ -70,7 +70,7 @@ def not_modified(rendered: Rendered) -> Rendered:
 
 
 def keep(rendered: Rendered) -> bytes:
-    """For the memory behind an Idempotency-Key."""
+    """The form in which a response is stored for its Idempotency-Key."""
     return _pack(_Kept(rendered.status, rendered.body, rendered.location, rendered.version))
 
 
@@ -84,7 +84,7 @@ def kept(content: bytes, *, replayed: bool) -> Rendered:
 async def transmit(
     rendered: Rendered, send: Send, *, more: Headers = (), head: bool = False
 ) -> None:
-    headers = [*STANDING_HEADERS, *rendered.headers, *more]
+    headers = [*COMMON_HEADERS, *rendered.headers, *more]
     if rendered.status not in (NO_CONTENT, NOT_MODIFIED):
         headers.append((b"content-length", str(len(rendered.body)).encode()))
         headers.append((b"content-type", rendered.media_type))

@@ -1,4 +1,4 @@
-"""Assembles the REST interface; nothing is opened or read before the first request."""
+"""Assembles the REST interface; it does no I/O before the first request."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,21 +16,21 @@ from starlette.types import Receive, Scope, Send
 
 from cuepost.application.service import Service
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.interfaces.rest.answers import STANDING_HEADERS, transmit
-from cuepost.interfaces.rest.first_reading import FirstReading
+from cuepost.interfaces.rest.answers import COMMON_HEADERS, transmit
+from cuepost.interfaces.rest.discovery import DiscoveryPages
 from cuepost.interfaces.rest.observing import Observed, RequestIds, RequestMetrics
-from cuepost.interfaces.rest.open_pages import HealthChecks, ReferencePages, VitalSigns
+from cuepost.interfaces.rest.open_pages import HealthChecks, HealthPages, ReferencePages
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.path_handler import PathHandler
-from cuepost.interfaces.rest.problems import NoSuchAddress, Rejected, problem_of
+from cuepost.interfaces.rest.problems import Rejected, UnknownPath, problem_of
 from cuepost.interfaces.rest.table import OPERATIONS
 from cuepost.ports.system import Entropy
 
 
 class RestApp(Starlette):
-    """Looks up the calls whose path has no parameters; the router finds everything else.
+    """Dispatches paths without parameters by a dictionary, and other paths by the router.
 
-    The call that reports milestones is one of them, and takes nearly all of the traffic.
+    The dictionary is faster for the call that reports milestones, which has most of the traffic.
     """
 
     def __init__(
@@ -65,8 +65,9 @@ def create_app(
     further_routes: Sequence[BaseRoute] = (),
     with_metrics: bool = True,
 ) -> Starlette:
-    """`registry` holds what `/metrics` shows, here or elsewhere, and `requests` are among it;
-    `further_routes` are those of other interfaces.
+    """`registry` has the metrics that `/metrics` shows, including `requests`.
+
+    `further_routes` are the routes of other interfaces.
     """
     base_url = base_url.rstrip("/")
     registry = CollectorRegistry() if registry is None else registry
@@ -76,42 +77,44 @@ def create_app(
         handlers,
         routes=[
             *(Route(path, handler) for path, handler in handlers.items()),
-            *VitalSigns(health, registry, service.access.entropy).routes(with_metrics=with_metrics),
+            *HealthPages(health, registry, service.access.entropy).routes(
+                with_metrics=with_metrics
+            ),
             *ReferencePages(document).routes(),
-            *FirstReading(base_url).routes(),
+            *DiscoveryPages(base_url).routes(),
             *further_routes,
         ],
         metrics=requests or RequestMetrics(registry),
         ids=RequestIds(service.access.entropy),
     )
-    return _answering_everything(app)
+    return _with_fallback(app)
 
 
-def create_vital_signs(
+def create_health_app(
     health: HealthChecks,
     registry: CollectorRegistry,
     requests: RequestMetrics,
     entropy: Entropy,
 ) -> Starlette:
-    """Health and metrics alone: of a process that takes no calls, or on a port of their own."""
+    """Only health and metrics: for a worker, or for a separate port."""
     app = RestApp(
         {},
-        routes=VitalSigns(health, registry, entropy).routes(),
+        routes=HealthPages(health, registry, entropy).routes(),
         metrics=requests,
         ids=RequestIds(entropy),
     )
-    return _answering_everything(app)
+    return _with_fallback(app)
 
 
-def _answering_everything(app: Starlette) -> Starlette:
-    # A redirect would be written from the request's own Host header.
+def _with_fallback(app: Starlette) -> Starlette:
+    # A redirect would be built from the Host header, which the client controls.
     app.router.redirect_slashes = False
-    app.router.default = _nothing_here
+    app.router.default = _unknown_path
     return app
 
 
 def _document(base_url: str, policy: EgressPolicy) -> dict[str, Any]:
-    # Loaded here: the examples in it take megabytes, and are read once if ever.
+    # Imported late: the examples take megabytes of memory, and the document is rarely requested.
     from cuepost.interfaces.rest.openapi.document import openapi_document  # noqa: PLC0415  # see above
 
     return openapi_document(OPERATIONS, base_url, policy)
@@ -126,9 +129,9 @@ def _handlers(service: Service, base_url: str) -> dict[str, PathHandler]:
     }
 
 
-async def _nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+async def _unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "http":
-        await transmit(problem_of(NoSuchAddress()), send, head=scope["method"] == "HEAD")
+        await transmit(problem_of(UnknownPath()), send, head=scope["method"] == "HEAD")
     else:
         await send({"type": "websocket.close"})
 
@@ -137,6 +140,6 @@ def _refused_by_router(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
     rendered = problem_of(Rejected(error.status_code, code, str(error.detail)))
-    standing = {name.decode(): value.decode() for name, value in STANDING_HEADERS}
+    standing = {name.decode(): value.decode() for name, value in COMMON_HEADERS}
     headers = {**standing, **(error.headers or {}), "content-type": rendered.media_type.decode()}
     return Response(rendered.body, rendered.status, headers)

@@ -1,4 +1,4 @@
-"""Takes a body in: the right media type, never more than allowed, whatever its headers claim."""
+"""Reads request bodies: checks the media type and enforces the size limit while reading."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _JSON = re.compile(rb'application/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?', 
 
 
 class ClientGone(Exception):
-    """The client hung up before its request was complete; nobody waits for an answer."""
+    """The client disconnected before its request was complete; no response is needed."""
 
 
 async def read_body(headers: Mapping[bytes, bytes], receive: Receive, limit: int) -> bytes:
@@ -46,5 +46,5 @@ def require_json(headers: Mapping[bytes, bytes]) -> None:
 
 def _too_large(limit: int) -> Rejected:
     return Rejected(
-        413, "payload_too_large", f"The body may have at most {limit} bytes; send less at once."
+        413, "payload_too_large", f"The body may have at most {limit} bytes; split the request."
     )

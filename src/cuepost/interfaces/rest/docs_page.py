@@ -1,4 +1,4 @@
-"""The OpenAPI document as a page that people can read: plain HTML, no script."""
+"""The OpenAPI document as an HTML page without scripts."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class Row:
 
 
 def render_page(document: Json) -> str:
-    """Loads the library for it: few services are ever asked for this page."""
+    """Imports Jinja late, because this page is rarely requested."""
     from jinja2 import Environment, PackageLoader  # noqa: PLC0415  # see above
 
     environment = Environment(
@@ -64,7 +64,7 @@ def render_page(document: Json) -> str:
 
 
 def prose(text: str) -> Markup:
-    """Paragraphs, `code` and **strong**; everything else is shown as it stands."""
+    """Render paragraphs, `code` and **strong**; everything else is escaped text."""
     paragraphs = [str(escape(part)) for part in re.split(r"\n\s*\n", text.strip()) if part]
     marked = [
         re.sub(
@@ -76,7 +76,7 @@ def prose(text: str) -> Markup:
 
 
 def kind_of(schema: Json) -> Markup:
-    """A schema in a few words, with links to the named ones."""
+    """A short description of a schema, with links to named schemas."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(_REF)
         return Markup('<a href="#schema-{0}">{0}</a>').format(name)
@@ -122,7 +122,7 @@ def _description(schema: Json) -> str:
 
 
 def _resolved(part: Json, document: Json) -> Json:
-    """A response or parameter, which may stand among the components."""
+    """Resolve a reference to a component."""
     if "$ref" not in part:
         return part
     *_, kind, name = part["$ref"].split("/")

@@ -1,4 +1,4 @@
-"""Calls about what happened: deliveries, events, event types, the audit trail."""
+"""Calls for history: deliveries, events, event types, the audit trail."""
 
 from typing import Any
 from uuid import UUID
@@ -7,7 +7,7 @@ from cuepost.application.service import Service
 from cuepost.domain.access import Scope
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.rest.answers import Rendered, Reply
-from cuepost.interfaces.rest.operation import Call, Context, Nothing, Operation
+from cuepost.interfaces.rest.operation import Call, Context, NoInput, Operation
 from cuepost.interfaces.rest.running import browsing, reading
 from cuepost.interfaces.rest.webhooks import WEBHOOK
 from cuepost.interfaces.wire_models.audit import AuditEntry, AuditList
@@ -25,14 +25,14 @@ from cuepost.ports.store import Transaction
 DELIVERIES = f"{WEBHOOK}/deliveries"
 DELIVERY = f"{DELIVERIES}/{{deliveryId}}"
 
-_Plain = Call[Nothing, Nothing]
+_Plain = Call[NoInput, NoInput]
 _CATALOG = EventTypeList([EventType.of(entry) for entry in CATALOG], None)
 
 
 async def deliveries(
-    service: Service, transaction: Transaction, call: Call[Nothing, DeliveryQuery]
+    service: Service, transaction: Transaction, call: Call[NoInput, DeliveryQuery]
 ) -> Reply:
-    """Of one endpoint where the path names it, else of all."""
+    """The deliveries of the endpoint in the path, or of all endpoints."""
     webhook_id: UUID | None = call.ids.get("webhookId")
     views = await service.history.deliveries(
         transaction, call.caller, call.query.chosen(webhook_id), call.query.page()
@@ -49,7 +49,7 @@ async def delivery(service: Service, transaction: Transaction, call: _Plain) -> 
 
 
 async def events(
-    service: Service, transaction: Transaction, call: Call[Nothing, EventQuery]
+    service: Service, transaction: Transaction, call: Call[NoInput, EventQuery]
 ) -> Reply:
     views = await service.history.events(
         transaction, call.caller, call.query.chosen(), call.query.page()
@@ -63,12 +63,12 @@ async def event(service: Service, transaction: Transaction, call: _Plain) -> Rep
 
 
 async def event_types(context: Context, call: Call[Any, Any]) -> Rendered:
-    """The catalogue is the same for everybody, and in no store."""
+    """The catalogue is the same for every account, and needs no transaction."""
     return context.render(Reply(_CATALOG))
 
 
 async def audit(
-    service: Service, transaction: Transaction, call: Call[Nothing, PageQuery]
+    service: Service, transaction: Transaction, call: Call[NoInput, PageQuery]
 ) -> Reply:
     entries = await service.history.audit(transaction, call.caller, call.query.page())
     return Reply(AuditList(*cut([AuditEntry.of(each) for each in entries], call.query.limit)))
@@ -117,8 +117,8 @@ OPERATIONS = (
         path="/v1/events",
         name="listEvents",
         tag="Events",
-        summary="List events with their verdict for each endpoint",
-        description="Also those that nobody was subscribed to: what a poller reconciles against.",
+        summary="List events with their delivery status for each endpoint",
+        description="Includes events without subscribed endpoints, so that pollers can reconcile.",
         scope=Scope.WEBHOOKS_READ,
         webhooks=True,
         query=EventQuery,
@@ -153,8 +153,8 @@ OPERATIONS = (
         path="/v1/audit",
         name="listAudit",
         tag="Audit",
-        summary="List who did what",
-        description="Kept for 400 days.",
+        summary="List the audit trail",
+        description="Entries are kept for 400 days.",
         scope=Scope.WEBHOOKS_MANAGE,
         query=PageQuery,
         answer=AuditList,

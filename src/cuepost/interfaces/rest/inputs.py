@@ -1,4 +1,4 @@
-"""Reads bodies and queries strictly: what is unreadable, doubled or unknown is refused."""
+"""Reads bodies and queries strictly: malformed, duplicate or unknown input is refused."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=Request)
 MOST_PARAMETERS = 50
 NUMBERS = {"limit", "wait"}
 FLAGS = {"includeDelivered"}
-TRUTHS = {"true": True, "false": False}
+BOOLEANS = {"true": True, "false": False}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -28,20 +28,20 @@ class BodyReader:
         self._decode = msgspec.json.Decoder(model).decode
 
     def read(self, body: bytes) -> tuple[Request, bytes]:
-        """The decoded body, and the same in one canonical form (of a fallback, as it came)."""
+        """The decoded body and its canonical encoding; a fallback body is returned unchanged."""
         try:
             decoded = self._decode(body)
         except msgspec.ValidationError as error:
-            _require_readable(body)
+            _require_well_formed(body)
             if self._model.fallback is None:
                 raise Invalid(field_error(str(error), self._model)) from None
             return _read_fallback(body, self._model.fallback), body
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise _malformed() from None
         canonical = _encode(decoded)
-        # Decoding keeps the last of two equal keys, and then some quotes are missing.
+        # Decoding drops duplicate keys, so the canonical form has fewer quotes than the body.
         if b"\\" in body or body.count(b'"') != canonical.count(b'"'):
-            _refuse_doubled_keys(body)
+            _refuse_duplicate_keys(body)
         return decoded, canonical
 
 
@@ -58,14 +58,14 @@ def read_query(query: bytes, model: type[T]) -> T:
     values: dict[str, str | int] = {}
     for name, value in _pairs(query):
         if name in values:
-            raise Invalid(FieldError(name, "duplicate_parameter", "Give this parameter once."))
+            raise Invalid(FieldError(name, "duplicate_parameter", "Send this parameter only once."))
         values[name] = value
     for name in NUMBERS & values.keys():
         text = values[name]
         if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 10:
             values[name] = int(text)
     for name in FLAGS & values.keys():
-        values[name] = TRUTHS.get(str(values[name]), values[name])
+        values[name] = BOOLEANS.get(str(values[name]), values[name])
     try:
         return msgspec.convert(values, model)
     except msgspec.ValidationError as error:
@@ -73,7 +73,7 @@ def read_query(query: bytes, model: type[T]) -> T:
 
 
 def query_without_parameters(model: type[T]) -> T | None:
-    """What every request without a query means; None where a parameter is required."""
+    """The query of a request without parameters; None if a parameter is required."""
     try:
         return read_query(b"", model)
     except Invalid:
@@ -96,18 +96,18 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
         ) from None
 
 
-def _require_readable(body: bytes) -> None:
-    """A fault of validity matters only where the whole body is readable JSON."""
+def _require_well_formed(body: bytes) -> None:
+    """Report malformed JSON and duplicate keys before an invalid field."""
     try:
         msgspec.json.decode(body)
     except msgspec.ValidationError:
-        pass  # a number too large for any type: readable all the same
+        pass  # A number that is too large for msgspec is still well-formed JSON.
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise _malformed() from None
-    _refuse_doubled_keys(body)
+    _refuse_duplicate_keys(body)
 
 
-def _refuse_doubled_keys(body: bytes) -> None:
+def _refuse_duplicate_keys(body: bytes) -> None:
     try:
         json.loads(body.decode(), object_pairs_hook=_each_once, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
@@ -116,10 +116,8 @@ def _refuse_doubled_keys(body: bytes) -> None:
 
 def _each_once(pairs: Sequence[tuple[str, Any]]) -> None:
     if len(dict(pairs)) != len(pairs):
-        raise Rejected(
-            400, "duplicate_key", "The body has a key twice in one object; give each key once."
-        )
+        raise Rejected(400, "duplicate_key", "An object in the body has a duplicate key.")
 
 
 def _malformed() -> Rejected:
-    return Rejected(400, "malformed_json", "The body is not readable JSON in UTF-8.")
+    return Rejected(400, "malformed_json", "The body is not valid JSON in UTF-8.")

@@ -1,4 +1,4 @@
-"""Calls for those who follow the account's events: `cuepost listen`, or a program like it."""
+"""Calls for listeners, which follow the account's events: `cuepost listen` and similar programs."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from cuepost.application.service import Service
 from cuepost.domain.access import Scope
 from cuepost.domain.errors import ListenerLimitReached, PositionUnknown
 from cuepost.interfaces.rest.answers import Rendered, Reply
-from cuepost.interfaces.rest.operation import Call, Context, Nothing, Operation
+from cuepost.interfaces.rest.operation import Call, Context, NoInput, Operation
 from cuepost.interfaces.rest.running import changing, reading
 from cuepost.interfaces.wire_models.listeners import (
     Acknowledge,
@@ -27,7 +27,7 @@ _TAG = "Listeners"
 
 
 async def register(
-    service: Service, transaction: Transaction, call: Call[RegisterListener, Nothing]
+    service: Service, transaction: Transaction, call: Call[RegisterListener, NoInput]
 ) -> Reply:
     listener = await service.listeners.register(
         transaction, call.caller, call.body.name, given(call.body.events)
@@ -35,13 +35,13 @@ async def register(
     return Reply(Listener.of(listener))
 
 
-async def page(service: Service, transaction: Transaction, call: Call[Nothing, PageQuery]) -> Reply:
+async def page(service: Service, transaction: Transaction, call: Call[NoInput, PageQuery]) -> Reply:
     found = await service.listeners.page(transaction, call.caller, call.query.page())
     return Reply(ListenerList(*cut([Listener.of(each) for each in found], call.query.limit)))
 
 
 async def follow(context: Context, call: Call[Any, Any]) -> Rendered:
-    """Not in one transaction: it may wait for long."""
+    """Runs outside a transaction, because it may wait for a long time."""
     found = await context.service.listeners.follow(
         call.caller,
         call.ids["listenerId"],
@@ -52,7 +52,7 @@ async def follow(context: Context, call: Call[Any, Any]) -> Rendered:
 
 
 async def acknowledge(
-    service: Service, transaction: Transaction, call: Call[Acknowledge, Nothing]
+    service: Service, transaction: Transaction, call: Call[Acknowledge, NoInput]
 ) -> Reply:
     listener = await service.listeners.acknowledge(
         transaction, call.caller, call.ids["listenerId"], int(call.body.up_to)
@@ -60,7 +60,7 @@ async def acknowledge(
     return Reply(Listener.of(listener))
 
 
-async def delete(service: Service, transaction: Transaction, call: Call[Nothing, Nothing]) -> Reply:
+async def delete(service: Service, transaction: Transaction, call: Call[NoInput, NoInput]) -> Reply:
     await service.listeners.delete(transaction, call.caller, call.ids["listenerId"])
     return Reply()
 
@@ -71,9 +71,9 @@ OPERATIONS = (
         path=LISTENERS,
         name="registerListener",
         tag=_TAG,
-        summary="Register a listener, or go on with it",
-        description="A new one is handed what happens from now on. One that was registered under "
-        "this name before goes on where it stopped; `events` replaces what it follows.",
+        summary="Register a listener, or resume it",
+        description="A new listener gets events that happen from now on. A listener that was "
+        "registered with this name before resumes where it stopped; `events` replaces its types.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         body=RegisterListener,
@@ -99,8 +99,8 @@ OPERATIONS = (
         name="followEvents",
         tag=_TAG,
         summary="Get the next events of the stream",
-        description="Those that are not acknowledged, in the order of the stream; each comes at "
-        "least once. With `wait` the answer comes as soon as there is an event.",
+        description="Returns events that are not acknowledged, in the order of the stream; each is "
+        "returned at least once. With `wait` the call waits until there is an event.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         query=StreamQuery,
@@ -113,8 +113,8 @@ OPERATIONS = (
         path=f"{LISTENER}/acknowledge",
         name="acknowledgeEvents",
         tag=_TAG,
-        summary="Say that events are done",
-        description="Up to a position; what was acknowledged does not come again.",
+        summary="Acknowledge events",
+        description="Acknowledges all events up to a position; they are not returned again.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         body=Acknowledge,
@@ -127,8 +127,8 @@ OPERATIONS = (
         path=LISTENER,
         name="deleteListener",
         tag=_TAG,
-        summary="Forget a listener",
-        description="One that nobody serves for 30 days is forgotten by itself.",
+        summary="Delete a listener",
+        description="A listener that is not used for 30 days is deleted automatically.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         status=204,

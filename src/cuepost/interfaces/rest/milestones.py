@@ -1,4 +1,4 @@
-"""The call by which the processing pipeline reports; the hot route of the API."""
+"""The call by which the processing pipeline reports milestones; it has most of the traffic."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ MILESTONES = "/v1/milestones"
 
 
 async def report(context: Context, call: Call[Any, Any]) -> Rendered:
-    """Idempotent by report id in itself; a milestone is kept with its deliveries, or not at all."""
+    """Each milestone is idempotent by its report id and committed together with its deliveries."""
     service, idempotent = context.service, context.idempotent
     if idempotent is not None:
         earlier = await service.perform.recall(call.caller, idempotent)
@@ -44,10 +44,10 @@ OPERATIONS = (
         name="reportMilestones",
         tag="Milestones",
         summary="Report milestones of projects",
-        description="With a service key. Accepted means committed: the move, its event and all "
-        "its deliveries. Each entry is judged by itself: one that is not valid gets the reason "
-        "`invalid` and its `errors`, and the others are booked. A second report with a `reportId` "
-        "gets the first answer if its content is the same, and `report_id_reused` otherwise.",
+        description="Needs a service key. An accepted milestone is committed with its event and "
+        "all its deliveries. Entries are validated one by one: an invalid entry gets the reason "
+        "`invalid` and its `errors`; the others are accepted. A second report with a `reportId` "
+        "gets the first result if its content is the same, and `report_id_reused` otherwise.",
         scope=Scope.MILESTONES_REPORT,
         body=ReportMilestones,
         body_limit=1024 * KIB,

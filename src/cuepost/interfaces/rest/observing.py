@@ -1,4 +1,4 @@
-"""An id, a log line and two measurements for every request: which call, how it ended, how long."""
+"""Request ids, access log lines and metrics for every request."""
 
 import logging
 import re
@@ -19,23 +19,23 @@ logger = logging.getLogger("cuepost.rest")
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
-_HUNG_UP = 499
+_CLIENT_CLOSED_REQUEST = 499
 _FIRST_ERROR = 400
 
 HEADER = b"x-request-id"
-# What a proxy or a client may choose; it stands in log lines, so it has neither spaces nor quotes.
+# Request ids from clients; they are written to log lines, so spaces and quotes are not allowed.
 _GIVEN = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 
 
 class RequestIds:
-    """Eight random bytes for the process, then a number: unique without chance at each request."""
+    """A random prefix per process and a counter, which needs no randomness per request."""
 
     def __init__(self, entropy: Callable[[int], bytes]) -> None:
         self._beginning = entropy(8).hex()
         self._numbers = count(1)
 
     def of(self, scope: Scope) -> str:
-        """The id that came with the request, if it is one; otherwise a new one."""
+        """The id in the request header if it is valid, otherwise a new one."""
         for name, value in scope["headers"]:
             if name == HEADER and _GIVEN.fullmatch(value):
                 given: str = value.decode("ascii")
@@ -44,18 +44,18 @@ class RequestIds:
 
 
 class RequestMetrics:
-    """No account, no key, no address: operations, methods and classes of statuses alone."""
+    """Labels are operations, methods and status classes only, to limit the number of series."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
             "cuepost_http_requests",
-            "Requests that were answered.",
+            "Requests that got a response.",
             ("operation", "method", "status"),
             registry=registry,
         )
         self._seconds = Histogram(
             "cuepost_http_request_seconds",
-            "Time from the head of a request to the end of its answer.",
+            "Time from the head of a request to the end of its response.",
             ("operation",),
             buckets=_BUCKETS,
             registry=registry,
@@ -65,7 +65,7 @@ class RequestMetrics:
         build.labels(__version__).set(1)
 
     def note(self, operation: str, method: str, status: int, seconds: float) -> None:
-        """Of a method that has a name here, or "other"."""
+        """`method` is one of `_METHODS`, or "other"."""
         kind = (operation, method, status // 100)
         known = self._known.get(kind)
         if known is None:
@@ -79,7 +79,7 @@ class RequestMetrics:
 
 
 class Observed:
-    """Wraps the application; sees statuses, never contents."""
+    """ASGI middleware that measures and logs requests and adds their ids."""
 
     def __init__(self, app: ASGIApp, metrics: RequestMetrics, ids: RequestIds) -> None:
         self._app = app
@@ -91,7 +91,7 @@ class Observed:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = perf_counter(), _HUNG_UP
+        started, status = perf_counter(), _CLIENT_CLOSED_REQUEST
         scope[REQUEST_ID] = request_id = self._ids.of(scope)
         logged_with = CURRENT_REQUEST.set(request_id)
         head: Message | None = None

@@ -1,4 +1,4 @@
-"""Addresses that need no key: health and metrics, the OpenAPI document and its page."""
+"""Pages that need no key: health, metrics, the OpenAPI document and its HTML page."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from cuepost.application.rekey import KeysInUse
 from cuepost.application.retry_after import retry_after
-from cuepost.interfaces.rest.answers import STANDING_HEADERS
+from cuepost.interfaces.rest.answers import COMMON_HEADERS
 from cuepost.interfaces.rest.docs_page import render_page
 from cuepost.log_lines import log_store_error
 from cuepost.ports.store import StoreUnavailable
@@ -24,17 +24,17 @@ from cuepost.ports.system import Entropy
 
 logger = logging.getLogger("cuepost.rest")
 
-# A database that hangs is noticed within two seconds, half of one after the last proof.
+# With the check interval of 0.5 s this detects a hanging database within two seconds.
 CHECK_SECONDS = 1.4
 _PAGE_POLICY = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 
 @dataclass(frozen=True, slots=True)
 class HealthChecks:
-    """`check_store` raises where the store is out of reach or has another schema.
+    """`check_store` raises if the store cannot be reached or has a different schema.
 
-    `dispatcher` says "ok" or what is wrong; a process without one is not asked about it.
-    `master_keys` says how many signing secrets there are under which key.
+    `dispatcher` returns "ok" or what is wrong; None in a process without a dispatcher.
+    `master_keys` counts the signing secrets under each master key.
     """
 
     check_store: Callable[[], Awaitable[None]]
@@ -42,8 +42,8 @@ class HealthChecks:
     master_keys: Callable[[], Awaitable[KeysInUse]] | None = None
 
 
-class VitalSigns:
-    """What an operator's machines look at, of every process that serves or sends."""
+class HealthPages:
+    """Health checks and metrics, served by every process."""
 
     def __init__(self, health: HealthChecks, registry: CollectorRegistry, entropy: Entropy) -> None:
         self._health = health
@@ -64,7 +64,7 @@ class VitalSigns:
             checks["dispatcher"] = self._health.dispatcher()
         secrets = await self._secrets() if store_is_well else None
         if secrets is not None and secrets.lost:
-            checks["secrets"] = f"{secrets.lost} are under a master key that is not given"
+            checks["secrets"] = f"{secrets.lost} are encrypted with a missing master key"
         well = all(state == "ok" for state in checks.values())
         status: dict[str, Any] = {"status": "ready" if well else "not_ready", "checks": checks}
         if secrets is not None and secrets.counts.keys() - {secrets.newest}:
@@ -76,7 +76,7 @@ class VitalSigns:
         return response
 
     async def _secrets(self) -> KeysInUse | None:
-        """They are shown while there is more than one key to count for."""
+        """None if the count is not available; it never makes the process not ready."""
         if self._health.master_keys is None:
             return None
         try:
@@ -93,7 +93,7 @@ class VitalSigns:
             async with asyncio.timeout(CHECK_SECONDS):
                 await self._health.check_store()
         except TimeoutError:
-            late = StoreUnavailable(f"the store did not answer within {CHECK_SECONDS} s")
+            late = StoreUnavailable(f"the store did not respond within {CHECK_SECONDS} s")
             log_store_error(logger, "not_ready", late, "readyz")
             return False
         except StoreUnavailable as error:
@@ -146,7 +146,7 @@ def _json(content: object, status: int = 200) -> Response:
 def _plain(
     content: bytes, media_type: str, policy: str | None = None, status: int = 200
 ) -> Response:
-    headers = {name.decode(): value.decode() for name, value in STANDING_HEADERS}
+    headers = {name.decode(): value.decode() for name, value in COMMON_HEADERS}
     if policy is not None:
         headers["content-security-policy"] = policy
     return Response(content, status, {**headers, "content-type": media_type})

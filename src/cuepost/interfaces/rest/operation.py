@@ -1,4 +1,4 @@
-"""One call of the API as a value: the routes, the OpenAPI document and the tests iterate them."""
+"""An API call as a value; routes, the OpenAPI document and tests are derived from it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cuepost.domain.access import Caller, Scope
 from cuepost.domain.errors import Refused
 from cuepost.domain.version import Expected
 from cuepost.interfaces.rest.answers import Rendered, Reply
-from cuepost.interfaces.wire_models.shapes import Answer, Request
+from cuepost.interfaces.wire_models.shapes import Request, ResponseModel
 
 Body = TypeVar("Body", bound=Request)
 Query = TypeVar("Query", bound=Request)
@@ -19,13 +19,13 @@ Query = TypeVar("Query", bound=Request)
 KIB = 1024
 
 
-class Nothing(Request, frozen=True):
-    """For calls without a body or without query parameters: whatever comes is refused by name."""
+class NoInput(Request, frozen=True):
+    """The model of a missing body or query; every field is refused as unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Body, Query]):
-    """A request that passed the handler: who asks, for what, with what, and for which version."""
+    """A validated request; `expected` are the versions in `If-Match`."""
 
     caller: Caller
     ids: Mapping[str, UUID]
@@ -36,7 +36,7 @@ class Call(Generic[Body, Query]):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a call is carried out with; `idempotent` when it bears an Idempotency-Key."""
+    """What handlers run with; `idempotent` is set if there is an Idempotency-Key."""
 
     service: Service
     render: Callable[[Reply], Rendered]
@@ -48,11 +48,11 @@ Run = Callable[[Context, Call[Any, Any]], Awaitable[Rendered]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """`webhooks`: the account must have access to them. `refusals`: those of this call alone.
+    """`webhooks`: the account needs access to webhooks. `refusals`: errors specific to this call.
 
-    `may_lag`: a replica may answer, and say how old the answer is.
-    `versioned`: it is about one webhook or project, of which `ETag` and conditions speak.
-    `has_deadline`: it is cut off after `CUEPOST_REQUEST_TIMEOUT`.
+    `may_lag`: may be read from a replica; the response then says how old it is.
+    `versioned`: concerns one webhook or project, and supports `ETag` and conditions.
+    `has_deadline`: ends after `CUEPOST_REQUEST_TIMEOUT`.
     """
 
     method: str
@@ -63,11 +63,11 @@ class Operation:
     description: str = ""
     scope: Scope
     webhooks: bool = False
-    query: type[Request] = Nothing
-    body: type[Request] = Nothing
+    query: type[Request] = NoInput
+    body: type[Request] = NoInput
     body_limit: int = 64 * KIB
     status: int = 200
-    answer: type[Answer] | None
+    answer: type[ResponseModel] | None
     refusals: tuple[type[Refused], ...] = ()
     may_lag: bool = False
     versioned: bool = False
@@ -76,7 +76,7 @@ class Operation:
 
     @property
     def takes_body(self) -> bool:
-        return self.body is not Nothing
+        return self.body is not NoInput
 
     @property
     def takes_idempotency_key(self) -> bool:

@@ -1,4 +1,4 @@
-"""Handles every request: key, rate, scope, address, body, then the operation and its response."""
+"""Handles requests: authentication, rate limit, scope, path, body, operation, response."""
 
 import hashlib
 import logging
@@ -49,7 +49,7 @@ _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,200}")
 
 @dataclass(slots=True)
 class IncomingRequest:
-    """One request on its way through the handler, with the headers that its answer will need."""
+    """A request and the rate limit headers of its response."""
 
     scope: Scope
     receive: Receive
@@ -58,7 +58,7 @@ class IncomingRequest:
 
 
 class PathHandler:
-    """The ASGI application of one path: each method is another call."""
+    """The ASGI application of one path; each method is a call."""
 
     def __init__(
         self, operations: Mapping[str, Operation], service: Service, base_url: str
@@ -88,7 +88,7 @@ class PathHandler:
         return Rejected(
             405,
             "method_not_allowed",
-            f"This address answers to {self._allowed}.",
+            f"Method not allowed. Use {self._allowed}.",
             ((b"allow", self._allowed.encode()),),
         )
 
@@ -100,7 +100,7 @@ class GuardedCall:
         self._reader = BodyReader(operation.body)
         self._nothing = operation.body() if not operation.takes_body else None
         self._without_query = query_without_parameters(operation.query)
-        # What does not change is not asked of the operation again at each request.
+        # Properties of the operation, computed once instead of at each request.
         self._takes_idempotency_key = operation.takes_idempotency_key
         self._takes_if_match = operation.takes_if_match
         self._takes_if_none_match = operation.takes_if_none_match
@@ -108,26 +108,26 @@ class GuardedCall:
         self._render = partial(render, status=operation.status, base_url=base_url)
 
     async def answer(self, incoming: IncomingRequest) -> Rendered:
-        """Whatever happens becomes an answer, unless nobody waits for one."""
+        """Turn every outcome into a response, except that the client has disconnected."""
         try:
             async with request_deadline(self._seconds) as deadline:
                 return await self._carry_out(incoming, deadline)
         except (RateLimited, AccountMoving) as refusal:
-            return self._come_back(problem_of(refusal), refusal.retry_after_seconds)
+            return self._with_retry_after(problem_of(refusal), refusal.retry_after_seconds)
         except MediaUnavailable as refusal:
-            return self._come_back(problem_of(refusal))
+            return self._with_retry_after(problem_of(refusal))
         except (Refused, Rejected) as refusal:
             return problem_of(refusal)
         except (StoreUnavailable, Contention) as error:
             log_store_error(logger, "store_unavailable", error, self.operation.name)
-            return self._come_back(problem_of(StoreBusy(error)))
+            return self._with_retry_after(problem_of(StoreBusy(error)))
         except ClientGone:
             raise
         except Exception:
             logger.exception("event=internal_error operation=%s", self.operation.name)
             return problem_of(InternalError())
 
-    def _come_back(self, rendered: Rendered, least: int = LEAST_SECONDS) -> Rendered:
+    def _with_retry_after(self, rendered: Rendered, least: int = LEAST_SECONDS) -> Rendered:
         seconds = str(self._service.retry_after(least)).encode()
         return replace(rendered, headers=(*rendered.headers, (b"retry-after", seconds)))
 
@@ -169,7 +169,7 @@ class GuardedCall:
             raise
 
     def _require_permission(self, caller: Caller) -> None:
-        """Before anything is read or looked up; the use cases check again."""
+        """Checked before the body is read; the use cases check again."""
         if self.operation.webhooks:
             caller.require_webhooks(self.operation.scope)
         else:
@@ -184,7 +184,7 @@ class GuardedCall:
                 FieldError(
                     "Idempotency-Key",
                     "invalid_idempotency_key",
-                    "Give 1 to 200 visible ASCII characters.",
+                    "Use 1 to 200 visible ASCII characters.",
                 )
             )
         return key.decode("ascii")
@@ -216,7 +216,7 @@ class GuardedCall:
 
 
 def _ids(path_params: Mapping[str, str]) -> dict[str, UUID]:
-    """What is no id names nothing, just as an id that does not exist."""
+    """A malformed id is treated like an unknown id."""
     if not path_params:
         return {}
     if not all(map(_UUID.fullmatch, path_params.values())):
@@ -225,7 +225,7 @@ def _ids(path_params: Mapping[str, str]) -> dict[str, UUID]:
 
 
 def _listed(scope: Scope, name: bytes) -> str | None:
-    """A header that is a list may come in several lines."""
+    """The value of a list header, which may be repeated."""
     lines = [value for each, value in scope["headers"] if each == name]
     return b", ".join(lines).decode("latin-1") if lines else None
 

@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457): how every refusal looks, and which status it has."""
+"""Problem documents (RFC 9457) and the status of each refusal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Rejected(Exception):
-    """The interface itself turns the request away, before any use case hears of it."""
+    """The interface rejects the request before a use case runs."""
 
     def __init__(self, status: int, code: str, detail: str, headers: Headers = ()) -> None:
         super().__init__(detail)
@@ -51,28 +51,28 @@ class Rejected(Exception):
         self.headers = headers
 
 
-class NoSuchAddress(Rejected):
-    """There is nothing at this address."""
+class UnknownPath(Rejected):
+    """The path is not known."""
 
     def __init__(self) -> None:
-        super().__init__(404, "not_found", "There is nothing at this address.")
+        super().__init__(404, "not_found", "There is nothing at this path.")
 
 
 class StoreBusy(Rejected):
-    """The store cannot be reached now, or is too busy."""
+    """The store cannot be reached, or is too busy."""
 
     def __init__(self, error: StoreError) -> None:
         super().__init__(503, "store_unavailable", why_unavailable(error))
 
 
 class InternalError(Rejected):
-    """A bug; its details are in the log alone."""
+    """A bug; only the log has its details."""
 
     def __init__(self) -> None:
         super().__init__(
             500,
             "internal_error",
-            "The service made a mistake; its operator can find it in the log.",
+            "An internal error occurred; the operator of the service can find it in the log.",
         )
 
 
@@ -96,12 +96,12 @@ def title_of(code: str) -> str:
 
 
 def _code(refusal: Refused, errors: Sequence[FieldError]) -> str:
-    """A request with a single fault is named after it."""
+    """The code of a request with a single field error is the code of that error."""
     return errors[0].code if len(errors) == 1 else refusal.code
 
 
 def _detail(refusal: Refused, errors: Sequence[FieldError]) -> str:
-    """A person who sees nothing but the detail should know which field is meant."""
+    """Name the field, for clients that show nothing but the detail."""
     sentence = str(refusal)
     if errors and sentence == errors[0].message:
         return f"{errors[0].field}: {sentence}"

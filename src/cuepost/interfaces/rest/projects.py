@@ -1,4 +1,4 @@
-"""Calls about projects and their results."""
+"""Calls for projects and their results."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from cuepost.domain.project import Origin, ProjectKind
 from cuepost.domain.project import Project as StoredProject
 from cuepost.domain.version import project_version
 from cuepost.interfaces.rest.answers import Reply
-from cuepost.interfaces.rest.operation import Call, Nothing, Operation
+from cuepost.interfaces.rest.operation import Call, NoInput, Operation
 from cuepost.interfaces.rest.running import changing, reading
 from cuepost.interfaces.wire_models.paging import PageQuery, cut
 from cuepost.interfaces.wire_models.projects import (
@@ -32,10 +32,10 @@ PROJECTS = "/v1/projects"
 PROJECT = "/v1/projects/{projectId}"
 _TAG = "Projects"
 
-_Plain = Call[Nothing, Nothing]
+_Plain = Call[NoInput, NoInput]
 
 
-def _id(call: _Plain | Call[UpdateProject, Nothing]) -> UUID:
+def _id(call: _Plain | Call[UpdateProject, NoInput]) -> UUID:
     return call.ids["projectId"]
 
 
@@ -44,7 +44,7 @@ def _reply(project: StoredProject, location: str | None = None) -> Reply:
 
 
 async def create(
-    service: Service, transaction: Transaction, call: Call[CreateProject, Nothing]
+    service: Service, transaction: Transaction, call: Call[CreateProject, NoInput]
 ) -> Reply:
     project = await service.projects.create(
         transaction,
@@ -57,7 +57,7 @@ async def create(
     return _reply(project, f"{PROJECTS}/{project.id}")
 
 
-async def page(service: Service, transaction: Transaction, call: Call[Nothing, PageQuery]) -> Reply:
+async def page(service: Service, transaction: Transaction, call: Call[NoInput, PageQuery]) -> Reply:
     projects = await service.projects.page(transaction, call.caller, call.query.page())
     return Reply(ProjectList(*cut([Project.of(each) for each in projects], call.query.limit)))
 
@@ -67,7 +67,7 @@ async def get(service: Service, transaction: Transaction, call: _Plain) -> Reply
 
 
 async def update(
-    service: Service, transaction: Transaction, call: Call[UpdateProject, Nothing]
+    service: Service, transaction: Transaction, call: Call[UpdateProject, NoInput]
 ) -> Reply:
     wanted = call.body.change()
     project = await service.projects.change(
@@ -102,7 +102,7 @@ OPERATIONS = (
         name="createProject",
         tag=_TAG,
         summary="Create a project",
-        description="Its origin is `api`. A standalone transcript never notifies.",
+        description="The origin is `api`. A standalone transcript never causes notifications.",
         scope=Scope.PROJECTS_WRITE,
         body=CreateProject,
         status=201,
@@ -139,7 +139,7 @@ OPERATIONS = (
         name="updateProject",
         tag=_TAG,
         summary="Change a project",
-        description="Ending its access window stops what waits to be sent about it.",
+        description="Ending the access window cancels pending deliveries of the project.",
         scope=Scope.PROJECTS_WRITE,
         body=UpdateProject,
         answer=Project,
@@ -153,7 +153,7 @@ OPERATIONS = (
         name="deleteProject",
         tag=_TAG,
         summary="Delete a project",
-        description="What waits to be sent about it stops.",
+        description="Pending deliveries of the project are cancelled.",
         scope=Scope.PROJECTS_WRITE,
         status=204,
         answer=None,
@@ -168,8 +168,8 @@ OPERATIONS = (
         tag=_TAG,
         summary="Start an export",
         description=(
-            "Of a project that is processing, ready, completed, failed or cancelled. The files of "
-            "the last completed export stay its result until this one completes."
+            "The project has to be processing, ready, completed, failed or cancelled. The files of "
+            "the last completed export stay its result until this export completes."
         ),
         scope=Scope.PROJECTS_WRITE,
         answer=Project,
@@ -183,7 +183,7 @@ OPERATIONS = (
         name="cancelProject",
         tag=_TAG,
         summary="Cancel a project",
-        description="It can be exported again later; a result that it has stays.",
+        description="The project can be exported again later; an existing result is kept.",
         scope=Scope.PROJECTS_WRITE,
         answer=Project,
         refusals=(IllegalTransition, ProjectDeleted),
@@ -197,12 +197,12 @@ OPERATIONS = (
         tag=_TAG,
         summary="Get links to the last completed export",
         description=(
-            "This is the `resultUrl` of a `project.completed` event. It answers with the files of "
-            "the last completed export (`exportedAt`) until another one completes, also while that "
-            "runs, or when it fails or is cancelled. Links are made anew at each call. Each holds "
-            "until its `expiresAt`, which never lies past the project's access window, and needs "
-            "no key: whoever has the link has the file. `Range` and `If-Range` resume a download "
-            "that broke off."
+            "This is the `resultUrl` of a `project.completed` event. It returns the files of the "
+            "last completed export (`exportedAt`) until another export completes, also while one "
+            "is running, has failed or was cancelled. Each call creates new links. A link is valid "
+            "until its `expiresAt`, never beyond the access window of the project, and needs no "
+            "key: anyone with the link can download the file. `Range` and `If-Range` resume an "
+            "interrupted download."
         ),
         scope=Scope.PROJECTS_READ,
         answer=ProjectResult,

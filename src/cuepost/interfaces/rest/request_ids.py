@@ -1,4 +1,4 @@
-"""The id of a request in a problem document that answers it."""
+"""Adds the request id to problem documents."""
 
 from starlette.types import Message
 
@@ -8,8 +8,8 @@ PROBLEM = (b"content-type", b"application/problem+json")
 def with_id(head: Message, message: Message, request_id: str) -> tuple[Message, Message]:
     """Head and body of a problem document, with the id as its last member.
 
-    It is added on the way out: what is kept for a repetition has none, because each answer has its
-    own. A document that comes in pieces, which none of ours does, is left as it is.
+    The id is added when the response is sent: a stored response is replayed with other ids. A body
+    in several pieces, which this service never sends, is left unchanged.
     """
     if message.get("more_body"):
         return head, message
@@ -19,6 +19,6 @@ def with_id(head: Message, message: Message, request_id: str) -> tuple[Message, 
         for pair in head["headers"]
         for name, value in (pair,)
     ]
-    # The answer to HEAD has no body, but the length of the one that GET would get.
+    # The response to HEAD has no body, but the content length of the response to GET.
     body = body[:-1] + member if body else b""
     return {**head, "headers": headers}, {**message, "body": body}

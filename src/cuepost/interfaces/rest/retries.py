@@ -1,11 +1,11 @@
-"""Calls that send ended deliveries again."""
+"""Calls that retry ended deliveries."""
 
 from cuepost.application.service import Service
 from cuepost.domain.access import Scope
 from cuepost.domain.errors import DeliveryInProgress, EndpointDisabled, ProjectNotEligible
 from cuepost.interfaces.rest.answers import Reply
 from cuepost.interfaces.rest.history import DELIVERY
-from cuepost.interfaces.rest.operation import Call, Nothing, Operation
+from cuepost.interfaces.rest.operation import Call, NoInput, Operation
 from cuepost.interfaces.rest.running import changing, reading
 from cuepost.interfaces.rest.webhooks import WEBHOOK, WEBHOOKS
 from cuepost.interfaces.wire_models.bulk_retries import BulkRetry, StartBulkRetry
@@ -16,7 +16,7 @@ from cuepost.ports.store import Transaction
 BULK_RETRIES = f"{WEBHOOK}/retries"
 BULK_RETRY = f"{BULK_RETRIES}/{{retryId}}"
 
-_Plain = Call[Nothing, Nothing]
+_Plain = Call[NoInput, NoInput]
 
 
 async def retry(service: Service, transaction: Transaction, call: _Plain) -> Reply:
@@ -29,7 +29,7 @@ async def retry(service: Service, transaction: Transaction, call: _Plain) -> Rep
 
 
 async def start_bulk(
-    service: Service, transaction: Transaction, call: Call[StartBulkRetry, Nothing]
+    service: Service, transaction: Transaction, call: Call[StartBulkRetry, NoInput]
 ) -> Reply:
     webhook_id, wanted = call.ids["webhookId"], call.body
     dry_run = given(wanted.dry_run) or False
@@ -67,8 +67,8 @@ OPERATIONS = (
         path=f"{DELIVERY}/retry",
         name="retryDelivery",
         tag="Retries",
-        summary="Send an ended delivery again",
-        description="The same event id, a new budget of three attempts, to the URL of now.",
+        summary="Retry an ended delivery",
+        description="Same event id, a new budget of three attempts, to the current URL.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         status=202,
@@ -81,7 +81,7 @@ OPERATIONS = (
         path=BULK_RETRIES,
         name="startBulkRetry",
         tag="Retries",
-        summary="Send many ended deliveries again",
+        summary="Retry many ended deliveries",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         body=StartBulkRetry,
@@ -95,7 +95,7 @@ OPERATIONS = (
         path=BULK_RETRY,
         name="getBulkRetry",
         tag="Retries",
-        summary="See how far a bulk retry got",
+        summary="Get the progress of a bulk retry",
         scope=Scope.WEBHOOKS_READ,
         webhooks=True,
         answer=BulkRetry,
@@ -107,7 +107,7 @@ OPERATIONS = (
         name="cancelBulkRetry",
         tag="Retries",
         summary="Cancel the rest of a bulk retry",
-        description="What was sent again already stays sent.",
+        description="Deliveries that were already retried are not affected.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         answer=BulkRetry,

@@ -1,4 +1,4 @@
-"""Ways to carry out a call: in a snapshot, in a transaction, or once per Idempotency-Key."""
+"""Runs handlers: in a snapshot, in a transaction, or once per Idempotency-Key."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -24,7 +24,7 @@ def reading(handler: Handler[Body, Query]) -> Run:
 
 
 def browsing(handler: Handler[Body, Query]) -> Run:
-    """For lists of history, which may come from a replica; the answer says if that is behind."""
+    """For lists of history, which may be read from a replica; the response has its lag."""
 
     async def run(context: Context, call: Call[Any, Any]) -> Rendered:
         async def look(transaction: Transaction) -> Reply:

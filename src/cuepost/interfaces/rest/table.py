@@ -1,4 +1,4 @@
-"""The route table: every call of the API, the hot one first."""
+"""The route table: every call of the API, the most frequent one first."""
 
 from cuepost.interfaces.rest import history, listeners, milestones, projects, retries, webhooks
 from cuepost.interfaces.rest.operation import Operation

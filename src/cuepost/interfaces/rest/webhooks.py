@@ -1,4 +1,4 @@
-"""Calls about webhook endpoints and their secrets."""
+"""Calls for webhook endpoints and their secrets."""
 
 from uuid import UUID
 
@@ -7,7 +7,7 @@ from cuepost.application.service import Service
 from cuepost.domain.access import Scope
 from cuepost.domain.errors import EndpointDisabled, EndpointLimitReached, RotationOverlapActive
 from cuepost.interfaces.rest.answers import Reply
-from cuepost.interfaces.rest.operation import Call, Nothing, Operation
+from cuepost.interfaces.rest.operation import Call, NoInput, Operation
 from cuepost.interfaces.rest.running import changing, reading
 from cuepost.interfaces.wire_models.deliveries import Delivery
 from cuepost.interfaces.wire_models.paging import PageQuery, cut
@@ -26,10 +26,10 @@ WEBHOOKS = "/v1/webhooks"
 WEBHOOK = "/v1/webhooks/{webhookId}"
 _TAG = "Webhooks"
 
-_Plain = Call[Nothing, Nothing]
+_Plain = Call[NoInput, NoInput]
 
 
-def _id(call: Call[Nothing, Nothing] | Call[UpdateWebhook, Nothing]) -> UUID:
+def _id(call: Call[NoInput, NoInput] | Call[UpdateWebhook, NoInput]) -> UUID:
     return call.ids["webhookId"]
 
 
@@ -38,7 +38,7 @@ def _reply(view: EndpointView) -> Reply:
 
 
 async def create(
-    service: Service, transaction: Transaction, call: Call[CreateWebhook, Nothing]
+    service: Service, transaction: Transaction, call: Call[CreateWebhook, NoInput]
 ) -> Reply:
     made = await service.webhooks.create(
         transaction,
@@ -51,7 +51,7 @@ async def create(
     return Reply(CreatedWebhook.of(made), location, made.view.version)
 
 
-async def page(service: Service, transaction: Transaction, call: Call[Nothing, PageQuery]) -> Reply:
+async def page(service: Service, transaction: Transaction, call: Call[NoInput, PageQuery]) -> Reply:
     views = await service.webhooks.page(transaction, call.caller, call.query.page())
     return Reply(WebhookList(*cut([Webhook.of(view) for view in views], call.query.limit)))
 
@@ -61,7 +61,7 @@ async def get(service: Service, transaction: Transaction, call: _Plain) -> Reply
 
 
 async def update(
-    service: Service, transaction: Transaction, call: Call[UpdateWebhook, Nothing]
+    service: Service, transaction: Transaction, call: Call[UpdateWebhook, NoInput]
 ) -> Reply:
     changed = await service.webhooks.change(
         transaction, call.caller, _id(call), call.body.change(), call.expected
@@ -96,7 +96,7 @@ OPERATIONS = (
         name="createWebhook",
         tag=_TAG,
         summary="Create an endpoint",
-        description="The answer holds the signing secret; it is never shown again.",
+        description="The response contains the signing secret, which is never shown again.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         body=CreateWebhook,
@@ -136,7 +136,7 @@ OPERATIONS = (
         name="updateWebhook",
         tag=_TAG,
         summary="Change an endpoint",
-        description="Disabling it cancels what waits to be sent, and keeps its history.",
+        description="Disabling an endpoint cancels its pending deliveries and keeps its history.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         body=UpdateWebhook,
@@ -150,7 +150,7 @@ OPERATIONS = (
         name="deleteWebhook",
         tag=_TAG,
         summary="Delete an endpoint",
-        description="Its delivery history goes with it.",
+        description="The delivery history of the endpoint is deleted as well.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         status=204,
@@ -163,7 +163,7 @@ OPERATIONS = (
         path=f"{WEBHOOK}/rotate-secret",
         name="rotateSecret",
         tag=_TAG,
-        summary="Make a new signing secret",
+        summary="Rotate the signing secret",
         description="Deliveries are signed with both secrets until the previous one expires.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
@@ -178,7 +178,7 @@ OPERATIONS = (
         name="endOverlap",
         tag=_TAG,
         summary="Stop the previous secret at once",
-        description="For a secret that leaked. Without an overlap nothing changes.",
+        description="Use this if a secret has leaked. Without an overlap nothing changes.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         answer=Webhook,
@@ -191,7 +191,7 @@ OPERATIONS = (
         name="sendTest",
         tag=_TAG,
         summary="Send a test event",
-        description="A `webhook.test` event to this endpoint alone, through the ordinary queue.",
+        description="A `webhook.test` event only for this endpoint, through the ordinary queue.",
         scope=Scope.WEBHOOKS_MANAGE,
         webhooks=True,
         status=202,

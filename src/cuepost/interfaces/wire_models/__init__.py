@@ -1,1 +1,1 @@
-"""What goes over the wire, in and out, as every interface shows it."""
+"""Models of requests and responses, shared by the interfaces."""

@@ -1,4 +1,4 @@
-"""Attempts: each HTTP request to a receiver, with what came back and what it means."""
+"""Attempts: HTTP requests to receivers with their responses and explanations."""
 
 import codecs
 from base64 import b64encode
@@ -12,29 +12,29 @@ from cuepost.domain.attempt import Outcome
 from cuepost.domain.attempt import Timings as MeasuredTimings
 from cuepost.domain.delivery import Trigger
 from cuepost.domain.instants import to_text
-from cuepost.interfaces.wire_models.shapes import Answer, Moment
+from cuepost.interfaces.wire_models.shapes import Moment, ResponseModel
 
 Number = Annotated[int, Meta(ge=1, description="1, 2, 3 … within its budget.")]
-Budget = Annotated[int, Meta(ge=1, description="1, and one more at each retry by hand.")]
+Budget = Annotated[int, Meta(ge=1, description="1, plus one for each manual retry.")]
 AttemptBudget = Annotated[
     int,
     Meta(
         ge=0,
-        description="The budget it belongs to; 0 for `interrupted` and `superseded` attempts, "
-        "which count for none.",
+        description="The budget of the attempt; 0 for `interrupted` and `superseded` attempts, "
+        "which count for no budget.",
     ),
 ]
 AttemptUrl = Annotated[
     str | None,
-    Meta(description="Where it was sent; null for attempts from before this was recorded."),
+    Meta(description="The URL of the request; null for old attempts, which did not record it."),
 ]
 Milliseconds = Annotated[float, Meta(description="At most three decimals.")]
 Explanation = Annotated[str, Meta(description="What happened, in a sentence.")]
-Fix = Annotated[str, Meta(description="What to do about it.")]
+Fix = Annotated[str, Meta(description="How to fix it.")]
 
 
 def millis(duration: float) -> float:
-    """As it is shown: more digits than microseconds would only be noise."""
+    """Rounded to microseconds."""
     return round(duration, 3)
 
 
@@ -42,7 +42,7 @@ def optional_millis(duration: float | None) -> float | None:
     return None if duration is None else millis(duration)
 
 
-class Header(Answer, frozen=True):
+class Header(ResponseModel, frozen=True):
     name: str
     value: str
 
@@ -51,8 +51,8 @@ class Header(Answer, frozen=True):
         return [cls(name, value) for name, value in pairs]
 
 
-class Timings(Answer, frozen=True):
-    """Milliseconds; null where the attempt did not get that far, or had no need to."""
+class Timings(ResponseModel, frozen=True):
+    """Milliseconds; null for a phase that was not reached or not needed."""
 
     dns_ms: Milliseconds | None
     connect_ms: Milliseconds | None
@@ -69,7 +69,7 @@ class Timings(Answer, frozen=True):
         )
 
 
-class LastAttempt(Answer, frozen=True):
+class LastAttempt(ResponseModel, frozen=True):
     number: Number
     budget: AttemptBudget
     started_at: Moment
@@ -94,8 +94,8 @@ class LastAttempt(Answer, frozen=True):
         )
 
 
-class Attempt(Answer, frozen=True):
-    """Headers are lists of name and value, because a name may come twice."""
+class Attempt(ResponseModel, frozen=True):
+    """Headers are lists of name and value, because names may be repeated."""
 
     number: Number
     budget: AttemptBudget
@@ -104,14 +104,14 @@ class Attempt(Answer, frozen=True):
     started_at: Moment
     duration_ms: Milliseconds
     timings: Timings
-    signed_with: Annotated[list[str], Meta(description="Hints of the secrets that signed.")]
+    signed_with: Annotated[list[str], Meta(description="Hints of the secrets that signed it.")]
     request_headers: list[Header]
     response_status: int | None
     response_headers: list[Header]
-    response_body: Annotated[str, Meta(description="Its first 16 KiB.")]
+    response_body: Annotated[str, Meta(description="The first 16 KiB.")]
     response_body_encoding: Annotated[
         Literal["utf-8", "base64"],
-        Meta(title="BodyEncoding", description="base64 where it is not UTF-8 text."),
+        Meta(title="BodyEncoding", description="base64 if the body is not UTF-8 text."),
     ]
     response_truncated: bool
     outcome: Outcome
@@ -144,7 +144,7 @@ class Attempt(Answer, frozen=True):
 
 
 def _legible(body: bytes, truncated: bool) -> tuple[str, Literal["utf-8", "base64"]]:
-    """A text that was cut off may end in a part of a character, which is left out."""
+    """Decode as text; an incomplete character at the end of a truncated text is dropped."""
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(body, not truncated), "utf-8"
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The audit trail, as its owner reads it."""
+"""The audit trail of an account."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -6,11 +6,11 @@ from uuid import UUID
 from cuepost.domain.audit import Action
 from cuepost.domain.audit import AuditEntry as StoredEntry
 from cuepost.domain.instants import to_text
-from cuepost.interfaces.wire_models.shapes import Answer, Moment
+from cuepost.interfaces.wire_models.shapes import Moment, ResponseModel
 
 
-class AuditEntry(Answer, frozen=True):
-    """Who did what, by which interface, from where, when."""
+class AuditEntry(ResponseModel, frozen=True):
+    """Who did what, when, by which interface and from which address."""
 
     id: UUID
     action: Action
@@ -35,6 +35,6 @@ class AuditEntry(Answer, frozen=True):
         )
 
 
-class AuditList(Answer, frozen=True):
+class AuditList(ResponseModel, frozen=True):
     data: list[AuditEntry]
     next_cursor: str | None

@@ -1,4 +1,4 @@
-"""Bulk retries: what to send again, and how far it got."""
+"""Bulk retries and their progress."""
 
 from typing import Annotated
 from uuid import UUID
@@ -10,13 +10,13 @@ from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import FINAL, DeliveryStatus
 from cuepost.domain.instants import to_text
 from cuepost.interfaces.wire_models.deliveries import IncludeDelivered
-from cuepost.interfaces.wire_models.shapes import Answer, Moment, Request, Time, moment
+from cuepost.interfaces.wire_models.shapes import Moment, Request, ResponseModel, Time, moment
 
 EndedStatuses = Annotated[
     list[DeliveryStatus],
     Meta(
         max_length=len(FINAL),
-        description="Which ended deliveries; none chosen means failed and cancelled.",
+        description="Statuses of the deliveries to retry; default: failed and cancelled.",
         extra_json_schema={"items": {"enum": [status.value for status in FINAL]}},
     ),
 ]
@@ -29,11 +29,13 @@ class StartBulkRetry(Request, frozen=True):
     until: Time | UnsetType | None = UNSET
     statuses: EndedStatuses | UnsetType | None = UNSET
     include_delivered: IncludeDelivered | UnsetType | None = UNSET
-    dry_run: Annotated[bool, Meta(description="Count, and do nothing.")] | UnsetType | None = UNSET
+    dry_run: Annotated[bool, Meta(description="Only count the deliveries.")] | UnsetType | None = (
+        UNSET
+    )
 
 
-class BulkRetry(Answer, frozen=True):
-    """`count` were found; `retried` and `skipped` tell how far the job got."""
+class BulkRetry(ResponseModel, frozen=True):
+    """`count` deliveries were found; `retried` and `skipped` are the progress."""
 
     id: Annotated[UUID | None, Meta(description="null for a dry run.")]
     status: BulkRetryState
@@ -50,7 +52,7 @@ class BulkRetry(Answer, frozen=True):
 
     @classmethod
     def of(cls, job: RetryJob, *, dry_run: bool = False) -> "BulkRetry":
-        """A dry run has nothing left to do."""
+        """A dry run is finished at once."""
         ended = job.created_at if dry_run else job.finished_at
         return cls(
             id=None if dry_run else job.id,

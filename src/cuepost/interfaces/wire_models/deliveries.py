@@ -1,4 +1,4 @@
-"""Deliveries, alone and with their attempts, and the filters of their lists."""
+"""Deliveries with and without their attempts, and filters for lists."""
 
 from typing import Annotated
 from uuid import UUID
@@ -14,8 +14,8 @@ from cuepost.interfaces.wire_models.attempts import Attempt, Budget, LastAttempt
 from cuepost.interfaces.wire_models.event_types import EventTypeName, known_type
 from cuepost.interfaces.wire_models.paging import PageQuery
 from cuepost.interfaces.wire_models.shapes import (
-    Answer,
     Moment,
+    ResponseModel,
     Time,
     given,
     moment,
@@ -23,18 +23,16 @@ from cuepost.interfaces.wire_models.shapes import (
 )
 from cuepost.ports.history import DeliveryFilter
 
-AttemptCount = Annotated[int, Meta(ge=0, description="The attempts that count, over all budgets.")]
+AttemptCount = Annotated[int, Meta(ge=0, description="The number of attempts in all budgets.")]
 
 IncludeDelivered = Annotated[
     bool,
-    Meta(
-        description="`failed` leaves out deliveries that have a `deliveredAt`; true includes them."
-    ),
+    Meta(description="`failed` excludes deliveries that have a `deliveredAt`; true includes them."),
 ]
 
 
 class DeliveryQuery(PageQuery, frozen=True):
-    """`since` is the earliest creation time, `until` the first that is too late."""
+    """Deliveries created at or after `since` and before `until`."""
 
     status: DeliveryStatus | UnsetType = UNSET
     type: EventTypeName | UnsetType = UNSET
@@ -57,10 +55,10 @@ class DeliveryQuery(PageQuery, frozen=True):
         )
 
 
-class Delivery(Answer, frozen=True):
-    """One event on its way to one endpoint; `reason` says why it was cancelled.
+class Delivery(ResponseModel, frozen=True):
+    """One event sent to one endpoint; `reason` says why it was cancelled.
 
-    `deliveredAt` is the first acknowledgement; it stays when a later retry fails.
+    `deliveredAt` is the first acknowledgement; it is kept when a later retry fails.
     """
 
     id: UUID
@@ -98,13 +96,13 @@ class Delivery(Answer, frozen=True):
         )
 
 
-class DeliveryList(Answer, frozen=True):
+class DeliveryList(ResponseModel, frozen=True):
     data: list[Delivery]
     next_cursor: str | None
 
 
-class DeliveryDetail(Answer, frozen=True):
-    """The delivery with the event's exact body, byte for byte, and every attempt."""
+class DeliveryDetail(ResponseModel, frozen=True):
+    """A delivery with the exact body of its event and every attempt."""
 
     id: UUID
     webhook_id: UUID

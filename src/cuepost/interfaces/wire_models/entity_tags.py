@@ -6,14 +6,14 @@ _TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"')
 
 
 def entity_tag(opaque: str) -> str:
-    """A strong one."""
+    """A strong entity tag."""
     return f'"{opaque}"'
 
 
 def tags_in(condition: str, *, weakly: bool) -> frozenset[str] | None:
-    """What is listed between the quotes; None stands for `*`, which every tag fits.
+    """The listed tags without quotes; None for `*`, which matches every tag.
 
-    `If-None-Match` compares weakly, `If-Match` strongly: there a weak tag fits nothing.
+    `If-None-Match` compares weakly; `If-Match` compares strongly, where a weak tag never matches.
     """
     if condition.strip() == "*":
         return None

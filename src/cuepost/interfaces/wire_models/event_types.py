@@ -1,4 +1,4 @@
-"""The catalogue of event types, as it is shown and named."""
+"""The catalogue of event types."""
 
 from typing import Annotated, Any
 
@@ -7,15 +7,15 @@ from msgspec import Meta
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event_catalog import BY_NAME
 from cuepost.domain.event_catalog import EventType as CatalogEntry
-from cuepost.interfaces.wire_models.shapes import Answer
+from cuepost.interfaces.wire_models.shapes import ResponseModel
 
 EventTypeName = Annotated[
     str, Meta(title="EventTypeName", extra_json_schema={"enum": list(BY_NAME)})
 ]
 
 
-class EventType(Answer, frozen=True):
-    """`default`: endpoints that choose nothing get it. `schema` describes the whole body."""
+class EventType(ResponseModel, frozen=True):
+    """`default`: sent to endpoints that choose no events. `schema` describes the whole body."""
 
     name: EventTypeName
     meaning: str
@@ -36,8 +36,8 @@ class EventType(Answer, frozen=True):
         )
 
 
-class EventTypeList(Answer, frozen=True):
-    """The whole catalogue; there is never a next page."""
+class EventTypeList(ResponseModel, frozen=True):
+    """The whole catalogue in one page."""
 
     data: list[EventType]
     next_cursor: None

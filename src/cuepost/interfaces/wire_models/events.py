@@ -1,4 +1,4 @@
-"""Events with their verdict for each endpoint: what a poller reconciles against."""
+"""Events with their delivery status for each endpoint."""
 
 from uuid import UUID
 
@@ -11,12 +11,18 @@ from cuepost.domain.event import SilenceReason
 from cuepost.domain.instants import to_text
 from cuepost.interfaces.wire_models.event_types import EventTypeName, known_type
 from cuepost.interfaces.wire_models.paging import PageQuery
-from cuepost.interfaces.wire_models.shapes import Answer, Moment, Time, given, optional_instant
+from cuepost.interfaces.wire_models.shapes import (
+    Moment,
+    ResponseModel,
+    Time,
+    given,
+    optional_instant,
+)
 from cuepost.ports.history import EventFilter
 
 
 class EventQuery(PageQuery, frozen=True):
-    """`since` is the earliest creation time, `until` the first that is too late."""
+    """Events created at or after `since` and before `until`."""
 
     type: EventTypeName | UnsetType = UNSET
     project_id: UUID | UnsetType = UNSET
@@ -32,7 +38,7 @@ class EventQuery(PageQuery, frozen=True):
         )
 
 
-class EventDelivery(Answer, frozen=True):
+class EventDelivery(ResponseModel, frozen=True):
     webhook_id: UUID
     delivery_id: UUID
     status: DeliveryStatus
@@ -43,8 +49,8 @@ class EventDelivery(Answer, frozen=True):
         return cls(delivery.webhook_id, delivery.id, delivery.status, delivery.reason)
 
 
-class Event(Answer, frozen=True):
-    """`body` is what receivers get, byte for byte; `reason` says why it was sent to nobody."""
+class Event(ResponseModel, frozen=True):
+    """`body` is the exact body that receivers get; `reason` says why no endpoint got it."""
 
     id: UUID
     type: EventTypeName
@@ -70,6 +76,6 @@ class Event(Answer, frozen=True):
         )
 
 
-class EventList(Answer, frozen=True):
+class EventList(ResponseModel, frozen=True):
     data: list[Event]
     next_cursor: str | None

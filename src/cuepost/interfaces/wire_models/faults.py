@@ -1,4 +1,4 @@
-"""Turns msgspec's report of the first fault into a field, a stable code and a sentence."""
+"""Turns a validation error of msgspec into a field, a stable code and a message."""
 
 import re
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def field_error(report: str, model: type[Any]) -> FieldError:
     fault, path = (parts["fault"], parts["path"] or "") if parts else (report, "")
     for pattern, code, child in (
         (r"Object missing required field `(.*)`", "missing_field", "This field is required."),
-        (r"Object contains unknown field `(.*)`", "unknown_field", "This field is not known here."),
+        (r"Object contains unknown field `(.*)`", "unknown_field", "This field is not known."),
     ):
         if found := re.fullmatch(pattern, fault, re.DOTALL):
             return FieldError(_named(f"{path}.{_printable(found[1])}"), code, child)
@@ -88,14 +88,16 @@ _FAULTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Words]], ...] = 
     ),
     (
         re.compile(r"Expected `str` matching regex (.*)", re.DOTALL),
-        lambda found: _BY_PATTERN.get(found[1], ("invalid_value", "This has not the right form.")),
+        lambda found: _BY_PATTERN.get(
+            found[1], ("invalid_value", "This value has the wrong format.")
+        ),
     ),
-    (re.compile("Invalid UUID"), _always("invalid_id", "Give an id, which is a UUID.")),
+    (re.compile("Invalid UUID"), _always("invalid_id", "This must be a UUID.")),
     (
         re.compile("Invalid RFC3339 .*|Expected `datetime` with .*"),
         _always(
             "invalid_time",
-            "Give a time with an offset, such as 2026-01-02T03:04:05Z (in a query write + as %2B).",
+            "Use a time with an offset, such as 2026-01-02T03:04:05Z (in a query: + as %2B).",
         ),
     ),
     (re.compile("Number out of range"), _always("too_large", "This number is too large.")),
@@ -111,7 +113,7 @@ def _printable(name: str) -> str:
 
 
 def _choices(model: type[Any], path: str) -> tuple[Any, ...]:
-    """The values that the field at this path can have."""
+    """The allowed values of the field at this path."""
     kind: inspect.Type = inspect.type_info(model)
     for name, _ in _STEP.findall(path):
         kind = _plain(kind)
@@ -124,7 +126,7 @@ def _choices(model: type[Any], path: str) -> tuple[Any, ...]:
 
 
 def _plain(kind: inspect.Type) -> inspect.Type:
-    """Without what is said about it, and without 'or null'."""
+    """The type without metadata and without null."""
     while isinstance(kind, inspect.Metadata | inspect.UnionType):
         if isinstance(kind, inspect.Metadata):
             kind = kind.type

@@ -1,4 +1,4 @@
-"""Listeners and what they are handed."""
+"""Listeners and the events that they get."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -11,7 +11,7 @@ from cuepost.domain.instants import to_text
 from cuepost.domain.listener import Listener as StoredListener
 from cuepost.interfaces.wire_models.event_types import EventTypeName
 from cuepost.interfaces.wire_models.paging import DEFAULT_LIMIT, LARGEST_LIMIT
-from cuepost.interfaces.wire_models.shapes import LINE, Answer, Moment, Request, given
+from cuepost.interfaces.wire_models.shapes import LINE, Moment, Request, ResponseModel, given
 from cuepost.interfaces.wire_models.webhooks import EventName
 from cuepost.ports.listeners import Streamed
 
@@ -24,13 +24,13 @@ ListenerName = Annotated[
         min_length=1,
         max_length=200,
         pattern=LINE,
-        description="Who registers with the name of a listener goes on where that one stopped.",
+        description="Registering an existing name resumes that listener.",
         examples=["laptop"],
     ),
 ]
 FollowedNames = Annotated[
     list[EventName],
-    Meta(max_length=50, description=f"None chosen means all: {', '.join(SUBSCRIBABLE)}."),
+    Meta(max_length=50, description=f"Default: all: {', '.join(SUBSCRIBABLE)}."),
 ]
 
 
@@ -39,7 +39,7 @@ class RegisterListener(Request, frozen=True):
     events: FollowedNames | UnsetType | None = UNSET
 
 
-# To JSON 5.0 is a whole number as well.
+# In JSON, 5.0 is a whole number as well.
 Position = (
     Annotated[int, Meta(ge=0, le=LARGEST_POSITION)]
     | Annotated[float, Meta(ge=0, le=LARGEST_POSITION, multiple_of=1)]
@@ -47,16 +47,14 @@ Position = (
 
 
 class Acknowledge(Request, frozen=True):
-    """`upTo` is the position of the last event that is done; those before it are as well."""
+    """`upTo` is the position of the last processed event; it includes all earlier events."""
 
     up_to: Position
 
 
 class StreamQuery(Request, frozen=True):
     limit: (
-        Annotated[
-            int, Meta(ge=1, le=LARGEST_LIMIT, description=f"{DEFAULT_LIMIT} if it is left out.")
-        ]
+        Annotated[int, Meta(ge=1, le=LARGEST_LIMIT, description=f"Default: {DEFAULT_LIMIT}.")]
         | UnsetType
     ) = UNSET
     wait: (
@@ -65,7 +63,7 @@ class StreamQuery(Request, frozen=True):
             Meta(
                 ge=0,
                 le=LONGEST_WAIT_SECONDS,
-                description="Seconds to wait for an event where there is none; 0 if left out.",
+                description="Seconds to wait if there is no event. Default: 0.",
             ),
         ]
         | UnsetType
@@ -80,8 +78,8 @@ class StreamQuery(Request, frozen=True):
         return timedelta(seconds=given(self.wait) or 0)
 
 
-class Listener(Answer, frozen=True):
-    """`acknowledged` is the last position that is done; one unserved for 30 days is forgotten."""
+class Listener(ResponseModel, frozen=True):
+    """`acknowledged` is the last acknowledged position; deleted after 30 days without use."""
 
     id: UUID
     name: str
@@ -102,18 +100,18 @@ class Listener(Answer, frozen=True):
         )
 
 
-class ListenerList(Answer, frozen=True):
+class ListenerList(ResponseModel, frozen=True):
     data: list[Listener]
     next_cursor: str | None
 
 
-class StreamedEvent(Answer, frozen=True):
+class StreamedEvent(ResponseModel, frozen=True):
     position: int
     id: UUID
     type: EventTypeName
     created_at: Moment
     body: Annotated[
-        str, Meta(description="What a receiver gets, letter by letter; sign and send it as it is.")
+        str, Meta(description="The exact body for the receiver; sign and send it unchanged.")
     ]
 
     @classmethod
@@ -128,7 +126,7 @@ class StreamedEvent(Answer, frozen=True):
         )
 
 
-class StreamedEvents(Answer, frozen=True):
-    """In the order of the stream; what is not acknowledged comes again."""
+class StreamedEvents(ResponseModel, frozen=True):
+    """In the order of the stream; events that are not acknowledged are returned again."""
 
     data: list[StreamedEvent]

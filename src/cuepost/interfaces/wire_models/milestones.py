@@ -1,4 +1,4 @@
-"""Milestones, as the processing pipeline reports them, and what is answered to each."""
+"""Milestones that the processing pipeline reports, and the result of each."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -18,8 +18,8 @@ from cuepost.interfaces.wire_models.shapes import (
     LINE,
     MEDIA_TYPE,
     TEXT,
-    Answer,
     Request,
+    ResponseModel,
     Time,
     given,
     optional_instant,
@@ -36,11 +36,11 @@ ReportId = Annotated[
         min_length=1,
         max_length=200,
         pattern=LINE,
-        description="Chosen by the pipeline. A second report with it gets the first answer if its "
-        "content is the same, and `report_id_reused` if it is not.",
+        description="Chosen by the pipeline. A second report with this id gets the first result if "
+        "its content is the same, and `report_id_reused` if it is not.",
     ),
 ]
-# To JSON 5.0 is a whole number as well.
+# In JSON, 5.0 is a whole number as well.
 Size = (
     Annotated[int, Meta(ge=0, le=LARGEST_SIZE)]
     | Annotated[float, Meta(ge=0, le=LARGEST_SIZE, multiple_of=1)]
@@ -53,7 +53,7 @@ class ReportedError(Request, frozen=True):
         str,
         Meta(
             pattern=TEXT,
-            description="No caption text. Of any length; events carry its first "
+            description="No caption text. Events contain the first "
             f"{ERROR_MESSAGE_LIMIT} characters.",
         ),
     ]
@@ -68,7 +68,7 @@ class ReportedArtifact(Request, frozen=True):
             min_length=1,
             max_length=LONGEST_KEY,
             pattern=MEDIA_KEY,
-            description="Where the file lies in the media store.",
+            description="The key of the file in the media store.",
         ),
     ]
     content_type: Annotated[str, Meta(min_length=1, max_length=255, pattern=MEDIA_TYPE)]
@@ -89,8 +89,8 @@ class MilestoneReport(Request, frozen=True):
             list[ReportedArtifact],
             Meta(
                 max_length=MOST_ARTIFACTS,
-                description="The files of a completed export; an empty list removes those there "
-                "are. Omitted or null, they stay.",
+                description="The files of a completed export. An empty list removes the existing "
+                "files; if omitted or null, they are kept.",
             ),
         ]
         | UnsetType
@@ -117,16 +117,16 @@ class MilestoneReport(Request, frozen=True):
         )
 
 
-class MilestoneResult(Answer, frozen=True, kw_only=True):
+class MilestoneResult(ResponseModel, frozen=True, kw_only=True):
     """`reason` says why nothing was sent, and `errors` what is wrong with an invalid entry."""
 
     report_id: Annotated[
         str | None,
-        Meta(description="As it was reported; null where an invalid entry has no usable one."),
+        Meta(description="The reported id; null if an invalid entry has no valid id."),
     ]
     accepted: Annotated[
         bool,
-        Meta(description="It is stored. What is not accepted may be repeated with the same id."),
+        Meta(description="Stored. If not accepted, it may be reported again with the same id."),
     ]
     event_id: UUID | UnsetType = UNSET
     notified: bool
@@ -136,7 +136,7 @@ class MilestoneResult(Answer, frozen=True, kw_only=True):
             list[FieldError],
             Meta(
                 min_length=1,
-                description="With the reason `invalid`. Fields are named relative to the entry: "
+                description="Set for the reason `invalid`. Fields are relative to the entry: "
                 "`error.code`, `artifacts[0].key`.",
             ),
         ]
@@ -165,8 +165,8 @@ class MilestoneResult(Answer, frozen=True, kw_only=True):
         )
 
 
-class MilestoneResults(Answer, frozen=True):
-    """One for each reported milestone, in order."""
+class MilestoneResults(ResponseModel, frozen=True):
+    """One result for each reported milestone, in order."""
 
     results: list[MilestoneResult]
 
@@ -176,7 +176,7 @@ Entry = Milestone | MilestoneResult
 
 
 class EntryByEntry(Request, frozen=True):
-    """The body of a report in which some entry is not valid: each is decoded by itself."""
+    """The fallback for a body with invalid entries: each entry is decoded separately."""
 
     milestones: Annotated[list[Raw], Meta(min_length=1, max_length=MOST_MILESTONES)]
 

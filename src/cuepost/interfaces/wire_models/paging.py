@@ -1,4 +1,4 @@
-"""Pages of lists: a cursor is the id of the last thing seen, in letters."""
+"""Keyset pagination; a cursor is the base64url-encoded id of the last entry."""
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -15,13 +15,13 @@ from cuepost.ports.records import Page
 DEFAULT_LIMIT = 20
 LARGEST_LIMIT = 100
 
-# Every text of this form is sixteen bytes; the last letter carries two of their bits.
+# Sixteen bytes in base64url; only four values of the last character are canonical.
 CURSOR = "^[A-Za-z0-9_-]{21}[AQgw]$"
 
 Cursor = Annotated[
     str,
     Meta(
-        description="`nextCursor` of the page before.",
+        description="`nextCursor` of the previous page.",
         extra_json_schema={"pattern": CURSOR},
     ),
 ]
@@ -32,7 +32,7 @@ class PageQuery(Request, frozen=True):
     cursor: Cursor | UnsetType = UNSET
 
     def page(self) -> Page:
-        """One more than asked for, which tells whether there is a next page."""
+        """One entry more than `limit`, to detect whether there is a next page."""
         before = None if isinstance(self.cursor, UnsetType) else id_in(self.cursor)
         return Page(self.limit + 1, before)
 
@@ -42,11 +42,11 @@ class Identified(Protocol):
     def id(self) -> UUID: ...
 
 
-Thing = TypeVar("Thing", bound=Identified)
+Entry = TypeVar("Entry", bound=Identified)
 
 
-def cut(found: Sequence[Thing], limit: int) -> tuple[list[Thing], str | None]:
-    """The page itself, and the cursor behind it if there is more."""
+def cut(found: Sequence[Entry], limit: int) -> tuple[list[Entry], str | None]:
+    """The entries of the page, and the cursor of the next page if there is one."""
     page = list(found[:limit])
     return page, cursor_of(page[-1].id) if len(found) > limit else None
 
@@ -62,6 +62,6 @@ def id_in(cursor: str) -> UUID:
         found = None
     if found is None or cursor_of(found) != cursor:
         raise Invalid(
-            FieldError("cursor", "invalid_cursor", "Give the nextCursor of an earlier page.")
+            FieldError("cursor", "invalid_cursor", "Use the nextCursor of an earlier page.")
         )
     return found

@@ -13,9 +13,9 @@ from cuepost.domain.project import Origin, ProjectKind, ProjectStatus, Stage
 from cuepost.domain.project import Project as StoredProject
 from cuepost.interfaces.wire_models.shapes import (
     LINE,
-    Answer,
     Moment,
     Request,
+    ResponseModel,
     Time,
     given,
     moment,
@@ -32,7 +32,7 @@ class CreateProject(Request, frozen=True):
 
 
 class UpdateProject(Request, frozen=True):
-    """`accessExpiresAt: null` opens the access window without an end."""
+    """`accessExpiresAt: null` removes the end of the access window."""
 
     name: Name | UnsetType = UNSET
     access_expires_at: Time | UnsetType | None = UNSET
@@ -45,7 +45,7 @@ class UpdateProject(Request, frozen=True):
         )
 
 
-class Project(Answer, frozen=True):
+class Project(ResponseModel, frozen=True):
     id: UUID
     name: str
     kind: ProjectKind
@@ -71,12 +71,12 @@ class Project(Answer, frozen=True):
         )
 
 
-class ProjectList(Answer, frozen=True):
+class ProjectList(ResponseModel, frozen=True):
     data: list[Project]
     next_cursor: str | None
 
 
-class ResultLink(Answer, frozen=True):
+class ResultLink(ResponseModel, frozen=True):
     kind: str
     name: str
     url: str
@@ -96,11 +96,11 @@ class ResultLink(Answer, frozen=True):
         )
 
 
-class ProjectResult(Answer, frozen=True):
-    """The last completed export: when it completed, and links to its files.
+class ProjectResult(ResponseModel, frozen=True):
+    """The last completed export, with links to its files.
 
-    `status` and `stage` are those of the project now: another export may be running, or have
-    failed or been cancelled since.
+    `status` and `stage` are the current ones of the project: another export may be running, or may
+    have failed or been cancelled.
     """
 
     project_id: UUID

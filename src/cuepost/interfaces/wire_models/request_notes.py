@@ -1,4 +1,4 @@
-"""Keys of facts that an interface leaves in the ASGI scope for the log and the metrics."""
+"""Keys of the ASGI scope that interfaces set for logs and metrics."""
 
 OPERATION = "cuepost.operation"
 CALLER = "cuepost.caller"

@@ -1,7 +1,7 @@
-"""The ground of all wire models: names in camelCase, strict bodies, and the kinds of text.
+"""Base classes and field types of the wire models: camelCase names, strict requests.
 
-An optional field of a request is UNSET when it was left out: so a change can tell "absent" from
-"null", and a body that is written again has just the fields that came in.
+An omitted optional field of a request is UNSET, which distinguishes it from null and keeps the
+canonical encoding of a body free of fields that were not sent.
 """
 
 from datetime import datetime
@@ -15,17 +15,20 @@ from cuepost.domain.instants import EPOCH, at_millisecond, to_text
 
 T = TypeVar("T")
 
-# `\Z`, because `$` would let a line end slip through; the schema says `$`, as ECMA means it.
+# `\Z`, because Python's `$` also matches before a final newline; schemas use `$` of ECMA-262.
 LINE = r"^[^\x00-\x1f\x7f-\x9f]*\Z"
 TEXT = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*\Z"
 MEDIA_TYPE = r"^[\x20-\x7e]*\Z"
 
 PATTERN_FAULTS = {
-    LINE: ("invalid_characters", "Control characters, line ends included, cannot stand here."),
-    TEXT: ("invalid_characters", "Control characters other than tab and line end cannot be here."),
+    LINE: ("invalid_characters", "Control characters and line breaks are not allowed."),
+    TEXT: (
+        "invalid_characters",
+        "Control characters other than tabs and line breaks are not allowed.",
+    ),
     FILE_NAME: NAME_FAULT,
     MEDIA_KEY: KEY_FAULT,
-    MEDIA_TYPE: ("invalid_characters", "Give a media type in plain ASCII."),
+    MEDIA_TYPE: ("invalid_characters", "Use a media type in plain ASCII."),
 }
 
 _YEAR = "^(19[7-9][0-9]|[2-9][0-9]{3})-"
@@ -50,32 +53,32 @@ Moment = Annotated[
 
 
 class Request(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A body or a query: every field that is not known is refused by name.
+    """A body or a query; unknown fields are refused by name.
 
-    `fallback` is decoded instead where a readable body is not valid as a whole.
+    `fallback` is decoded instead if a well-formed body is not valid as a whole.
     """
 
     fallback: ClassVar[type["Request"] | None] = None
 
 
-class Answer(Struct, frozen=True, rename="camel"):
-    """What a call answers with."""
+class ResponseModel(Struct, frozen=True, rename="camel"):
+    """A response body, or a part of one."""
 
 
 def given(value: T | UnsetType | None) -> T | None:
-    """The value, or None where it was left out."""
+    """The value, or None if it was omitted."""
     return None if value is UNSET else value
 
 
 def instant_of(value: datetime, field: str) -> datetime:
-    """The instant as it is stored; refused where the store could not hold it."""
+    """The instant in the precision of the store; refused if it is out of range."""
     try:
         instant = at_millisecond(value)
     except OverflowError:
         instant = None
     if instant is None or instant < EPOCH:
         raise Invalid(
-            FieldError(field, "time_out_of_range", "Give a time between the years 1970 and 9999.")
+            FieldError(field, "time_out_of_range", "Use a time between the years 1970 and 9999.")
         )
     return instant
 

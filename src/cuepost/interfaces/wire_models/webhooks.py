@@ -1,4 +1,4 @@
-"""Webhook endpoints, their secrets' hints and their health."""
+"""Webhook endpoints with their secret hints and health."""
 
 from typing import Annotated
 from uuid import UUID
@@ -9,9 +9,17 @@ from cuepost.application.manage_webhooks import EndpointChange, EndpointView, En
 from cuepost.domain.endpoint import Health, HealthState
 from cuepost.domain.event_catalog import DEFAULT_SUBSCRIPTION, SUBSCRIBABLE
 from cuepost.domain.instants import to_text
-from cuepost.interfaces.wire_models.shapes import LINE, TEXT, Answer, Moment, Request, given, moment
+from cuepost.interfaces.wire_models.shapes import (
+    LINE,
+    TEXT,
+    Moment,
+    Request,
+    ResponseModel,
+    given,
+    moment,
+)
 
-# The domain judges the URL and the event types, because it can say what is wrong with them.
+# The domain validates URLs and event types, because it can explain what is wrong with them.
 ReceiverUrl = Annotated[
     str,
     Meta(
@@ -33,18 +41,18 @@ EventNames = Annotated[
     list[EventName],
     Meta(
         max_length=50,
-        description=f"None chosen means {' and '.join(DEFAULT_SUBSCRIPTION)}.",
+        description=f"Default: {' and '.join(DEFAULT_SUBSCRIPTION)}.",
     ),
 ]
 Description = Annotated[str, Meta(max_length=500, pattern=TEXT)]
 Secret = Annotated[
     str,
-    Meta(description="The signing secret. It is shown here and never again; keep it safe."),
+    Meta(description="The signing secret. It is shown only once; store it safely."),
 ]
 SecretHint = Annotated[
     str,
     Meta(
-        description="The end of the secret, without padding. It tells secrets apart.",
+        description="The last characters of the secret, to distinguish secrets.",
         examples=["whsec_…vx9Q"],
     ),
 ]
@@ -71,8 +79,8 @@ class UpdateWebhook(Request, frozen=True):
         )
 
 
-class WebhookHealth(Answer, frozen=True):
-    """`failing` counts the deliveries that wait for another attempt."""
+class WebhookHealth(ResponseModel, frozen=True):
+    """`failing` is the number of deliveries that wait for a retry."""
 
     state: HealthState
     since: Moment | None
@@ -89,7 +97,7 @@ class WebhookHealth(Answer, frozen=True):
         )
 
 
-class Webhook(Answer, frozen=True):
+class Webhook(ResponseModel, frozen=True):
     id: UUID
     url: str
     events: list[str]
@@ -118,13 +126,13 @@ class Webhook(Answer, frozen=True):
         )
 
 
-class WebhookList(Answer, frozen=True):
+class WebhookList(ResponseModel, frozen=True):
     data: list[Webhook]
     next_cursor: str | None
 
 
-class CreatedWebhook(Answer, frozen=True):
-    """The endpoint, and this once its secret."""
+class CreatedWebhook(ResponseModel, frozen=True):
+    """The endpoint with its secret, which is shown only once."""
 
     id: UUID
     url: str
@@ -150,8 +158,8 @@ class CreatedWebhook(Answer, frozen=True):
         return f"CreatedWebhook({self.id}, {self.secret_hint})"
 
 
-class RotatedSecret(Answer, frozen=True):
-    """Both secrets sign until the previous one expires."""
+class RotatedSecret(ResponseModel, frozen=True):
+    """The new secret; both secrets sign until the previous one expires."""
 
     secret: Secret
     secret_hint: SecretHint

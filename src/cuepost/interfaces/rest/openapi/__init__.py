@@ -1,1 +1,1 @@
-"""The OpenAPI document, made from the route table, the wire models and the event catalogue."""
+"""The OpenAPI document, generated from the route table, wire models and event catalogue."""

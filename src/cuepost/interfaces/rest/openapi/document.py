@@ -1,4 +1,4 @@
-"""Puts the document together: OpenAPI 3.1, from the route table."""
+"""Generates the OpenAPI 3.1 document from the route table."""
 
 import re
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from cuepost.interfaces.rest.openapi.links import path_ids
 from cuepost.interfaces.rest.openapi.portable import Schema
 from cuepost.interfaces.rest.openapi.responses import headers, problem_responses, responses_of
 from cuepost.interfaces.rest.openapi.schemas import component_name, ref, schemas_of
-from cuepost.interfaces.rest.operation import Nothing, Operation
+from cuepost.interfaces.rest.operation import NoInput, Operation
 
 ACCOUNT_KEY, SERVICE_KEY = "accountKey", "serviceKey"
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
 _TAGS = {
-    "Milestones": "What the processing pipeline reports about projects.",
+    "Milestones": "Status changes of projects, reported by the processing pipeline.",
     "Webhooks": "The endpoints of an account: receivers with their event types and secrets.",
-    "Deliveries": "Each event on its way to each endpoint, with every attempt.",
-    "Events": "What happened to projects, and what became of it at each endpoint.",
-    "Retries": "Sending deliveries again, one or many.",
+    "Deliveries": "One event sent to one endpoint, with every attempt.",
+    "Events": "What happened to projects, with the delivery status for each endpoint.",
+    "Retries": "Retrying one or many deliveries.",
     "Listeners": "Streams of events for programs that cannot be reached from outside.",
     "Projects": "Video projects and the files of their exports.",
     "Audit": "Who changed what.",
@@ -32,23 +32,23 @@ _TAGS = {
 _DESCRIPTION = """\
 Signed webhook notifications for a captioning and video-export product.
 
-**Keys.** Every call takes `Authorization: Bearer <API_KEY>`. A key has scopes; each call names the
-one it needs. `webhooks:manage` includes `webhooks:read`.
+**Keys.** Every call needs `Authorization: Bearer <API_KEY>`. A key has scopes; the description of
+each call names the scope that it needs. `webhooks:manage` includes `webhooks:read`.
 
-**Lists** are newest first: `?limit=` and `?cursor=`, with the `nextCursor` of the page before.
+**Lists** are newest first: `?limit=` and `?cursor=`, with the `nextCursor` of the previous page.
 
-**Idempotency.** Every POST takes an `Idempotency-Key` header (1 to 200 visible ASCII characters).
-For 24 hours the same key with the same body gets the first answer again, with
+**Idempotency.** Every POST accepts an `Idempotency-Key` header (1 to 200 visible ASCII characters).
+For 24 hours a request with the same key and the same body gets the first response again, with
 `Idempotency-Replayed: true`; with another body it is refused with 422 `idempotency_key_reused`.
-Another API key of the account has Idempotency-Keys of its own.
+Idempotency keys are separate for each API key.
 
-**Versions.** An answer that holds one webhook or project has an `ETag`. With `If-Match` a change is
-made only if the thing still has that version, else it is refused with 412 `precondition_failed` and
-nothing is changed; with `If-None-Match` a GET of a version that is known answers 304. A webhook's
-`health` is not part of its version.
+**Versions.** A response with one webhook or project has an `ETag`. With `If-Match` a change is made
+only if the object still has that version; otherwise it is refused with 412 `precondition_failed`
+and nothing is changed. With `If-None-Match` a GET of an unchanged object returns 304. The `health`
+of a webhook is not part of its version.
 
-**Problems** are `application/problem+json` with a stable `code`. What belongs to another account
-answers exactly like what does not exist. Unknown fields and parameters are refused by name.
+**Errors** are `application/problem+json` with a stable `code`. An object of another account is
+indistinguishable from one that does not exist. Unknown fields and parameters are refused by name.
 """
 
 
@@ -93,7 +93,7 @@ def _models(operations: Sequence[Operation]) -> list[type[Any]]:
         model
         for operation in operations
         for model in (operation.body, operation.query, operation.answer)
-        if model is not None and model is not Nothing
+        if model is not None and model is not NoInput
     ]
     return list(dict.fromkeys(named))
 
@@ -144,20 +144,23 @@ def _path_parameters(operation: Operation) -> list[Schema]:
 
 
 def _query_parameters(operation: Operation, schemas: dict[str, Schema]) -> list[Schema]:
-    if operation.query is Nothing:
+    if operation.query is NoInput:
         return []
     properties = schemas[component_name(operation.query)]["properties"]
     return [{"name": name, "in": "query", "schema": schema} for name, schema in properties.items()]
 
 
 def _conditions(operation: Operation) -> list[Schema]:
-    told = {
-        "If-Match": (operation.takes_if_match, "Do it only to one of these versions, else 412."),
-        "If-None-Match": (operation.takes_if_none_match, "Versions that are known, for 304."),
+    conditions = {
+        "If-Match": (operation.takes_if_match, "Change only one of these versions; otherwise 412."),
+        "If-None-Match": (
+            operation.takes_if_none_match,
+            "Versions that the client has; a match returns 304.",
+        ),
     }
     return [
         {"name": name, "in": "header", "description": description, "schema": {"type": "string"}}
-        for name, (is_taken, description) in told.items()
+        for name, (is_taken, description) in conditions.items()
         if is_taken
     ]
 
@@ -166,8 +169,8 @@ def _idempotency_key() -> Schema:
     return {
         "name": IDEMPOTENCY_KEY,
         "in": "header",
-        "description": "Choose a new one for each change; a repetition with it changes nothing"
-        " and gets the first answer again, for 24 hours.",
+        "description": "Choose a new key for each change. For 24 hours, repeating a request with"
+        " its key changes nothing and returns the first response.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
     }
 

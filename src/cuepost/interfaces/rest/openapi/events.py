@@ -1,4 +1,4 @@
-"""The `webhooks` section: what receivers get, from the event catalogue."""
+"""The `webhooks` section, generated from the event catalogue."""
 
 from typing import Any
 
@@ -10,20 +10,20 @@ _HEADERS: tuple[tuple[str, Schema, str], ...] = (
     (
         "webhook-id",
         {"type": "string", "format": "uuid"},
-        "The event's id, the same at every attempt. Handle each id once.",
+        "The id of the event, the same for every attempt. Handle each id once.",
     ),
     (
         "webhook-timestamp",
         {"type": "string", "pattern": "^[0-9]+$"},
-        "Unix seconds of this attempt. Refuse what is older than five minutes.",
+        "Unix time of this attempt. Reject timestamps that are more than five minutes off.",
     ),
     (
         "webhook-signature",
         {"type": "string", "pattern": "^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)?$"},
         (
-            "`v1,` and the base64 HMAC-SHA256 of `{id}.{timestamp}.{body}` under the secret's"
-            " bytes. While a rotation overlaps there are two, the new secret's first, one space"
-            " between."
+            "`v1,` and the base64 HMAC-SHA256 of `{id}.{timestamp}.{body}` with the decoded"
+            " secret as key. During a rotation there are two signatures, separated by a space;"
+            " the first is of the new secret."
         ),
     ),
 )
@@ -52,13 +52,19 @@ def _delivery_of(entry: EventType) -> Schema:
         ],
         "requestBody": {"required": True, "content": {"application/json": body}},
         "responses": {
-            "2XX": {"description": "Acknowledged. Answer within 15 seconds, and work afterwards."},
-            "default": {"description": "Not acknowledged; it is sent again, three times in all."},
+            "2XX": {
+                "description": "Acknowledged. Respond within 15 seconds; process the event later."
+            },
+            "default": {"description": "Not acknowledged; there are three attempts in total."},
         },
     }
 
 
 def _sent_to(entry: EventType) -> str:
     if not entry.subscribable:
-        return "Sent to one endpoint, whatever it is subscribed to."
-    return "Sent by default." if entry.subscribed_by_default else "Sent to endpoints that chose it."
+        return "Sent to one endpoint, regardless of its subscription."
+    return (
+        "Sent by default."
+        if entry.subscribed_by_default
+        else "Sent to endpoints that subscribe to it."
+    )

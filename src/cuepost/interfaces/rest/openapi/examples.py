@@ -1,4 +1,4 @@
-"""One example of each body and answer, made of the wire models themselves."""
+"""An example of each request and response body, built from the wire models."""
 
 from datetime import datetime
 from typing import Any
@@ -51,7 +51,7 @@ from cuepost.interfaces.wire_models.webhooks import (
 
 _NOON, _LATER = "2026-01-02T03:04:05.678Z", "2026-01-03T03:04:05.678Z"
 _HINT = "whsec_…eYW0"
-# Not a secret: base64 of the word "example", over and over.
+# Not a secret: base64 of the repeated word "example".
 _SECRET = "whsec_ZXhhbXBsZWV4YW1wbGVleGFtcGxlZXhhbXBsZWV4YW0="
 _URL = "https://hooks.example.com/cuepost"
 _WEBHOOK, _PROJECT, _EVENT, _DELIVERY, _RETRY, _ENTRY, _LISTENER = (

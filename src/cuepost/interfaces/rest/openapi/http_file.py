@@ -1,4 +1,4 @@
-"""Every call of the API as a `.http` file, to be sent from an editor, one after the other."""
+"""Every call of the API as a `.http` file, for editors that can send requests."""
 
 import json
 import re
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from cuepost.domain.access import SERVICE_SCOPES
 from cuepost.interfaces.rest.openapi.examples import example_of
-from cuepost.interfaces.rest.operation import Nothing, Operation
+from cuepost.interfaces.rest.operation import NoInput, Operation
 from cuepost.interfaces.rest.table import OPERATIONS
 
 _HEAD = """\
 # Every call of the API, for editors that send .http files: VS Code with REST Client, and others.
 # The keys come from the environment: CUEPOST_API_KEY of an account, CUEPOST_SERVICE_KEY of the
-# pipeline. Send the calls from the top: what one of them has made, those below it name.
+# pipeline. Send the calls from top to bottom: later calls use ids from earlier responses.
 
 @url = BASE_URL
 @apiKey = {{$processEnv CUEPOST_API_KEY}}
@@ -28,9 +28,9 @@ _TAGS = (
     "Listeners",
     "Audit",
 )
-# The example of the second one disables the endpoint.
+# These come late in the file; the example of updateWebhook disables the endpoint.
 _STOPPING = ("cancelProject", "updateWebhook")
-# Where the ids come from that later calls name.
+# The calls whose responses contain the ids that later calls use.
 _IDS = {
     "projectId": ("createProject", "$.id"),
     "webhookId": ("createWebhook", "$.id"),
@@ -47,7 +47,7 @@ def http_file(base_url: str) -> str:
 
 
 def _place(operation: Operation) -> tuple[bool, int, bool, bool]:
-    """What gives ids goes before what names them; what takes away comes last, backwards."""
+    """Calls that create ids come first; deletions come last, in reverse order."""
     place, deletes = _TAGS.index(operation.tag), operation.method == "DELETE"
     gives_ids = operation.name in {name for name, _ in _IDS.values()}
     takes_away = deletes or operation.name in _STOPPING
@@ -61,9 +61,9 @@ def _request(operation: Operation) -> str:
 def _lines(operation: Operation) -> Iterator[str]:
     yield f"### {operation.summary}"
     yield f"# @name {operation.name}"
-    if operation.query is not Nothing:
+    if operation.query is not NoInput:
         names = ", ".join(operation.query.__struct_encode_fields__)
-        yield f"# In the query, if you like: {names}"
+        yield f"# Optional query parameters: {names}"
     path = re.sub(r"{(\w+)}", lambda found: _variable(found[1]), operation.path)
     yield f"{operation.method} {{{{url}}}}{path}"
     key = "serviceKey" if operation.scope in SERVICE_SCOPES else "apiKey"

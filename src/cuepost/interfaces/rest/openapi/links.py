@@ -1,4 +1,4 @@
-"""Which calls follow from an answer: the ids in it lead to them."""
+"""OpenAPI links: the calls that take an id from a response."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 from cuepost.interfaces.rest.operation import Operation
 
-# Call, and where it holds the ids that other calls take.
+# For each call, where its request or response has ids that other calls take.
 _IDS: Mapping[str, Mapping[str, str]] = {
     "createWebhook": {"webhookId": "$response.body#/id"},
     "sendTest": {
@@ -28,7 +28,7 @@ def path_ids(operation: Operation) -> list[str]:
 
 
 def links_of(operation: Operation, operations: Iterable[Operation]) -> dict[str, Any]:
-    """To every call that takes an id which this one has just made."""
+    """Links to every call that takes an id which this call has created."""
     ids = _IDS.get(operation.name, {})
     made = {name for name, place in ids.items() if place.startswith("$response")}
     return {

@@ -1,7 +1,7 @@
 """Rewrites schemas into forms that client generators understand.
 
-Generators drop a call whose schemas they cannot read. So patterns are ECMA-262, whole numbers are
-integers, constants have a type, and every enum is a component with a name of its own.
+Generators drop a call whose schemas they cannot read. Therefore patterns are ECMA-262, whole
+numbers are integers, constants have a type, and every enum is a component with its own name.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ Schema = dict[str, Any]
 
 
 def portable(components: Mapping[str, Schema], ref_prefix: str) -> dict[str, Schema]:
-    """An enum inside another schema has to have a title, which becomes its component's name."""
+    """An enum inside another schema needs a title, which becomes the name of its component."""
     enums: dict[str, Schema] = {}
 
     def rewritten(node: Any) -> Any:
@@ -42,12 +42,12 @@ def _enum(schema: Schema) -> Schema:
 
 
 def _as_ecma(pattern: str) -> str:
-    r"""Python's `\Z` is what `$` means in a schema."""
+    r"""Replace Python's `\Z` by `$`, which has the same meaning in ECMA-262."""
     return pattern.replace(r"\Z", "$")
 
 
 def _without_whole_floats(schema: Schema) -> Schema:
-    """The models take 5.0 as a whole number; in a schema it is an integer anyway."""
+    """Drop the float variant of whole numbers: JSON Schema treats 5.0 as an integer."""
     choices = schema.get("anyOf", [])
     kept = [each for each in choices if each.get("multipleOf") != 1]
     if len(kept) == len(choices):

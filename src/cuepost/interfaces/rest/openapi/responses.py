@@ -1,4 +1,4 @@
-"""What each call may answer: success, and every refusal with its codes and headers."""
+"""The responses of each call: success, and every error with its codes and headers."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -31,50 +31,48 @@ _REQUEST_ID = "X-Request-Id"
 _ALLOWANCE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 INVALID = 422
 _MEANINGS = {
-    200: "Done.",
+    200: "Success.",
     201: "Created.",
-    202: "Taken on; it is done in the background.",
+    202: "Accepted; it is processed in the background.",
     204: "Deleted.",
-    304: "It is the one that you know already.",
-    400: "The body is not readable JSON.",
-    401: "No key, or one that is not valid.",
-    403: "The key may not do this.",
-    404: "There is no such thing in this account.",
-    409: "Its state does not allow this.",
-    410: "It was here once, and is not any more.",
-    412: "It is none of the versions that `If-Match` lists; nothing was changed.",
+    304: "Not modified.",
+    400: "The body is not valid JSON.",
+    401: "The API key is missing or not valid.",
+    403: "The API key does not allow this.",
+    404: "Not found in this account.",
+    409: "The current state does not allow this.",
+    410: "Gone: it existed, but does not any more.",
+    412: "The object has none of the versions in `If-Match`; nothing was changed.",
     413: "The body is too large.",
     415: "The body is not `application/json`.",
     422: "The request is not valid.",
-    429: "Too many requests with this key.",
+    429: "Too many requests with this API key.",
     503: "The store is not available, or the account is being moved; `detail` says whether "
-    "anything may have been changed.",
+    "a change may have been made.",
 }
 
 
 def headers() -> dict[str, Schema]:
     return {
-        "X-Request-Id": _header(
-            "string", "The id of the request: the one that it came with, or a new one."
-        ),
-        "RateLimit-Limit": _header("integer", "Requests a minute that this key may send."),
-        "RateLimit-Remaining": _header("integer", "Requests that are left now."),
-        "RateLimit-Reset": _header("integer", "Seconds until all of them are left again."),
+        "X-Request-Id": _header("string", "The request id from the request, or a new one."),
+        "RateLimit-Limit": _header("integer", "Requests per minute that this key may send."),
+        "RateLimit-Remaining": _header("integer", "Requests that remain."),
+        "RateLimit-Reset": _header("integer", "Seconds until the limit is fully restored."),
         "Retry-After": _header("integer", "Seconds to wait."),
         "WWW-Authenticate": _header("string", "Always `Bearer`."),
         "ETag": _header("string", "The version of the webhook or project, for `If-Match`."),
         "Replica-Lag": _header(
-            "integer", "Seconds that the answer may be old; only if it comes from a late replica."
+            "integer", "Age of the data in seconds; only if it was read from a replica that lags."
         ),
-        "Location": _header("string", "The address of what was made.", format="uri"),
+        "Location": _header("string", "The URL of the created object.", format="uri"),
         "Idempotency-Replayed": _header(
-            "string", "`true` when this is an earlier answer, given again.", const="true"
+            "string", "`true` if this is a repeated earlier response.", const="true"
         ),
     }
 
 
 def problem_responses(operations: Sequence[Operation]) -> dict[str, Schema]:
-    """Each kind of refusal once, by the name that the calls refer to it with."""
+    """The problem responses of all calls, by component name."""
     return {
         _component(status, codes): _problem_response(status, codes)
         for operation in operations
@@ -92,7 +90,7 @@ def responses_of(operation: Operation, operations: Sequence[Operation]) -> dict[
 
 
 def codes_of(operation: Operation) -> dict[int, list[str]]:
-    """Every status that is a refusal, with the codes that it can have in this call."""
+    """Every error status of this call, with its possible codes."""
     kinds: list[type[Refused]] = [Unauthenticated, MissingScope, RateLimited, Invalid]
     kinds.append(AccountMoving)
     if operation.scope is not Scope.MILESTONES_REPORT:
@@ -150,7 +148,7 @@ def _problem_response(status: int, codes: list[str]) -> Schema:
     names += {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}.get(status, [])
     listed = ", ".join(f"`{code}`" for code in codes)
     if status == INVALID:
-        listed += "; with a single fault, the code of that fault"
+        listed += "; with a single field error, the code of that error"
     return {
         "description": f"{_MEANINGS[status]} Code: {listed}.",
         "headers": _refs(names),

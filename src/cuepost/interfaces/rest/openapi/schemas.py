@@ -1,4 +1,4 @@
-"""Schemas of the wire models, made as precise as the use cases are."""
+"""Schemas of the wire models, narrowed to what the use cases accept."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -50,7 +50,7 @@ def event_component(name: str) -> str:
 def event_schemas() -> dict[str, Schema]:
     names = {entry.name: event_component(entry.name) for entry in CATALOG}
     body = {
-        "description": "What a receiver gets, byte for byte.",
+        "description": "The exact body that receivers get.",
         "oneOf": [ref(name) for name in names.values()],
         "discriminator": {
             "propertyName": "type",
@@ -71,7 +71,7 @@ def _refine(schemas: dict[str, Schema], policy: EgressPolicy) -> None:
 
 
 def _receiver_url(policy: EgressPolicy) -> Schema:
-    """Under the default policy as narrow as it is judged; addresses and IDN names pass as well."""
+    """A pattern of public URLs with the default policy; IDN hosts and IPs are accepted as well."""
     if replace(policy, inbox_prefix=None) == EgressPolicy():
         pattern = rf"^https://{_PUBLIC_HOST}(:443)?{_TARGET}$"
     else:
@@ -82,7 +82,7 @@ def _receiver_url(policy: EgressPolicy) -> Schema:
 def _problem() -> Schema:
     return {
         "title": PROBLEM,
-        "description": "RFC 9457. `code` is stable; some codes come with further members.",
+        "description": "RFC 9457. `code` is stable; some codes have additional members.",
         "type": "object",
         "properties": {
             "type": {"type": "string", "format": "uri"},
@@ -91,7 +91,7 @@ def _problem() -> Schema:
             "detail": {"type": "string"},
             "code": {"type": "string"},
             "errors": {"type": "array", "items": ref("FieldError"), "minItems": 1},
-            "requestId": {"type": "string", "description": "As in the head `X-Request-Id`."},
+            "requestId": {"type": "string", "description": "As in the header `X-Request-Id`."},
         },
         "required": ["type", "title", "status", "detail", "code", "requestId"],
     }
