@@ -160,7 +160,7 @@ async def test_the_go_between_outlives_a_restart_of_the_service(settings: dict[s
 @pytest.mark.parametrize(
     ("client", "code", "said"),
     [
-        ({}, 2, "CUEPOST_API_KEY is missing; put an API key of the account into it."),
+        ({}, 2, "CUEPOST_API_KEY is missing; set it to an API key of the account."),
         (
             {"API_KEY": "cpk_x", "URL": "cue.example"},
             2,

@@ -169,8 +169,8 @@ def test_a_port_that_is_taken_is_said_in_one_line(settings: dict[str, str]) -> N
 
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == (
-        f"Error: Something listens on 127.0.0.1 port {settings['PORT']} already; "
-        "stop it, or set CUEPOST_PORT.\n"
+        f"Error: Port {settings['PORT']} on 127.0.0.1 is already in use; "
+        "stop what uses it, or set CUEPOST_PORT.\n"
     )
     assert not Path(settings["DATA_DIR"]).exists()
 

@@ -105,7 +105,7 @@ def test_a_port_that_is_taken_is_named(settings: dict[str, str]) -> None:
     assert run(settings, "migrate").returncode == 0
     with ServiceProcess(settings, "api"):
         refused = run(settings | {"WORKER_PORT": settings["PORT"]}, "worker")
-    where = f"127.0.0.1 port {settings['PORT']}"
-    advice = "stop it, or set CUEPOST_WORKER_PORT."
+    where = f"Port {settings['PORT']} on 127.0.0.1"
+    advice = "stop what uses it, or set CUEPOST_WORKER_PORT."
     assert refused.returncode == 1
-    assert refused.stderr == f"Error: Something listens on {where} already; {advice}\n"
+    assert refused.stderr == f"Error: {where} is already in use; {advice}\n"

@@ -91,8 +91,8 @@ def test_a_second_sender_on_an_embedded_store_is_refused(sqlite_settings: dict[s
             1,
             "",
             (
-                "Error: Another process sends from this embedded store already; "
-                "it takes one at a time.\n"
+                "Error: Another process already sends from this embedded store; "
+                "only one can at a time.\n"
             ),
         )
         assert service.stop() == Ended(0, "")
@@ -104,8 +104,8 @@ def test_a_worker_on_an_embedded_store_is_refused(sqlite_settings: dict[str, str
         1,
         "",
         (
-            "Error: An embedded store has one process that sends, 'cuepost serve'; "
-            "workers need PostgreSQL.\n"
+            "Error: Only 'cuepost serve' can send from an embedded store; "
+            "'cuepost worker' needs PostgreSQL.\n"
         ),
     )
     assert not Path(sqlite_settings["DATA_DIR"]).exists()

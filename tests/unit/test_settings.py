@@ -339,14 +339,14 @@ def test_a_database_url_is_what_libpq_takes(url: str) -> None:
         ("db:port/name", "a host or its port cannot be read"),
         ("db:70000/name", "a host or its port cannot be read"),
         ("one,,two/name", "a host or its port cannot be read"),
-        ("/name", "the host is missing, or it is there twice"),
-        ("db/name?host=other", "the host is missing, or it is there twice"),
+        ("/name", "the host is missing or given twice"),
+        ("db/name?host=other", "the host is missing or given twice"),
         ("db/name?connect_timeout=3", "'connect_timeout' is not one of application_name, "),
         (f"db/name?{CANARY}@db=3", "a parameter is not one of application_name, "),
         ("db/name?sslmode=", "'sslmode' is one of disable, allow, "),
         ("db/name?sslmode=on", "'sslmode' is one of disable, allow, "),
         ("db/name?sslrootcert=", "'sslrootcert' has no value"),
-        ("db/name?sslmode=require&sslmode=disable", "a parameter is there twice"),
+        ("db/name?sslmode=require&sslmode=disable", "a parameter is given twice"),
         ("one,two/name?target_session_attrs=rw", "'target_session_attrs' is one of any, read-"),
     ],
 )
@@ -397,7 +397,7 @@ def test_a_database_is_shown_by_its_hosts() -> None:
 )
 def test_a_bad_master_key_is_not_repeated(value: str) -> None:
     assert complaint(MASTER_KEY=value) == (
-        "CUEPOST_MASTER_KEY: expected 32 bytes as base64, or several such keys with commas between."
+        "CUEPOST_MASTER_KEY: expected 32 bytes as base64, or several such keys, comma-separated."
     )
 
 

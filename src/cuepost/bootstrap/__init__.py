@@ -1,4 +1,4 @@
-"""The only place where concrete things meet, and the entry point of `cuepost`."""
+"""The entry point of `cuepost`; the only package that chooses and connects implementations."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from cuepost.interfaces.cli.runtime import Backup, CheckResult, Progress, Runtim
 
 
 class LazyRuntime:
-    """Help and completion answer at once, without loading stores and servers first."""
+    """Loads stores and servers only when they are needed, so that `--help` answers at once."""
 
     @cached_property
     def _runtime(self) -> Runtime:
@@ -51,7 +51,7 @@ class LazyRuntime:
 
 
 def use_bundled_kit() -> None:
-    """A wheel carries the receiver kit of its own version; in a checkout it is installed apart."""
+    """A wheel contains the receiver kit of its version; in a checkout it is a separate package."""
     bundled = Path(__file__).parents[1] / "_bundled"
     if bundled.is_dir():
         sys.path.insert(0, str(bundled))
@@ -59,7 +59,7 @@ def use_bundled_kit() -> None:
 
 def main() -> None:
     use_bundled_kit()
-    # Whatever is written, the store above all, is for its owner alone.
+    # Files that are written, such as the store, are readable by their owner only.
     os.umask(0o077)
     runtime: Runtime = LazyRuntime()
     cli.main(prog_name="cuepost", obj=runtime)

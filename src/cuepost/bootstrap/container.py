@@ -1,4 +1,4 @@
-"""Puts the container of a service together, as the settings say."""
+"""Builds the container of a service from the settings."""
 
 import logging
 import os
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("cuepost.store")
 
-DATABASE_AGAIN_SECONDS = 1.0
+DATABASE_RETRY_SECONDS = 1.0
 MASTER_KEY_FILE = "master.key"
 SQLITE_HEADER = b"SQLite format 3\0"
 
 
 class NoStore(Exception):
-    """What lies in the place of the embedded store cannot be it."""
+    """The file of the embedded store cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ async def opened_store(
     with_downtime: bool = False,
     wait_for_database: bool = False,
 ) -> AsyncIterator[Store]:
-    """The embedded store always makes its schema current; PostgreSQL when it is told to."""
+    """The embedded store always migrates its schema; PostgreSQL only if `migrating`."""
     store: SqliteStore | PostgresStore
     opening: Coroutine[Any, Any, object]
     if settings.database_url.path is not None:
@@ -109,11 +109,11 @@ async def _open(store: "PostgresStore", clock: SystemClock, *, wait_for_database
             if not wait_for_database or isinstance(error, WrongPooler):
                 raise
             log_store_error(log, "waiting_for_database", error, "start")
-        await clock.wait(DATABASE_AGAIN_SECONDS)
+        await clock.wait(DATABASE_RETRY_SECONDS)
 
 
 def _postgres_store(settings: Settings) -> "PostgresStore":
-    """Its driver takes a while to load, and an embedded store has no use for it."""
+    """Imports the driver here, because it loads slowly and an embedded store does not need it."""
     require("postgres", "CUEPOST_DATABASE_URL names PostgreSQL")
     from cuepost.adapters.storage.postgres import PostgresStore  # noqa: PLC0415  # see above
 
@@ -130,7 +130,7 @@ def _postgres_store(settings: Settings) -> "PostgresStore":
 
 @asynccontextmanager
 async def _replica(settings: Settings) -> AsyncIterator[Replica | None]:
-    """It is not connected to before somebody reads."""
+    """The replica connects at the first read."""
     if settings.database_replica_url is None:
         yield None
         return

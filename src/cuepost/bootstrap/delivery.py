@@ -1,4 +1,4 @@
-"""Puts the delivery engine together and keeps it running beside whatever else a process does."""
+"""Builds the delivery engine and runs it beside the other work of a process."""
 
 import asyncio
 import fcntl
@@ -36,7 +36,7 @@ from cuepost.tuning import POLL_ALONE_SECONDS, POLL_SECONDS
 
 
 class AlreadyServed(Exception):
-    """Another process sends from this embedded store already; it takes one at a time."""
+    """Another process already sends from this embedded store; only one can at a time."""
 
     def __init__(self) -> None:
         super().__init__(type(self).__doc__)
@@ -44,7 +44,7 @@ class AlreadyServed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The delivery of this process, and what watches over it."""
+    """The dispatcher of this process and its watchdog."""
 
     dispatcher: Dispatcher
     watchdog: Watchdog
@@ -57,21 +57,21 @@ class Delivery:
 
 @asynccontextmanager
 async def announcing(container: Container) -> AsyncIterator[None]:
-    """For a process that only takes requests: those that send hear of new work at once."""
+    """For a process that only accepts requests: it wakes the workers of new work."""
     if isinstance(container.store, SqliteStore):
         yield
         return
     from cuepost.bootstrap.on_postgres import announce  # noqa: PLC0415  # as in container.py
 
     async with asyncio.TaskGroup() as group:
-        talking = announce(container, group)
+        announcing_task = announce(container, group)
         yield
-        talking.cancel()
+        announcing_task.cancel()
 
 
 @asynccontextmanager
 async def delivering(container: Container, telemetry: EngineTelemetry) -> AsyncIterator[Delivery]:
-    """A dispatcher that runs while the block does; leaving it waits for what is in flight."""
+    """Runs a dispatcher during the block; at its end waits for the attempts in flight."""
     tuning.check()
     with _alone_on_this_machine(container), ExitStack() as running:
         allow_many_connections()
@@ -122,7 +122,7 @@ def _listen(
 
 
 async def _take_over(container: Container) -> None:
-    """What an embedded store's last process left in flight is due again at once."""
+    """Deliveries that the last process of an embedded store left in flight are due again."""
     if isinstance(container.store, SqliteStore):
         async with container.store.transaction() as transaction:
             await transaction.queue.remove_all_workers()
@@ -170,14 +170,14 @@ def _transport(container: Container, telemetry: EngineTelemetry) -> GuardedTrans
 
 
 def allow_many_connections() -> None:
-    """As many as the system lets this process have: each attempt needs one, each caller too."""
+    """Raise the limit of open files: each attempt and each client needs a connection."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 @contextmanager
 def _alone_on_this_machine(container: Container) -> Iterator[None]:
-    """On an embedded store a second sender would send the first one's work once more."""
+    """On an embedded store a second sender would send the deliveries of the first again."""
     path = container.settings.database_url.path
     if path is None:
         yield

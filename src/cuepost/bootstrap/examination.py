@@ -1,4 +1,4 @@
-"""What `cuepost doctor` looks at, in the order in which one thing needs the other."""
+"""The checks of `cuepost doctor`, in the order of their dependencies."""
 
 import asyncio
 import http.client
@@ -37,7 +37,7 @@ from cuepost.ports.transport import CannotResolve
 from cuepost.settings import Settings
 
 ACCOUNTS, ENDPOINTS, RECEIVERS = 50, 20, 5
-PATIENCE_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 ALIVE = b'{"status":"ok"}'
 NO_DRIVER = "Run: pip install 'cuepost[postgres]'"
 CHECK_SERVER = "Start the database, and check address, user and password in CUEPOST_DATABASE_URL."
@@ -47,7 +47,7 @@ RESTORE = "Stop the service and restore the file from a backup: docs/operations.
 async def examined(
     settings: Settings, environ: Mapping[str, str], *, offline: bool
 ) -> AsyncIterator[CheckResult]:
-    """`offline` leaves out what needs the network: the service's own address and receivers."""
+    """`offline` skips the checks that need the network: the service's own URL and receivers."""
     machine = (settings_checks, extras_checks, folder_checks, disk_checks, key_checks, limit_checks)
     usable = True
     for finding in chain.from_iterable(check(settings) for check in machine):
@@ -77,9 +77,9 @@ async def _inspected(settings: Settings) -> Inspected | CheckResult:
     """A finding where there is nothing to look at."""
     path = settings.database_url.path
     if path is None and not is_installed("postgres"):
-        return warning("store", "It cannot be looked at without the driver.", NO_DRIVER)
+        return warning("store", "It cannot be checked without the driver.", NO_DRIVER)
     if path is not None and not path.exists():
-        return fine("store", f"{path} will be made at the first start.")
+        return fine("store", f"{path} will be created at the first start.")
     try:
         if path is not None:
             return inspect_sqlite(path)
@@ -94,27 +94,27 @@ def _schema_check(inspected: Inspected, *, embedded: bool) -> CheckResult:
     if found.revision == newest:
         return fine("schema", f"The schema is the one of this version ({newest}).")
     if found.is_newer:
-        said = f"The schema ({found.revision}) is of a newer version of cuepost"
+        text = f"The schema ({found.revision}) is of a newer version of cuepost"
         if found.is_usable:
-            return fine("schema", f"{said}; this one ({newest}) can run on it.")
+            return fine("schema", f"{text}; this one ({newest}) can run on it.")
         return failure(
             "schema",
-            f"{said}, and this one ({newest}) cannot run on it.",
-            "Start that version, or one newer still.",
+            f"{text}, and this one ({newest}) cannot run on it.",
+            "Start that version or a newer one.",
         )
-    said = "There is no schema yet."
+    text = "There is no schema yet."
     if found.revision is not None:
-        said = f"The schema is older ({found.revision})."
+        text = f"The schema is older ({found.revision})."
     if embedded:
-        return warning("schema", said, "The next start brings it up to date; take a backup first.")
-    return failure("schema", said, "Run: cuepost migrate")
+        return warning("schema", text, "The next start migrates it; make a backup first.")
+    return failure("schema", text, "Run: cuepost migrate")
 
 
 async def _content_checks(container: Container, *, offline: bool) -> AsyncIterator[CheckResult]:
     receivers: dict[str, ReceiverUrl] = {}
-    async with container.store.snapshot() as look:
-        for account in (await look.accounts.all())[:ACCOUNTS]:
-            for endpoint in await look.endpoints.page(account.id, Page(limit=ENDPOINTS)):
+    async with container.store.snapshot() as snapshot:
+        for account in (await snapshot.accounts.all())[:ACCOUNTS]:
+            for endpoint in await snapshot.endpoints.page(account.id, Page(limit=ENDPOINTS)):
                 if (url := _parsed(container, endpoint.url)) is not None:
                     receivers.setdefault(f"{url.host}:{url.port}", url)
     yield _secrets_check(await container.service.maintenance.master_keys.keys_in_use())
@@ -124,7 +124,7 @@ async def _content_checks(container: Container, *, offline: bool) -> AsyncIterat
 
 
 def _parsed(container: Container, url: str) -> ReceiverUrl | None:
-    """None for a test inbox, and for what the settings of now would refuse."""
+    """None for a test inbox, and for a URL that the current settings refuse."""
     try:
         parsed = parse_receiver_url(url, container.rules.policy)
     except ReceiverUrlRefused:
@@ -162,16 +162,16 @@ async def _receiver_checks(
 async def _reached(container: Container, url: ReceiverUrl) -> CheckResult | None:
     where = f"{url.host}:{url.port}"
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             addresses = await _addresses(url)
     except (CannotResolve, TimeoutError):
         fix = "If other names work, the receiver's DNS is wrong; otherwise see /etc/resolv.conf."
         return warning("dns", f"{url.host} has no address.", fix)
     if judge_answers(addresses, container.rules.policy) is not Verdict.ALLOWED:
-        fix = "Its owner has to use a public address, or you open CUEPOST_RECEIVER_NETWORKS."
-        return warning("egress", f"{url.host} leads to an address that is not allowed.", fix)
+        fix = "Its owner has to use a public address, or you allow it in CUEPOST_RECEIVER_NETWORKS."
+        return warning("egress", f"{url.host} resolves to an address that is not allowed.", fix)
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(TIMEOUT_SECONDS):
             _, writer = await asyncio.open_connection(str(addresses[0]), url.port)
     except (OSError, TimeoutError):
         fix = f"If no receiver can be reached, let this machine connect to port {url.port}."
@@ -185,13 +185,13 @@ async def _addresses(url: ReceiverUrl) -> Sequence[Address]:
 
 
 def _own_address(base_url: str) -> CheckResult:
-    """What answers is cuepost if it says so in its words, and names the request."""
+    """The server is cuepost if its health check has the right body and a request id."""
     fix = (
         "Start the service; if it runs, make the proxy pass CUEPOST_BASE_URL on to it "
         "(deploy/nginx has an example)."
     )
     try:
-        status, is_ours = _asked(base_url)
+        status, is_ours = _health_of(base_url)
     except (OSError, http.client.HTTPException, ssl.SSLError) as error:
         return warning("address", f"{base_url} does not answer: {error}.", fix)
     if not is_ours:
@@ -199,14 +199,13 @@ def _own_address(base_url: str) -> CheckResult:
     return fine("address", f"The service answers at {base_url}.")
 
 
-def _asked(base_url: str) -> tuple[int, bool]:
-    container = urlsplit(base_url)
-    kind = (
-        http.client.HTTPSConnection if container.scheme == "https" else http.client.HTTPConnection
-    )
-    connection = kind(container.hostname or "", container.port, timeout=PATIENCE_SECONDS)
+def _health_of(base_url: str) -> tuple[int, bool]:
+    parts = urlsplit(base_url)
+    is_https = parts.scheme == "https"
+    connect = http.client.HTTPSConnection if is_https else http.client.HTTPConnection
+    connection = connect(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
     try:
-        connection.request("GET", f"{container.path}/healthz")
+        connection.request("GET", f"{parts.path}/healthz")
         answer = connection.getresponse()
         is_ours = answer.read(100) == ALIVE and "X-Request-Id" in answer.headers
         return answer.status, is_ours

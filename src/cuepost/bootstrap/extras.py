@@ -1,8 +1,8 @@
-"""Parts that are installed as extras, and what is said where one is missing."""
+"""The optional extras, and the error if a needed one is not installed."""
 
 from importlib.util import find_spec
 
-# Extra -> the packages that it brings and that our code imports.
+# The packages of each extra that our code imports.
 EXTRAS = {
     "mcp": ("mcp",),
     "otel": ("opentelemetry",),
@@ -22,11 +22,11 @@ class MissingExtra(Exception):
 
 
 def is_installed(extra: str) -> bool:
-    """Found without loading any of it."""
+    """Does not import the packages."""
     return all(find_spec(name) is not None for name in EXTRAS[extra])
 
 
 def require(extra: str, reason: str) -> None:
-    """Before anything of an extra is imported; `reason` says what asks for it."""
+    """Called before an extra is imported; `reason` says what needs it."""
     if not is_installed(extra):
         raise MissingExtra(reason, extra)

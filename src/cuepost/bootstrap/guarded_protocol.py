@@ -1,7 +1,7 @@
 """HTTP on one connection, within the limits of the guard.
 
-uvicorn and its parser set no bound to a head, to trailers, to the time that a client takes or to
-pipelined requests. This subclass counts what the parser tells of, and ends the connection.
+uvicorn and its parser do not limit the head, the trailers, the time that a client takes, or
+pipelined requests. This subclass counts what the parser reports, and ends the connection.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from cuepost.bootstrap.sendfile_protocol import SendfileProtocol
 from cuepost.domain.client_address import client_of, is_trusted
 
 READ_BYTES = 32_768
-# A body has to grow by this much within its time limit, or to end.
+# A body must grow by this many bytes within its timeout, or end.
 LEAST_PROGRESS = 1_024
-# After an early answer the rest of the body is read up to here, so that the client sees the answer.
+# After an early answer this much of the body is still read, so that the client sees the answer.
 MOST_UNREAD = 1_048_576
 MOST_PIPELINED = 32
 FORWARDED = b"x-forwarded-for"
@@ -45,12 +45,12 @@ class GuardedProtocol(SendfileProtocol):
         self._is_proxied = False
         self._state = _State.IDLE
         self.deadline = inf
-        # Of the head that is being read.
+        # The sizes of the head that is being read.
         self._line = self._header_count = self._header_bytes = 0
-        # Read since the parser last had something to hand on.
-        self._undigested = 0
+        # Bytes read since the last callback of the parser.
+        self._unparsed = 0
         self._progress = self._unread = 0
-        # Requests that are here as a whole, and answers that are complete.
+        # The number of completely received requests, and of complete answers.
         self._complete = self._answered = 0
         self._unsent = 0
         self._unsent_until = inf
@@ -81,25 +81,25 @@ class GuardedProtocol(SendfileProtocol):
         self._unset_keepalive_if_required()
         if self._state is _State.IDLE:
             self._begin_head()
-        self._undigested += len(data)
+        self._unparsed += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Nothing else is spoken here; the request is answered as any other.
+            # No other protocol is supported; the request is answered like any other.
             pass
         except httptools.HttpParserError:
             if not self._is_over:
                 self._refuse(Refusal.MALFORMED)
         else:
-            self._check_undigested()
+            self._check_unparsed()
 
     def _begin_head(self) -> None:
         self._state = _State.HEAD
         self.deadline = self._in(self._limits.head_seconds)
 
-    def _check_undigested(self) -> None:
-        """An endless line or header: the parser has told of no end of it yet."""
-        if self._undigested > self._limits.request_line + self._limits.header_bytes:
+    def _check_unparsed(self) -> None:
+        """Refuse an endless request line or header, for which the parser makes no callback."""
+        if self._unparsed > self._limits.request_line + self._limits.header_bytes:
             in_line = self._state is _State.HEAD and not self._header_count
             reason = Refusal.REQUEST_LINE if in_line and not self._line else Refusal.HEADER_BYTES
             self._refuse(reason)
@@ -117,7 +117,7 @@ class GuardedProtocol(SendfileProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Of a head, or of the trailers after a body."""
+        """Called for headers, and for the trailers after a body."""
         self._header_count += 1
         self._header_bytes += len(name) + len(value)
         if self._header_count > self._limits.header_count:
@@ -135,13 +135,13 @@ class GuardedProtocol(SendfileProtocol):
             ]
             client = client_of(self.peer, forwarded, self._limits.trusted_proxies)
             self.scope["client"] = (client, 0)
-        self._undigested = self._progress = 0
+        self._unparsed = self._progress = 0
         self._state = _State.BODY
         self.deadline = self._in(self._limits.body_seconds)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._undigested = 0
+        self._unparsed = 0
         self._progress += len(body)
         if self._progress >= LEAST_PROGRESS:
             self._progress = 0
@@ -154,7 +154,7 @@ class GuardedProtocol(SendfileProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._undigested = 0
+        self._unparsed = 0
         self._state = _State.IDLE
         self.deadline = self._in(self._limits.idle_seconds)
         self._complete += 1
@@ -171,7 +171,7 @@ class GuardedProtocol(SendfileProtocol):
         super().on_response_complete()
 
     def _wait_for_next(self) -> None:
-        """What came of a head while the request before it was worked on has its time from now."""
+        """If the next head has begun to arrive, its timeout counts from now."""
         begun = self._state is _State.HEAD
         self.deadline = self._in(self._limits.head_seconds if begun else self._limits.idle_seconds)
 
@@ -189,7 +189,7 @@ class GuardedProtocol(SendfileProtocol):
         self._guard.blocks(self)
 
     def check_answer(self, now: float) -> None:
-        """A client that reads nothing of its answer would keep it in memory for ever."""
+        """End the connection if the client reads nothing, because the answer uses memory."""
         unsent = self.transport.get_write_buffer_size()
         if unsent < self._unsent:
             self._unsent, self._unsent_until = unsent, now + self._limits.answer_seconds
@@ -199,7 +199,7 @@ class GuardedProtocol(SendfileProtocol):
 
     def expire(self) -> None:
         if self.flow.read_paused:
-            # It is us who do not read.
+            # The service itself has paused reading.
             self.deadline = self._in(self._limits.body_seconds)
         elif self._state is _State.BODY:
             self._refuse(Refusal.BODY_TIMEOUT)
@@ -224,17 +224,17 @@ class GuardedProtocol(SendfileProtocol):
         self._close()
 
     def _may_answer(self, reason: Refusal) -> bool:
-        """Not amid other answers, and not to a client that has said nothing."""
-        said_nothing = reason is Refusal.HEAD_TIMEOUT and self._state is _State.IDLE
-        # There is none before the first request, whatever its type says.
+        """Not during another answer, and not to a client that has sent nothing."""
+        sent_nothing = reason is Refusal.HEAD_TIMEOUT and self._state is _State.IDLE
+        # It is None before the first request, although its type excludes that.
         cycle: Any = self.cycle
-        untold = cycle is None or cycle.response_complete or not cycle.response_started
+        is_free = cycle is None or cycle.response_complete or not cycle.response_started
         return (
-            untold and not self.pipeline and self._complete <= self._answered and not said_nothing
+            is_free and not self.pipeline and self._complete <= self._answered and not sent_nothing
         )
 
     def _close(self) -> None:
-        """Once everything is sent; until then it counts, and its client has to read."""
+        """Close after everything is sent; until then the connection counts, with a timeout."""
         self._is_over = True
         self.transport.close()
         if self.transport.get_write_buffer_size():
@@ -253,9 +253,9 @@ class GuardedProtocol(SendfileProtocol):
 
 
 class BoundedReads(asyncio.BufferedProtocol):
-    """Takes at most 32 KiB at a time from a socket, into one buffer that all connections share.
+    """Reads at most 32 KiB at a time from a socket, into one buffer that all connections share.
 
-    A plain protocol would be handed up to 256 KB before it can refuse the first byte.
+    A plain protocol would get up to 256 KB before it can refuse the first byte.
     """
 
     def __init__(self, inside: GuardedProtocol, buffer: bytearray) -> None:
@@ -285,7 +285,7 @@ class BoundedReads(asyncio.BufferedProtocol):
 
 
 class GuardedConnections:
-    """What uvicorn makes its protocols with."""
+    """The factory that uvicorn calls for each connection."""
 
     def __init__(self, guard: InboundGuard) -> None:
         self._guard = guard

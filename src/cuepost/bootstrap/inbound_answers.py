@@ -1,4 +1,4 @@
-"""What a client reads when its connection is refused: a problem document, made once."""
+"""The answers to refused connections: problem documents, built once."""
 
 import json
 from collections.abc import Mapping
@@ -32,12 +32,12 @@ def _answer(status: HTTPStatus, code: str, detail: str, seconds: int | None = No
 _TOO_LARGE = _answer(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     "request_head_too_large",
-    "The headers are more, or longer, than this service reads.",
+    "There are more headers, or longer ones, than this service accepts.",
 )
 _TOO_SLOW = _answer(
     HTTPStatus.REQUEST_TIMEOUT, "request_timeout", "The request did not arrive in time."
 )
-# By the seconds after which to come back.
+# By the seconds of Retry-After.
 _TOO_MANY = {
     seconds: _answer(
         HTTPStatus.SERVICE_UNAVAILABLE,
@@ -52,7 +52,7 @@ _ANSWERS: Mapping[Refusal, bytes] = {
     Refusal.REQUEST_LINE: _answer(
         HTTPStatus.REQUEST_URI_TOO_LONG,
         "request_line_too_long",
-        "The address in the request line is longer than this service reads.",
+        "The address in the request line is longer than this service accepts.",
     ),
     Refusal.HEADER_BYTES: _TOO_LARGE,
     Refusal.HEADER_COUNT: _TOO_LARGE,

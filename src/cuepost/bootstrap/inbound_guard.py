@@ -1,6 +1,6 @@
-"""Bounds on what clients can cost: how much they send, how slowly, and on how many connections.
+"""Limits on clients: how much they send, how slowly, and on how many connections.
 
-The guard keeps the books of all connections of a listener. `guarded_protocol.py` asks it.
+The guard tracks all connections of a listener for `guarded_protocol.py`.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ logger = logging.getLogger("cuepost.inbound")
 
 
 class Refusal(StrEnum):
-    """Why a connection was ended by the guard."""
+    """Why the guard has ended a connection."""
 
     REQUEST_LINE = "request_line"
     HEADER_BYTES = "header_bytes"
@@ -55,13 +55,13 @@ class InboundLimits:
 
     @property
     def most_connections(self) -> int:
-        """Half of the descriptors at most: deliveries and the store need the others."""
+        """At most half of the file descriptors; deliveries and the store need the others."""
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return min(self.connections, soft // 2)
 
 
 class Connection(Protocol):
-    """As the guard sees it: when its client has waited too long, by the time of the loop."""
+    """A connection for the guard; `deadline` is a time of the event loop."""
 
     peer: str
     deadline: float
@@ -81,7 +81,7 @@ class _Client:
 
 
 class InboundMetrics:
-    """Of all listeners of a process."""
+    """The metrics of all listeners of a process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.guards: list[InboundGuard] = []
@@ -98,11 +98,10 @@ class InboundMetrics:
 
 
 class InboundGuard:
-    """A connection is *waiting* while its client owes a request or the rest of one.
+    """A connection is *waiting* while the service waits for a request or the rest of one.
 
-    Where a limit is reached, the connection that has waited longest makes room for a new one. So
-    idle connections, however many, keep nobody out; only connections with a request in progress
-    can use up the limits.
+    At a limit, the connection that has waited longest is closed for a new one. So idle connections
+    never keep other clients out; only connections with a request in progress use up the limits.
     """
 
     def __init__(self, limits: InboundLimits, metrics: InboundMetrics) -> None:
@@ -113,7 +112,7 @@ class InboundGuard:
         self._waiting: Waiting = OrderedDict()
         self._blocked: set[Connection] = set()
         self._is_sweeping = False
-        self._untold: dict[Refusal, tuple[int, str]] = {}
+        self._unlogged: dict[Refusal, tuple[int, str]] = {}
         self._refused = metrics.refused
         metrics.guards.append(self)
 
@@ -122,7 +121,7 @@ class InboundGuard:
         return len(self._open)
 
     def admit(self, connection: Connection) -> Refusal | None:
-        """Count a new connection, or say why there is no room for it."""
+        """Count a new connection, or return why it is refused."""
         proxied = is_trusted(connection.peer, self.limits.trusted_proxies)
         key = counted_address(connection.peer)
         client = self._clients.get(key) or _Client()
@@ -138,7 +137,7 @@ class InboundGuard:
         return None
 
     def leave(self, connection: Connection) -> None:
-        """It counts no more; the second time this does nothing."""
+        """Stop counting the connection; a second call does nothing."""
         client = self._open.pop(connection, None)
         if client is None:
             return
@@ -148,7 +147,7 @@ class InboundGuard:
             self._clients.pop(counted_address(connection.peer), None)
 
     def waits(self, connection: Connection) -> None:
-        """For its client, from now on."""
+        """The connection waits for its client from now on."""
         client = self._open.get(connection)
         if client is not None:
             for waiting in (self._waiting, client.waiting):
@@ -156,14 +155,14 @@ class InboundGuard:
                 waiting.move_to_end(connection)
 
     def works(self, connection: Connection, client: _Client | None = None) -> None:
-        """On a request that is here as a whole."""
+        """The connection has a complete request, which is being processed."""
         client = client or self._open.get(connection)
         if client is not None:
             self._waiting.pop(connection, None)
             client.waiting.pop(connection, None)
 
     def blocks(self, connection: Connection) -> None:
-        """Its client has to read what is written to it; `flows` ends that."""
+        """The client has to read what was sent before more can be written; `flows` ends that."""
         self._blocked.add(connection)
         self._sweep_later()
 
@@ -172,8 +171,8 @@ class InboundGuard:
 
     def refused(self, reason: Refusal, peer: str) -> None:
         self._refused.of[reason] += 1
-        count, _ = self._untold.get(reason, (0, ""))
-        self._untold[reason] = (count + 1, peer)
+        count, _ = self._unlogged.get(reason, (0, ""))
+        self._unlogged[reason] = (count + 1, peer)
         self._sweep_later()
 
     def _sweep_later(self) -> None:
@@ -182,24 +181,24 @@ class InboundGuard:
             asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
 
     def _sweep(self) -> None:
-        """One timer for all: one for each connection would cost every request."""
+        """One timer for all connections, because one for each would slow down every request."""
         self._is_sweeping = False
         now = asyncio.get_running_loop().time()
         for connection in [each for each in self._waiting if each.deadline <= now]:
             connection.expire()
         for connection in list(self._blocked):
             connection.check_answer(now)
-        self._tell()
+        self._log_refusals()
         if self._open or self._blocked:
             self._sweep_later()
 
-    def _tell(self) -> None:
-        """One line a second for each reason at most, whatever clients do."""
-        for reason, (count, peer) in self._untold.items():
+    def _log_refusals(self) -> None:
+        """Log at most one line per second and reason, whatever clients do."""
+        for reason, (count, peer) in self._unlogged.items():
             logger.info(
                 "event=connections_refused reason=%s count=%d last_client=%s", reason, count, peer
             )
-        self._untold.clear()
+        self._unlogged.clear()
 
 
 def _make_room(waiting: Waiting) -> bool:

@@ -1,6 +1,6 @@
-"""Warnings that repeat: the first is written at once, then one line per interval with their number.
+"""Repeated warnings: the first is written at once, then one line per interval with their number.
 
-So a database that is away for a minute fills no disk, and nothing that is new is hidden.
+So a database that is unavailable for a minute does not fill the disk, and no new warning is hidden.
 """
 
 import copy
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from cuepost.log_lines import REQUEST_ID
 
 INTERVAL_SECONDS = 10.0
-# More kinds than these at a time are not told apart any more, and all of them are written.
+# Beyond this many kinds at a time, further ones are not folded, and every line is written.
 MOST_KINDS = 1_000
-# What is different in lines that say the same. Errors are told with every id.
+# Values that may differ between warnings of one kind. Errors are never folded across ids.
 _VARYING = re.compile(r"\b(?:count|delivery|waiting)=\S+ ?")
 _ERROR = re.compile(r" (?=sqlstate=|error=)|$")
 
@@ -39,7 +39,7 @@ class Folding:
         return not self._kinds
 
     def holds_back(self, record: logging.LogRecord) -> bool:
-        """True for a line of a kind that was written less than an interval ago."""
+        """Whether a line of the same kind was written less than an interval ago."""
         if record.levelno < logging.WARNING:
             return False
         kind = _kind_of(record)
@@ -56,13 +56,13 @@ class Folding:
         """A line for each kind that was held back in the interval that has ended."""
         lines = []
         for kind, repeated in list(self._kinds.items()):
-            # The wall clock may have been set back.
+            # The first comparison is for a wall clock that was set back.
             if repeated.until - INTERVAL_SECONDS <= now < repeated.until:
                 continue
             if not repeated.count:
                 del self._kinds[kind]
                 continue
-            lines.append(_told(repeated))
+            lines.append(_summary(repeated))
             repeated.until, repeated.count = now + INTERVAL_SECONDS, 0
         return lines
 
@@ -74,8 +74,8 @@ def _kind_of(record: logging.LogRecord) -> _Kind:
     return record.name, record.levelno, text, repr(record.exc_info[1]) if record.exc_info else ""
 
 
-def _told(repeated: _Repeated) -> logging.LogRecord:
-    """The last of them, with their number; what was raised has been shown with the first."""
+def _summary(repeated: _Repeated) -> logging.LogRecord:
+    """The last line with the number of repetitions; the traceback was in the first."""
     line = copy.copy(repeated.last)
     request = f"request={repeated.request_id} " if repeated.request_id else ""
     number = f" repeated={repeated.count} {request}"

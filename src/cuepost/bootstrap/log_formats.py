@@ -1,7 +1,7 @@
-"""How log lines look on a terminal, and as JSON for programs; `logs` has the text for files.
+"""The formats of log lines for terminals and as JSON; `logs` has the one for files.
 
-Messages are written as `name=value` pairs, perhaps with a sentence after them. All formats show the
-same; only the terminal leaves out what a person hardly ever needs.
+Messages are `name=value` pairs, perhaps followed by a sentence. All formats show the same, but the
+one for terminals leaves out rarely needed values.
 """
 
 import json
@@ -22,7 +22,7 @@ _JSON_NAMES = {
     "webhook": "webhookId",
 }
 _ATTEMPT_LOGGER = "cuepost.attempt"
-# The line of an attempt has no name of its own, and says `event` for the id of what is sent.
+# The line of an attempt has no event name; its `event` is the id of the event that is sent.
 _ATTEMPT_NAMES = _JSON_NAMES | {"event": "eventId", "type": "eventType"}
 _NOT_ON_TERMINALS = re.compile(
     r"\b(?:account|webhook|budget|trigger|dns_ms|connect_ms|tls_ms|first_byte_ms)=\S+ ?"
@@ -31,7 +31,7 @@ _NOT_ON_TERMINALS = re.compile(
 
 
 class TerminalLines(logging.Formatter):
-    """Time of day, where it comes from, and what is worth a person's look."""
+    """Time of day, logger, and the values that operators usually need."""
 
     default_time_format = "%H:%M:%S"
     default_msec_format = ""
@@ -48,7 +48,7 @@ class TerminalLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One object to a line, with the pairs of the message as its members."""
+    """One object per line, with the pairs of the message as its members."""
 
     def format(self, record: logging.LogRecord) -> str:
         objects = [dict(_members(record, line)) for line in record.getMessage().split("\n")]
@@ -71,7 +71,7 @@ def _members(record: logging.LogRecord, line: str) -> Iterator[tuple[str, Any]]:
     place = 0
     while pair := _PAIR.match(line, place):
         if pair[1] == "error":
-            # What a library said, with spaces in it: it is always the last.
+            # A message of a library, which may contain spaces, so it is always last.
             yield "error", line[pair.start(2) :]
             return
         yield names.get(pair[1], pair[1]), _value(pair[1], pair[2])

@@ -1,4 +1,4 @@
-"""The log of a process: lines on standard error, of which those at `info` are written in groups."""
+"""The log of a process: lines on standard error; lines at `info` are written in groups."""
 
 import logging
 import math
@@ -15,16 +15,16 @@ from cuepost.bootstrap.log_formats import JsonLines, TerminalLines
 from cuepost.log_lines import REQUEST_ID
 
 LONGEST_WAIT_SECONDS = 0.1
-REPEATED_LOOK_SECONDS = 1.0
+REPEATED_CHECK_SECONDS = 1.0
 LARGEST_GROUP = 64 * 1024
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 @contextmanager
 def logged(level: str, form: str = "text") -> Iterator[None]:
-    """Ours from this level on; of libraries only what somebody has to know.
+    """Log cuepost's own lines from this level on, and warnings of libraries.
 
-    Whatever was logged is written when the block ends, also when it ends by an exception.
+    All lines are written by the end of the block, also if it raises.
     """
     _record_only_what_is_shown()
     handler, root = GroupedLines(sys.stderr, form), logging.getLogger()
@@ -38,11 +38,11 @@ def logged(level: str, form: str = "text") -> Iterator[None]:
 
 
 class GroupedLines(logging.Handler):
-    """Keeps lines for a moment, to write many at once.
+    """Buffers lines for a moment, to write many at once.
 
-    A line from `warning` on is written at once, after those before it, unless it repeats one. The
-    others wait for 64 KiB or 100 ms. A thread of its own writes them then, so that they appear also
-    while the event loop is held up.
+    A line from `warning` on is written at once, after the buffered ones, unless it repeats one. The
+    others wait for 64 KiB or 100 ms. A separate thread writes them, so that they also appear while
+    the event loop is blocked.
     """
 
     def __init__(self, stream: TextIO, form: str = "text") -> None:
@@ -60,7 +60,7 @@ class GroupedLines(logging.Handler):
             if self._folding.holds_back(record):
                 return
             line = self.format(record)
-        except Exception:  # noqa: BLE001  # as every handler: a bad record is told of, not raised
+        except Exception:  # noqa: BLE001  # as every handler: reported, not raised
             self.handleError(record)
             return
         self._lines.append(line)
@@ -87,11 +87,11 @@ class GroupedLines(logging.Handler):
     def close(self) -> None:
         self._ended.set()
         self._begun.set()
-        # The thread is not waited for: `logging` closes handlers at exit while it holds their lock.
-        self._tell_repeated(math.inf)
+        # The thread is not joined, because `logging` holds the lock while it closes handlers.
+        self._write_repeated(math.inf)
         super().close()
 
-    def _tell_repeated(self, now: float) -> None:
+    def _write_repeated(self, now: float) -> None:
         self.acquire()
         try:
             self._lines += map(self.format, self._folding.due(now))
@@ -102,10 +102,10 @@ class GroupedLines(logging.Handler):
     def _write_groups(self) -> None:
         clock = SystemClock()
         while not self._ended.is_set():
-            self._begun.wait(None if self._folding.is_idle else REPEATED_LOOK_SECONDS)
+            self._begun.wait(None if self._folding.is_idle else REPEATED_CHECK_SECONDS)
             self._ended.wait(LONGEST_WAIT_SECONDS)
             self._begun.clear()
-            self._tell_repeated(clock.now().timestamp())
+            self._write_repeated(clock.now().timestamp())
 
 
 def formatter_of(form: str, stream: TextIO) -> logging.Formatter:
@@ -116,9 +116,9 @@ def formatter_of(form: str, stream: TextIO) -> logging.Formatter:
 
 
 class QuickFormatter(logging.Formatter):
-    """The text that its base class makes; the date and the time are made once a second.
+    """The same text as the base class, but date and time are formatted once a second.
 
-    Each line of a message has its own beginning, so that no line can be taken for another's.
+    Each line of a message has its own prefix, so that a message cannot imitate another line.
     """
 
     _second = -1
@@ -146,8 +146,8 @@ class QuickFormatter(logging.Formatter):
 
 
 def _record_only_what_is_shown() -> None:
-    """As the documentation of `logging` advises: lines show no place in the code and no thread."""
-    logging._srcfile = None  # noqa: SLF001  # documented, whatever its name says
+    """Turn off what lines do not show (source line, thread), as the docs of `logging` advise."""
+    logging._srcfile = None  # noqa: SLF001  # documented in spite of its name
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     if hasattr(logging, "logAsyncioTasks"):
         logging.logAsyncioTasks = False

@@ -1,4 +1,4 @@
-"""What `cuepost doctor` looks at on the machine itself: folder, disk, clock, limits, extras."""
+"""The checks of `cuepost doctor` of the machine: folder, disk, clock, limits, extras."""
 
 import os
 import resource
@@ -18,9 +18,9 @@ from cuepost.settings import Settings
 MEGABYTE = 1_000_000
 LEAST_FREE = 100 * MEGABYTE
 LITTLE_FREE = 1_000 * MEGABYTE
-# Receivers refuse what is older than five minutes; this leaves room for theirs to be off as well.
+# Receivers refuse timestamps older than five minutes, and their clocks may be off as well.
 LARGEST_OFFSET = timedelta(seconds=30)
-# Beside the connections to receivers: those of callers, files, the store.
+# Descriptors for clients, files and the store, besides the connections to receivers.
 OTHER_DESCRIPTORS = 512
 OPEN_TO_OTHERS = 0o077
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -33,7 +33,7 @@ def settings_checks(settings: Settings) -> Iterator[CheckResult]:
         yield warning(
             "settings",
             f"CUEPOST_BASE_URL is {settings.base_url}: keys and links travel unencrypted.",
-            "Put a proxy with TLS in front, and give its https address as CUEPOST_BASE_URL.",
+            "Put a proxy with TLS in front, and set CUEPOST_BASE_URL to its https address.",
         )
     if settings.receiver_http and parts.hostname not in LOOPBACK:
         yield warning(
@@ -59,7 +59,7 @@ def extras_checks(settings: Settings) -> Iterator[CheckResult]:
         )
         return
     unused = [extra for extra in ("mcp",) if not is_installed(extra)]
-    without = " MCP is not installed, so that /mcp answers 501." if unused else ""
+    without = " MCP is not installed, so /mcp answers 501." if unused else ""
     yield fine("packages", f"Everything that the settings need is installed.{without}")
 
 
@@ -68,16 +68,16 @@ def folder_checks(settings: Settings) -> Iterator[CheckResult]:
     if not folder.exists():
         found = _existing(folder)
         if os.access(found, os.W_OK | os.X_OK):
-            yield fine("folder", f"{folder} will be made at the first start.")
+            yield fine("folder", f"{folder} will be created at the first start.")
         else:
             yield _not_writable(found)
         return
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield _not_writable(folder)
     elif folder.stat().st_mode & OPEN_TO_OTHERS:
-        yield warning("folder", f"Others may look into {folder}.", f"Run: chmod 700 {folder}")
+        yield warning("folder", f"Other users can read {folder}.", f"Run: chmod 700 {folder}")
     else:
-        yield fine("folder", f"{folder} can be written, by its owner alone.")
+        yield fine("folder", f"{folder} can be written, only by its owner.")
 
 
 def _not_writable(folder: Path) -> CheckResult:
@@ -91,14 +91,14 @@ def _not_writable(folder: Path) -> CheckResult:
 def disk_checks(settings: Settings) -> Iterator[CheckResult]:
     place = settings.database_url.path or settings.data_dir
     free = shutil.disk_usage(_existing(place)).free
-    said = f"{free / MEGABYTE:,.0f} MB are free where {place} is."
-    fix = "Make room, or move CUEPOST_DATA_DIR; without room nothing is accepted or recorded."
+    text = f"{free / MEGABYTE:,.0f} MB are free where {place} is."
+    fix = "Free some space, or move CUEPOST_DATA_DIR; on a full disk nothing can be stored."
     if free < LEAST_FREE:
-        yield failure("disk", said, fix)
+        yield failure("disk", text, fix)
     elif free < LITTLE_FREE:
-        yield warning("disk", said, fix)
+        yield warning("disk", text, fix)
     else:
-        yield fine("disk", said)
+        yield fine("disk", text)
 
 
 def key_checks(settings: Settings) -> Iterator[CheckResult]:
@@ -110,9 +110,9 @@ def key_checks(settings: Settings) -> Iterator[CheckResult]:
     try:
         read(path)
     except FileNotFoundError:
-        yield fine("master key", f"{path} will be made at the first start.")
+        yield fine("master key", f"{path} will be created at the first start.")
     except (BadKeyFile, OSError) as error:
-        fix = f"Put the right key there, of mode 600: {path}. A backup of it may be elsewhere."
+        fix = f"Restore the right key, with mode 600, to {path}; there may be a backup of it."
         yield failure("master key", str(error), fix)
     else:
         yield fine("master key", f"{path} is a key that only its owner can read.")
@@ -125,15 +125,15 @@ def key_checks(settings: Settings) -> Iterator[CheckResult]:
 
 
 def clock_checks(ahead_of_us: timedelta) -> Iterator[CheckResult]:
-    """`ahead_of_us` is how much the clock of the database server differs."""
-    fix = "Run chrony or systemd-timesyncd; receivers refuse what is five minutes off."
+    """`ahead_of_us` is how far the clock of the database server is ahead."""
+    fix = "Run chrony or systemd-timesyncd; receivers refuse timestamps that are five minutes off."
     if abs(ahead_of_us) > LARGEST_OFFSET:
         seconds = ahead_of_us.total_seconds()
         yield failure("clock", f"The database's clock differs by {seconds:+.0f} s.", fix)
     elif is_synchronised() is False:
-        yield warning("clock", "The system does not keep its clock in step with others.", fix)
+        yield warning("clock", "The system clock is not synchronised.", fix)
     else:
-        yield fine("clock", "The clock is kept in step, or nothing says otherwise.")
+        yield fine("clock", "The clock is synchronised, as far as the system reports it.")
 
 
 def limit_checks(settings: Settings) -> Iterator[CheckResult]:
@@ -142,7 +142,7 @@ def limit_checks(settings: Settings) -> Iterator[CheckResult]:
     if hard != resource.RLIM_INFINITY and hard < needed:
         yield warning(
             "limits",
-            f"A process may open {hard} files; {needed} are needed at most.",
+            f"A process may open {hard} files; up to {needed} are needed.",
             f"Set LimitNOFILE={needed} (systemd) or ulimit -Hn {needed}, or lower "
             "CUEPOST_WORKER_CONCURRENCY.",
         )
@@ -161,5 +161,5 @@ def proxy_variables(environ: Mapping[str, str]) -> Iterator[CheckResult]:
 
 
 def _existing(path: Path) -> Path:
-    """Itself, or the nearest folder above it that is there."""
+    """The path itself, or the nearest parent that exists."""
     return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())

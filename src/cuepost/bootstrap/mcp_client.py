@@ -1,4 +1,4 @@
-"""The go-between of `cuepost mcp`: no store and no server is loaded for it."""
+"""The proxy of `cuepost mcp`, which needs neither a store nor a server."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from cuepost.settings.clients import load_client
 
 
 def speak_mcp(environ: Mapping[str, str]) -> None:
-    """What is set wrongly is said at once; the protocol takes a second to load."""
+    """Checks the settings before it imports the protocol, which takes a second."""
     try:
         service = load_client(environ)
     except BadSettings as error:

@@ -1,4 +1,4 @@
-"""One registry for everything that a process measures, and its way to `/metrics`."""
+"""The registry of all metrics of a process, and how it gets to `/metrics`."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ class Metrics:
         )
 
     def refreshed_in(self, app: ASGIApp) -> ASGIApp:
-        """Metrics are written without waiting; what needs the store is read just before."""
+        """Read the metrics that need the store before each scrape."""
 
         async def refreshing(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == "http" and scope["path"] == PATH:
@@ -52,7 +52,7 @@ class Metrics:
 
 @asynccontextmanager
 async def pushed(container: Container, metrics: Metrics) -> AsyncIterator[None]:
-    """Sent to a collector as well, where the settings say so; the last time when the block ends."""
+    """Push the metrics to a collector, if the settings say so; the last time at the end."""
     if not container.settings.otlp_metrics:
         yield
         return

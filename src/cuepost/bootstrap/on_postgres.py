@@ -1,4 +1,4 @@
-"""What only a service on PostgreSQL needs; an embedded store is served without loading it."""
+"""What only a service on PostgreSQL needs, so that an embedded store does not load it."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -13,8 +13,8 @@ from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane
 
 
-class Everywhere:
-    """A dispatcher of this process, and word of further work to those of others."""
+class SharedHandover:
+    """Hands over to the dispatcher of this process, and by NOTIFY to those of others."""
 
     def __init__(self, dispatcher: Dispatcher, wakeup: PostgresWakeup) -> None:
         self._dispatcher = dispatcher
@@ -40,8 +40,8 @@ class Everywhere:
         self._wakeup.announce(endpoints)
 
 
-class Announcing(NoHandover):
-    """Of a process that sends nothing itself, but tells those that do."""
+class AnnouncingHandover(NoHandover):
+    """For a process that sends nothing itself: hands over to other processes by NOTIFY."""
 
     def __init__(self, wakeup: PostgresWakeup) -> None:
         self._wakeup = wakeup
@@ -57,18 +57,18 @@ class Announcing(NoHandover):
 
 
 def announce(container: Container, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
-    """This process takes requests alone, and tells the others of what it has for them."""
+    """For a process that only accepts requests: notify the workers of new work."""
     store, wakeup = _connected(container)
-    store.handover = Announcing(wakeup)
+    store.handover = AnnouncingHandover(wakeup)
     return group.create_task(wakeup.run(None))
 
 
 def listen(
     container: Container, dispatcher: Dispatcher, group: asyncio.TaskGroup
 ) -> "asyncio.Task[None]":
-    """This process sends, what it has itself and what others tell it of."""
+    """For a process that sends: notify other workers, and listen to notifications."""
     store, wakeup = _connected(container)
-    store.handover = Everywhere(dispatcher, wakeup)
+    store.handover = SharedHandover(dispatcher, wakeup)
     dispatcher.announce_to(wakeup.announce)
     return group.create_task(wakeup.run(dispatcher))
 

@@ -1,4 +1,4 @@
-"""The runtime that the command line works in: real stores, real sockets, real settings."""
+"""The runtime of the command line: opens stores and servers by the settings."""
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ NOT_EMBEDDED = (
     "This store is in PostgreSQL, which has a tool of its own: run pg_dump on the database "
     "that CUEPOST_DATABASE_URL names, and keep CUEPOST_MASTER_KEY with what it writes."
 )
-OPERATORS_MATTERS = (
+OPERATOR_ERRORS = (
     AlreadyServed,
     BadKeyFile,
     CannotBackUp,
@@ -58,7 +58,7 @@ OPERATORS_MATTERS = (
 
 @dataclass(frozen=True, slots=True)
 class ServiceRuntime:
-    """Opens what a command needs, as the environment says, and closes it again."""
+    """Opens what a command needs, by the settings in `environ`, and closes it."""
 
     environ: Mapping[str, str] = field(repr=False)
 
@@ -96,7 +96,7 @@ class ServiceRuntime:
             _run(serve(settings, greet, sending=sending))
 
     def examine(self, *, offline: bool) -> Sequence[CheckResult]:
-        # It brings modules that nothing else needs.
+        # It imports modules that nothing else needs.
         from cuepost.bootstrap.examination import examined  # noqa: PLC0415  # see above
 
         settings = self._settings()
@@ -121,26 +121,28 @@ class ServiceRuntime:
         speak_mcp(self.environ)
 
     def _settings(self) -> Settings:
-        with _in_one_line():
+        with _errors_in_one_line():
             return load(self.environ)
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    with _in_one_line(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with _errors_in_one_line(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(work)
 
 
 @contextmanager
-def _in_one_line() -> Iterator[None]:
-    """What an operator can fix is said in a line; anything else is a bug, with its traceback."""
+def _errors_in_one_line() -> Iterator[None]:
+    """Show errors that an operator can fix as one line; others are bugs, with a traceback."""
     try:
         yield
     except (BadSettings, WrongPooler) as error:
         raise InvalidInput(str(error)) from error
-    except OPERATORS_MATTERS as error:
+    except OPERATOR_ERRORS as error:
         raise CannotRun(" ".join(str(error).split())) from error
     except Contention as error:
-        raise CannotRun("Others changed the same things at the same time; try again.") from error
+        raise CannotRun(
+            "Another process changed the same data at the same time; try again."
+        ) from error
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
         raise CannotRun(f"{error.strerror or error}{place}.") from error

@@ -1,7 +1,7 @@
-"""HTTP as uvicorn speaks it, with two additions.
+"""uvicorn's HTTP protocol with two additions.
 
-The head of an answer leaves together with its body, in one write instead of two. And a file can go
-to the socket past the event loop, without a copy.
+The head of an answer is written together with its body. And a file can be sent to the socket
+directly, without a copy.
 """
 
 import os
@@ -22,10 +22,10 @@ ALLOWED_IN_HEADERS = bytes(each for each in range(256) if each == 9 or (each >= 
 
 
 class TransportHandle:
-    """Of one answer; uvicorn is told what went past it, or it would miss the bytes in the end.
+    """The socket for one answer; `sent` tells uvicorn how many bytes did not go through it.
 
-    The answer holds the line, so the line must not hold the answer: each request would leave a
-    cycle behind, and what collects those stops everything for milliseconds.
+    The answer refers to this object, so this object has only a weak reference to the answer:
+    otherwise each request would leave a reference cycle, and collecting them takes milliseconds.
     """
 
     def __init__(self, answer: RequestResponseCycle) -> None:
@@ -38,7 +38,7 @@ class TransportHandle:
         try:
             return os.dup(transport.get_extra_info("socket").fileno())
         except OSError:
-            # There are too many files open, say; the slower way needs no further one.
+            # Too many files may be open; sending through uvicorn needs no further descriptor.
             return None
 
     def sent(self, count: int) -> None:
@@ -46,15 +46,15 @@ class TransportHandle:
 
 
 class WholeAnswer(RequestResponseCycle):
-    """Writes an answer of one piece at once: its head waits until the body is there.
+    """Writes head and body together, if the body comes in one piece.
 
-    Whatever else there is, streams above all, is written by uvicorn, as it comes.
+    Everything else, such as streams, is written by uvicorn as it comes.
     """
 
     _head: HTTPResponseStartEvent | None = None
 
     async def send(self, message: ASGISendEvent) -> None:
-        # Another head takes the place of one that waits: the application has failed in between.
+        # A second head replaces one that waits: the application has failed in between.
         head, self._head = self._head, None
         if message["type"] == "http.response.start":
             if self._may_wait(message):
@@ -79,7 +79,7 @@ class WholeAnswer(RequestResponseCycle):
         )
 
     def _is_written(self, head: HTTPResponseStartEvent, message: HTTPResponseBodyEvent) -> bool:
-        """Not if this is one piece of several, or if uvicorn would refuse it."""
+        """Returns False for one piece of several, and for what uvicorn would refuse."""
         body = message.get("body", b"")
         headers = [*self.default_headers, *head["headers"]]
         lines = b"".join([part for name, value in headers for part in (name, b": ", value, CRLF)])
@@ -96,7 +96,7 @@ class WholeAnswer(RequestResponseCycle):
         return True
 
     def _complete(self) -> None:
-        """As uvicorn does after the last piece."""
+        """Does what uvicorn does after the last piece."""
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
         self.message_event.set()
@@ -107,9 +107,9 @@ class WholeAnswer(RequestResponseCycle):
 
 class SendfileProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
-        """The application begins after this, in a task of its own."""
+        """Called before the application begins, which runs in a separate task."""
         super().on_headers_complete()
-        # There is none before the first request, whatever its type says.
+        # It is None before the first request, although its type excludes that.
         answer = cast(RequestResponseCycle | None, self.cycle)
         if answer is not None:
             answer.__class__ = WholeAnswer

@@ -1,4 +1,4 @@
-"""Serves: a socket, the web application and the maintenance, until a signal says stop."""
+"""Runs the server, the delivery and the maintenance jobs until a signal stops them."""
 
 import asyncio
 import gc
@@ -36,22 +36,22 @@ logger = logging.getLogger("cuepost")
 
 
 class OneProcessOnly(Exception):
-    """An embedded store has one process that sends, 'cuepost serve'; workers need PostgreSQL."""
+    """Only 'cuepost serve' can send from an embedded store; 'cuepost worker' needs PostgreSQL."""
 
     def __init__(self) -> None:
         super().__init__(type(self).__doc__)
 
 
 async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None:
-    """The API, and with `sending` the delivery as well."""
+    """Run the API, and with `sending` the delivery as well."""
     with (
-        _plain_faults(),
+        _unwrapped_errors(),
         listening(settings.host, settings.port, "CUEPOST_PORT") as listener,
         _listening_for_metrics(settings) as metrics_listener,
     ):
         async with (
             _ready(settings) as (container, metrics),
-            _halves(container, metrics, sending=sending) as delivery,
+            _delivery_or_announcing(container, metrics, sending=sending) as delivery,
         ):
             tools, stopping = _mcp_app(container), asyncio.Event()
             routes = _further_routes(container, tools, stopping)
@@ -59,21 +59,21 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
             server = create_server(app, metrics, settings)
             stop = _stop_all(server, container, stopping)
             with _stopped_by_signals(stop), showing_state(delivery):
-                _spare_what_stays()
+                _tune_garbage_collector()
                 await greet(CommandContext(container.service, settings))
                 async with (
                     _running_maintenance(container),
                     tools.running(),
-                    _shown(container, metrics, delivery, metrics_listener),
+                    _serving_health(container, metrics, delivery, metrics_listener),
                 ):
                     await server.serve(sockets=[listener])
 
 
 async def work(settings: Settings, greet: Work[None]) -> None:
-    """The delivery alone."""
+    """Run only the delivery."""
     if settings.database_url.path is not None:
         raise OneProcessOnly
-    with _plain_faults(), _listening_of_worker(settings) as listener:
+    with _unwrapped_errors(), _listening_for_worker(settings) as listener:
         async with (
             _ready(settings) as (container, metrics),
             delivering(container, metrics.engine) as delivery,
@@ -81,20 +81,20 @@ async def work(settings: Settings, greet: Work[None]) -> None:
         ):
             stop = asyncio.Event()
             with _stopped_by_signals(stop.set), showing_state(delivery):
-                _spare_what_stays()
+                _tune_garbage_collector()
                 await greet(CommandContext(container.service, settings))
-                async with _shown(container, metrics, delivery, listener):
+                async with _serving_health(container, metrics, delivery, listener):
                     await stop.wait()
 
 
 @asynccontextmanager
-async def _shown(
+async def _serving_health(
     container: Container,
     metrics: Metrics,
     delivery: Delivery | None,
     listener: socket.socket | None,
 ) -> AsyncIterator[None]:
-    """Health and metrics on a port of their own, if there is one."""
+    """Serve health and metrics on a separate port, if `listener` is given."""
     if listener is None:
         yield
         return
@@ -109,8 +109,8 @@ async def _shown(
 
 
 @contextmanager
-def _plain_faults() -> Iterator[None]:
-    """One fault in groups of tasks comes out as itself, so that it can be told in a line."""
+def _unwrapped_errors() -> Iterator[None]:
+    """Unwrap a single error from its exception groups, so that it can be shown in one line."""
     try:
         yield
     except ExceptionGroup as group:
@@ -123,15 +123,15 @@ def _plain_faults() -> Iterator[None]:
 @asynccontextmanager
 async def _ready(settings: Settings) -> AsyncIterator[tuple[Container, Metrics]]:
     async with running(settings, wait_for_database=True) as container:
-        _warn_of_lonely_key(settings)
-        await _require_fitting_key(container.service.maintenance.master_keys)
+        _warn_of_local_key(settings)
+        await _require_master_key(container.service.maintenance.master_keys)
         metrics = Metrics.of(container)
         async with pushed(container, metrics):
             yield container, metrics
 
 
 @asynccontextmanager
-async def _halves(
+async def _delivery_or_announcing(
     container: Container, metrics: Metrics, *, sending: bool
 ) -> AsyncIterator[Delivery | None]:
     if sending:
@@ -153,7 +153,7 @@ def _listening_for_metrics(settings: Settings) -> Iterator[socket.socket | None]
 
 
 @contextmanager
-def _listening_of_worker(settings: Settings) -> Iterator[socket.socket | None]:
+def _listening_for_worker(settings: Settings) -> Iterator[socket.socket | None]:
     if settings.worker_port is None:
         yield None
     else:
@@ -161,7 +161,7 @@ def _listening_of_worker(settings: Settings) -> Iterator[socket.socket | None]:
             yield listener
 
 
-def _warn_of_lonely_key(settings: Settings) -> None:
+def _warn_of_local_key(settings: Settings) -> None:
     if settings.database_url.path is None and settings.master_key is None:
         logger.warning(
             "the master key is a file of this machine; if other processes use this database, "
@@ -169,8 +169,8 @@ def _warn_of_lonely_key(settings: Settings) -> None:
         )
 
 
-async def _require_fitting_key(master_keys: Rekey) -> None:
-    """A wrong master key is found at the start, and not at the first delivery."""
+async def _require_master_key(master_keys: Rekey) -> None:
+    """Find a wrong master key at the start, and not at the first delivery."""
     found = await master_keys.keys_of_secrets()
     if found.lost and found.lost == sum(found.counts.values()):
         raise CannotOpen
@@ -224,7 +224,7 @@ def _health(container: Container, delivery: Delivery | None) -> HealthChecks:
 def _stop_all(
     server: GracefulServer, container: Container, stopping: asyncio.Event
 ) -> Callable[[], None]:
-    """Whoever waits for events is answered at once, or the server would wait for them in turn."""
+    """Answers waiting listeners at once, because the server waits for open requests."""
 
     def stop() -> None:
         stopping.set()
@@ -234,10 +234,10 @@ def _stop_all(
     return stop
 
 
-def _spare_what_stays() -> None:
-    """The collector looks neither at what is here by now, nor after each few hundred new objects.
+def _tune_garbage_collector() -> None:
+    """Exclude existing objects from garbage collection, and collect less often.
 
-    It took a twentieth of the time of a busy service, and found next to nothing.
+    The collector took a twentieth of the time of a busy service, and found next to nothing.
     """
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
-"""On SIGUSR2 a process says what it is doing: the state of its engine, and where each task waits.
+"""On SIGUSR2 a process prints what it is doing: the state of its engine, and where each task waits.
 
-It goes to standard error, like the log. Only names and places in the code are shown, no values.
+The output goes to standard error, like the log. It has names and places in the code, but no values.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def described(delivery: Delivery | None) -> Iterator[str]:
 
 
 def _places(waiting: Any) -> Iterator[str]:
-    """From the outermost call to what it waits for."""
+    """The places in the code from the outermost call to what it waits for."""
     while waiting is not None:
         code, frame = _running(waiting)
         if code is None:
@@ -57,7 +57,7 @@ def _places(waiting: Any) -> Iterator[str]:
 
 
 def _running(waiting: Any) -> tuple[CodeType | None, FrameType | None]:
-    """Of a coroutine, or of an asynchronous or plain generator."""
+    """The code and frame of a coroutine or generator, plain or asynchronous."""
     for prefix in ("cr", "ag", "gi"):
         code = getattr(waiting, f"{prefix}_code", None)
         if code is not None:

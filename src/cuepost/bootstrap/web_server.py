@@ -23,24 +23,24 @@ HSTS_SECONDS = 365 * 24 * 3_600
 
 
 class CannotListen(Exception):
-    """The address to listen on is not to be had."""
+    """The service cannot listen on its address."""
 
 
 class GracefulServer(uvicorn.Server):
-    """Leaves signals to the event loop; uvicorn would end by the signal in the end, not with 0."""
+    """Leaves signals to the event loop; uvicorn would exit by the signal instead of with 0."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     def stop(self) -> None:
-        """The first time after the requests under way, the second time at once."""
+        """Stop after the current requests; a second call stops at once."""
         self.force_exit, self.should_exit = self.should_exit, True
 
 
 @contextmanager
 def listening(host: str, port: int, setting: str) -> Iterator[socket.socket]:
-    """Connections are taken from here on, and answered once the server runs."""
+    """Connections are accepted from now on, and answered once the server runs."""
     where = f"{host} port {port}"
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -49,7 +49,7 @@ def listening(host: str, port: int, setting: str) -> Iterator[socket.socket]:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise CannotListen(
-                f"Something listens on {where} already; stop it, or set {setting}."
+                f"Port {port} on {host} is already in use; stop what uses it, or set {setting}."
             ) from error
         raise CannotListen(f"Cannot listen on {where}: {error.strerror or error}.") from error
     with listener:
@@ -63,7 +63,7 @@ def create_server(app: ASGIApp, metrics: Metrics, settings: Settings) -> Gracefu
         uvicorn.Config(
             metrics.refreshed_in(app),
             loop="uvloop",
-            # Not a class, but uvicorn only calls it.
+            # Not a class, but uvicorn only needs a callable.
             http=cast("type[Protocol]", GuardedConnections(guard)),
             ws="none",
             log_config=None,
@@ -72,7 +72,7 @@ def create_server(app: ASGIApp, metrics: Metrics, settings: Settings) -> Gracefu
             proxy_headers=False,
             server_header=False,
             date_header=True,
-            headers=_standing_headers(settings),
+            headers=_default_headers(settings),
             backlog=BACKLOG,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
@@ -80,8 +80,8 @@ def create_server(app: ASGIApp, metrics: Metrics, settings: Settings) -> Gracefu
     )
 
 
-def _standing_headers(settings: Settings) -> list[tuple[str, str]]:
-    """Whoever was here by https once does not come by http any more."""
+def _default_headers(settings: Settings) -> list[tuple[str, str]]:
+    """Browsers that have used https do not use http again."""
     is_https = settings.base_url.startswith("https://")
     return [("strict-transport-security", f"max-age={HSTS_SECONDS}")] if is_https else []
 

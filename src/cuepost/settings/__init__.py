@@ -1,6 +1,6 @@
-"""Every knob of the service: environment variables that start with CUEPOST_, read once, strictly.
+"""All settings of the service: environment variables that start with CUEPOST_.
 
-The reference page is made from this package; a new setting is one more field of `Settings`, of
+The reference page is generated from this package. A new setting is a field of `Settings`, of
 `DatabaseSettings` if it is about the database, or of `InboundSettings` if it is about clients.
 """
 
@@ -42,8 +42,8 @@ class Settings(DatabaseSettings):
         Setting(
             kinds.BASE_URL,
             None,
-            "How the service is reached from outside: the beginning of every address that it "
-            "writes. It is never taken from a request.",
+            "The public URL of the service, with which every link that it writes begins. It is "
+            "never taken from a request.",
             "`http://127.0.0.1:PORT`",
         ),
     ]
@@ -56,7 +56,7 @@ class Settings(DatabaseSettings):
             None,
             "Encrypts signing secrets in the store. Several, for a rotation: the first encrypts, "
             "all decrypt. Every process on the same store needs the same.",
-            "the file `master.key` in `DATA_DIR`, made at the first start",
+            "the file `master.key` in `DATA_DIR`, created at the first start",
         ),
     ] = field(repr=False)
     retry_delays: Annotated[
@@ -64,7 +64,8 @@ class Settings(DatabaseSettings):
         Setting(
             kinds.DELAYS,
             "60,300",
-            "Pauses before the second, third, … attempt, each from the end of the one before.",
+            "Pauses before the second, third, … attempt, each counted from the end of the previous "
+            "one.",
         ),
     ]
     attempt_timeout: Annotated[
@@ -72,7 +73,7 @@ class Settings(DatabaseSettings):
         Setting(
             decimal(0.1, 120, "seconds"),
             "15",
-            "What a whole attempt may take: DNS, connection, TLS, request and response head.",
+            "The timeout of an attempt: DNS, connection, TLS, request and response head.",
         ),
     ]
     retention_days: Annotated[
@@ -83,7 +84,7 @@ class Settings(DatabaseSettings):
         Setting(
             decimal(0, 720, "hours"),
             "24",
-            "How long the previous secret goes on signing after a rotation.",
+            "How long the previous secret still signs after a rotation.",
         ),
     ]
     result_link_ttl: Annotated[
@@ -91,13 +92,16 @@ class Settings(DatabaseSettings):
         Setting(
             whole(1, 604_800),
             "900",
-            "Seconds that a download link lives; never past the project's access window.",
+            "How many seconds a download link is valid; never past the project's access window.",
         ),
     ]
     media_url: Annotated[
         str,
         Setting(
-            kinds.MEDIA_URL, None, "Where the results of exports lie.", "`file://DATA_DIR/media`"
+            kinds.MEDIA_URL,
+            None,
+            "Where the files of exports are stored.",
+            "`file://DATA_DIR/media`",
         ),
     ]
     s3_endpoint: Annotated[
@@ -105,8 +109,8 @@ class Settings(DatabaseSettings):
         Setting(
             optional(kinds.BASE_URL),
             "",
-            "Where S3 is, as those who follow links reach it. Empty: as `AWS_ENDPOINT_URL` says, "
-            "or AWS itself. Credentials come from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and "
+            "The URL of S3 in download links. Empty: `AWS_ENDPOINT_URL`, or AWS itself. "
+            "Credentials come from `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and "
             "`AWS_SESSION_TOKEN`, or from the role of the machine or container.",
         ),
     ]
@@ -115,7 +119,7 @@ class Settings(DatabaseSettings):
         Setting(
             optional(kinds.REGION),
             "",
-            "The region of the bucket. Empty: as `AWS_REGION` says, or `us-east-1`.",
+            "The region of the bucket. Empty: `AWS_REGION`, or `us-east-1`.",
         ),
     ]
     s3_path_style: Annotated[
@@ -123,7 +127,7 @@ class Settings(DatabaseSettings):
         Setting(
             kinds.BOOLEAN,
             "true",
-            "Whether links name the bucket in their path; otherwise in front of the host.",
+            "Whether links have the bucket in their path; otherwise it is part of the host name.",
         ),
     ]
     worker_concurrency: Annotated[
@@ -131,7 +135,7 @@ class Settings(DatabaseSettings):
     ]
     endpoint_concurrency: Annotated[
         int,
-        Setting(whole(1, 10_000), "8", "Attempts in flight to one endpoint, over all processes."),
+        Setting(whole(1, 10_000), "8", "Attempts in flight to one endpoint, from all processes."),
     ]
     max_endpoints_per_account: Annotated[
         int, Setting(whole(1, 10_000), "20", "How many endpoints an account may have.")
@@ -161,22 +165,23 @@ class Settings(DatabaseSettings):
     ]
     extra_ca_file: Annotated[
         Path | None,
-        Setting(kinds.CA_FILE, "", "Trust anchors for receivers, on top of the system's."),
+        Setting(kinds.CA_FILE, "", "CA certificates for receivers, besides the system's."),
     ]
     rate_limit: Annotated[
         int,
-        Setting(whole(1, 100_000_000), "6000", "Requests a minute of one account key."),
+        Setting(whole(1, 100_000_000), "6000", "Requests per minute with one account key."),
     ]
     service_rate_limit: Annotated[
         int,
-        Setting(whole(1, 100_000_000), "600000", "Requests a minute of one service key."),
+        Setting(whole(1, 100_000_000), "600000", "Requests per minute with one service key."),
     ]
     worker_port: Annotated[
         int | None,
         Setting(
             optional(whole(1, 65_535)),
             "",
-            "Where `cuepost worker` shows `/healthz`, `/readyz` and `/metrics`; nowhere if empty.",
+            "The port on which `cuepost worker` serves `/healthz`, `/readyz` and `/metrics`. "
+            "Empty: none.",
         ),
     ]
     traces: Annotated[
@@ -184,8 +189,8 @@ class Settings(DatabaseSettings):
         Setting(
             kinds.BOOLEAN,
             "false",
-            "A span for each attempt, by OpenTelemetry, sent as its own `OTEL_…` variables say; "
-            "needs `cuepost[otel]`.",
+            "Whether a span is exported for each attempt by OpenTelemetry, which is configured by "
+            "its own `OTEL_…` variables; needs `cuepost[otel]`.",
         ),
     ]
     otlp_metrics: Annotated[
@@ -193,8 +198,8 @@ class Settings(DatabaseSettings):
         Setting(
             kinds.BOOLEAN,
             "false",
-            "What `/metrics` shows, sent by OpenTelemetry as well, as its own `OTEL_…` variables "
-            "say; needs `cuepost[otel]`.",
+            "Whether the metrics of `/metrics` are also exported by OpenTelemetry, which is "
+            "configured by its own `OTEL_…` variables; needs `cuepost[otel]`.",
         ),
     ]
     log_level: Annotated[
@@ -202,7 +207,7 @@ class Settings(DatabaseSettings):
         Setting(
             kinds.LOG_LEVEL,
             "info",
-            "The least that is logged; at `info` there is a line for each attempt.",
+            "The lowest level that is logged; at `info` there is a line for each attempt.",
         ),
     ]
     log_format: Annotated[
@@ -210,8 +215,8 @@ class Settings(DatabaseSettings):
         Setting(
             kinds.LOG_FORMAT,
             "text",
-            "How log lines are written: `text` for people, shorter on a terminal, or `json`, one "
-            "object to a line.",
+            "The format of log lines: `text`, which is shorter on a terminal, or `json`, one "
+            "object per line.",
         ),
     ]
 
@@ -223,10 +228,10 @@ VARIABLES: dict[str, Setting] = {
     for name in part.__annotations__
 }
 
-# What the developer's tools read; a service leaves them alone.
+# The variables of the developer's tools, which a service ignores.
 CLIENT_VARIABLES: dict[str, Setting] = {
     "CUEPOST_URL": Setting(
-        kinds.BASE_URL, "http://127.0.0.1:8000", "The service that the developer's tools talk to."
+        kinds.BASE_URL, "http://127.0.0.1:8000", "The service that the developer's tools call."
     ),
     "CUEPOST_API_KEY": Setting(
         kinds.API_KEY, "", "An account's key for `trigger` and `deliveries`."
@@ -241,7 +246,7 @@ CLIENT_VARIABLES: dict[str, Setting] = {
 
 
 def load(environ: Mapping[str, str]) -> Settings:
-    """Raises BadSettings, with one line for people, and nothing else."""
+    """Raises only BadSettings, with a message of one line."""
     _refuse_unknown(environ)
     values = {
         name.removeprefix(PREFIX).lower(): _value(name, setting, environ)

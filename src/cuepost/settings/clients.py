@@ -1,4 +1,4 @@
-"""How a command reaches a running service: address and key, from the environment."""
+"""The URL and the key with which a command calls a running service, from the environment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class ClientSettings:
 
 
 def load_client(environ: Mapping[str, str]) -> ClientSettings:
-    """Raises BadSettings, with one line for people, and nothing else."""
+    """Raises only BadSettings, with a message of one line."""
     url = environ.get(URL, "").strip() or DEFAULT_URL
     if not _is_address(url):
         raise BadSettings(
@@ -25,7 +25,7 @@ def load_client(environ: Mapping[str, str]) -> ClientSettings:
         )
     key = environ.get(API_KEY, "").strip()
     if not key:
-        raise BadSettings(f"{API_KEY} is missing; put an API key of the account into it.")
+        raise BadSettings(f"{API_KEY} is missing; set it to an API key of the account.")
     if not key.isascii() or not key.isprintable():
         raise BadSettings(f"{API_KEY}: expected an API key, which begins with cpk_.")
     return ClientSettings(url.rstrip("/"), key)

@@ -1,4 +1,4 @@
-"""The settings about the database, and what must hold between them."""
+"""The settings about the database, and which combinations are refused."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -17,7 +17,7 @@ class DatabaseSettings(InboundSettings):
         Setting(
             kinds.DATABASE_URL,
             None,
-            "Where the store is. PostgreSQL is for many processes and machines.",
+            "Where the store is. Several processes or machines need PostgreSQL.",
             "SQLite in `DATA_DIR`",
         ),
     ]
@@ -35,7 +35,7 @@ class DatabaseSettings(InboundSettings):
         Setting(
             decimal(1, 86_400, "seconds"),
             "300",
-            "How long a connection to PostgreSQL stays open while nobody uses it.",
+            "How long an idle connection to PostgreSQL stays open.",
         ),
     ]
     database_pooler: Annotated[
@@ -43,9 +43,9 @@ class DatabaseSettings(InboundSettings):
         Setting(
             kinds.POOLER,
             "none",
-            "What stands between the service and PostgreSQL: a pooler such as PgBouncer that "
-            "assigns server connections by `session` or by `transaction`, or "
-            "`transaction-prepared` if it keeps prepared statements as well.",
+            "The pooler between the service and PostgreSQL, such as PgBouncer: it assigns server "
+            "connections by `session` or by `transaction`, or by `transaction-prepared` if it "
+            "supports prepared statements as well.",
         ),
     ]
     database_direct_url: Annotated[
@@ -53,8 +53,8 @@ class DatabaseSettings(InboundSettings):
         Setting(
             optional(kinds.POSTGRES_URL),
             "",
-            "PostgreSQL past the pooler, for wake-ups and `migrate`. A pooler by transaction "
-            "needs it. Empty: `DATABASE_URL`.",
+            "PostgreSQL without the pooler, for wake-ups and `migrate`; needed with a pooler by "
+            "transaction. Empty: `DATABASE_URL`.",
         ),
     ]
     database_replica_url: Annotated[
@@ -62,7 +62,7 @@ class DatabaseSettings(InboundSettings):
         Setting(
             optional(kinds.POSTGRES_URL),
             "",
-            "A hot standby for lists of history and figures, which may be a little old then. "
+            "A hot standby for lists of history and figures, which may then lag a little. "
             "Empty: they are read from `DATABASE_URL`.",
         ),
     ]
@@ -77,7 +77,7 @@ class DatabaseSettings(InboundSettings):
 
 
 def contradiction(settings: DatabaseSettings) -> tuple[str, str] | None:
-    """The setting that does not go with another one, and why."""
+    """A setting that contradicts another one, and the reason."""
     for_postgres = {
         "database_pooler": settings.database_pooler != "none",
         "database_direct_url": settings.database_direct_url is not None,

@@ -1,4 +1,4 @@
-"""Where the store is: an SQLite file, or PostgreSQL as libpq's URLs name it."""
+"""The location of the store: an SQLite file, or a PostgreSQL URL as in libpq."""
 
 import re
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class DatabaseUrl:
 
     @property
     def shown(self) -> str:
-        """Without user and password, for people and logs."""
+        """Without user and password, for messages and logs."""
         if self.path is not None:
             return str(self.path)
         parts = urlsplit(self.url)
@@ -56,7 +56,7 @@ class DatabaseUrl:
 
 
 def postgres_url(text: str) -> DatabaseUrl:
-    """Raises ValueError, which names the part that is wrong and never a secret."""
+    """Raises ValueError, which names the wrong part but never a secret."""
     if not re.fullmatch(r"postgres(ql)?://[^\s?#/]*/[^/?#\s]+(\?[^#\s]*)?", text):
         raise ValueError
     url = re.sub("^postgres:", "postgresql:", text)
@@ -66,10 +66,10 @@ def postgres_url(text: str) -> DatabaseUrl:
         _require_known(name, value)
     names = [name for name, _ in given]
     if len(set(names)) < len(names):
-        raise ValueError("a parameter is there twice")
+        raise ValueError("a parameter is given twice")
     hosts = parts.netloc.rpartition("@")[2]
     if bool(hosts) == ("host" in names):
-        raise ValueError("the host is missing, or it is there twice")
+        raise ValueError("the host is missing or given twice")
     if hosts and not all(map(_is_host, hosts.split(","))):
         raise ValueError("a host or its port cannot be read")
     return DatabaseUrl(url=url)
@@ -77,7 +77,7 @@ def postgres_url(text: str) -> DatabaseUrl:
 
 def _require_known(name: str, value: str) -> None:
     if name not in _PARAMETERS:
-        # Anything else may be a piece of a password that was not escaped.
+        # Anything else may be part of a password that was not escaped.
         shown = f"'{name}'" if re.fullmatch("[a-z_]{1,30}", name) else "a parameter"
         raise ValueError(f"{shown} is not one of {', '.join(sorted(_PARAMETERS))}")
     choices = _CHOICES.get(name)

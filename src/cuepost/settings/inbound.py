@@ -1,4 +1,4 @@
-"""The settings about clients: what they may send, how slowly, from where, and what they may see."""
+"""The settings about clients: limits, trusted proxies and metrics."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -16,8 +16,8 @@ class InboundSettings:
         Setting(
             kinds.CELL,
             "",
-            "The name of this database among several that share out the accounts. Keys that are "
-            "made here carry it, so that a proxy can route by key.",
+            "The name of this database, if several share out the accounts. Keys that are created "
+            "here contain it, so that a proxy can route by key.",
         ),
     ]
     trusted_proxies: Annotated[
@@ -25,8 +25,8 @@ class InboundSettings:
         Setting(
             kinds.NETWORKS,
             "",
-            "Networks of the reverse proxies in front of the service. From them alone "
-            "`X-Forwarded-For` is believed: its rightmost address that is not in these networks is "
+            "Networks of the reverse proxies in front of the service. Only their "
+            "`X-Forwarded-For` is used: its rightmost address that is not in these networks is "
             "the client, for limits, the audit trail and logs.",
         ),
     ]
@@ -57,8 +57,8 @@ class InboundSettings:
         Setting(
             decimal(0.1, 600, "seconds"),
             "10",
-            "In what time the head of a request has to arrive, from the connection or its first "
-            "byte on.",
+            "The time within which the head of a request must arrive, from the connection or its "
+            "first byte.",
         ),
     ]
     body_timeout: Annotated[
@@ -66,7 +66,7 @@ class InboundSettings:
         Setting(
             decimal(0.1, 600, "seconds"),
             "15",
-            "In what time the body of a request has to grow by 1 KiB, or to end.",
+            "The time within which the body of a request must grow by 1 KiB or end.",
         ),
     ]
     answer_timeout: Annotated[
@@ -74,7 +74,7 @@ class InboundSettings:
         Setting(
             decimal(0.1, 3_600, "seconds"),
             "30",
-            "How long a client may read nothing of an answer that waits for it.",
+            "The time within which a client must read something of a waiting answer.",
         ),
     ]
     request_timeout: Annotated[
@@ -82,9 +82,9 @@ class InboundSettings:
         Setting(
             decimal(0.1, 600, "seconds"),
             "10",
-            "How long the work for a request may take, the time in which its body arrives apart. "
-            "Then it is answered with 503 and `Retry-After`, which say whether something may have "
-            "been changed. Long polls and live lists are exempt.",
+            "How long a request may take, without the time in which its body arrives. After that "
+            "the answer is 503 with `Retry-After`, and says whether something may have been "
+            "changed. Long polls and live lists are exempt.",
         ),
     ]
     connections_per_client: Annotated[
@@ -92,8 +92,9 @@ class InboundSettings:
         Setting(
             whole(1, 100_000),
             "512",
-            "Connections from one IPv4 address or one /64 of IPv6, trusted proxies apart. Beyond "
-            "it the connection that has been idle longest is closed; if none is, the new one.",
+            "Connections from one IPv4 address or one /64 of IPv6, except trusted proxies. Beyond "
+            "it the connection that has been idle longest is closed, or the new one if none is "
+            "idle.",
         ),
     ]
     connections: Annotated[
@@ -101,8 +102,8 @@ class InboundSettings:
         Setting(
             whole(1, 1_000_000),
             "4096",
-            "Connections of all clients in one process, and never more than half of the "
-            "descriptors that the system allows it. Beyond it as for one client.",
+            "Connections of all clients in one process, but never more than half of its file "
+            "descriptors. Beyond it connections are closed as for one client.",
         ),
     ]
     metrics_host: Annotated[
@@ -114,7 +115,7 @@ class InboundSettings:
         Setting(
             optional(whole(1, 65_535)),
             "",
-            "Where `cuepost serve` and `cuepost api` show `/metrics`, and nowhere else then. "
-            "Empty: on `PORT`, to every client.",
+            "The port on which `cuepost serve` and `cuepost api` serve `/metrics`. Empty: `PORT`, "
+            "for every client.",
         ),
     ]

@@ -1,4 +1,4 @@
-"""How settings are written, and how each kind is read from its text."""
+"""The types of settings: what is expected, and how the text is parsed."""
 
 import re
 import ssl
@@ -19,7 +19,7 @@ MASTER_KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class SettingType:
-    """`read` raises ValueError, with a sentence of its own or with none."""
+    """`read` raises ValueError; without a message, `expected` is shown."""
 
     expected: str
     read: Callable[[str], Any]
@@ -78,7 +78,7 @@ def _path(text: str) -> Path:
         raise ValueError
     try:
         return Path(text).expanduser()
-    except RuntimeError:  # nobody knows where that home is
+    except RuntimeError:  # the home directory is not known
         raise ValueError from None
 
 
@@ -147,9 +147,7 @@ def _ca_file(text: str) -> Path | None:
 
 ACCESS = choice({"open": True, "closed": False})
 API_KEY = SettingType("a key, `cpk_…`", str, secret=True)
-BASE_URL = SettingType(
-    "an absolute http or https URL without query and without a slash at its end", _base_url
-)
+BASE_URL = SettingType("an absolute http or https URL without a query and a final slash", _base_url)
 BOOLEAN = choice({"true": True, "false": False})
 CA_FILE = SettingType("a file with certificates in PEM form", _ca_file)
 CELL = SettingType("up to 16 lower-case letters and digits", _cell)
@@ -160,7 +158,7 @@ DATABASE_URL = SettingType(
 )
 _DELAY = decimal(0, 86_400, "seconds")
 DELAYS = SettingType(
-    "numbers of seconds, at most a day each, with commas between",
+    "comma-separated numbers of seconds, at most a day each",
     lambda text: tuple(_DELAY.read(item.strip()) for item in text.split(",")),
 )
 FOLDER = SettingType("a folder", _path)
@@ -168,10 +166,10 @@ HOST = SettingType("an address or a host name", _host)
 LOG_FORMAT = choice({name: name for name in ("text", "json")})
 LOG_LEVEL = choice({name: name.upper() for name in ("debug", "info", "warning", "error")})
 MASTER_KEY = SettingType(
-    "32 bytes as base64, or several such keys with commas between", master_keys, secret=True
+    "32 bytes as base64, or several such keys, comma-separated", master_keys, secret=True
 )
 MEDIA_URL = SettingType("`file:///absolute/path` or `s3://bucket/prefix`", _media_url)
-NETWORKS = SettingType("CIDRs with commas between, such as `10.0.0.0/8,fd00::/8`", parse_networks)
+NETWORKS = SettingType("comma-separated CIDRs, such as `10.0.0.0/8,fd00::/8`", parse_networks)
 POOLER = choice({name: name for name in ("none", "session", "transaction", "transaction-prepared")})
 POSTGRES_URL = SettingType(
     "`postgresql://user:password@host:port/name` with parameters as in libpq",
@@ -179,5 +177,5 @@ POSTGRES_URL = SettingType(
     secret=True,
 )
 REGION = SettingType("the name of a region, such as `eu-central-1`", _region)
-SIGNING_SECRETS = SettingType("`whsec_…`, or several with commas between", str, secret=True)
-PORTS = SettingType("ports and ranges with commas between, such as `443,8000-8999`", parse_ports)
+SIGNING_SECRETS = SettingType("`whsec_…`, or several, comma-separated", str, secret=True)
+PORTS = SettingType("comma-separated ports and ranges, such as `443,8000-8999`", parse_ports)

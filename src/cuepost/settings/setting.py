@@ -1,4 +1,4 @@
-"""What is known about one setting, beside its field."""
+"""The metadata of one setting."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from cuepost.settings.kinds import SettingType
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`default` is written as in the environment; None: it follows from the other settings."""
+    """`default` is written as in the environment; None if it is derived from other settings."""
 
     kind: SettingType
     default: str | None

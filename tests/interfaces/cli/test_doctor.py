@@ -59,7 +59,7 @@ def test_a_store_that_is_well_has_no_finding(terminal: Terminal) -> None:
 def test_an_empty_folder_is_well_and_stays_empty(empty_sqlite: Terminal, tmp_path: Path) -> None:
     code, found = findings(empty_sqlite, "--offline")
     assert (code, levels(found)) == (0, {})
-    assert "will be made at the first start" in found["store"]["sentence"]
+    assert "will be created at the first start" in found["store"]["sentence"]
     assert list(tmp_path.iterdir()) == []
 
 
