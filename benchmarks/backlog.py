@@ -19,7 +19,7 @@ Made = tuple[Event, Delivery]
 Group = Sequence[Made]
 
 
-async def put_off(
+async def add_pending(
     settings: Mapping[str, str],
     populated: Populated,
     counts: Mapping[str, int],
@@ -43,7 +43,7 @@ async def put_off(
     return events
 
 
-async def look_back(
+async def add_history(
     settings: Mapping[str, str], populated: Populated, paths: Sequence[str], count: int
 ) -> None:
     """Adds deliveries of the last four weeks that succeeded, with their attempts."""

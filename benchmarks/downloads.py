@@ -68,7 +68,7 @@ def measured(sizes: Sizes) -> Iterator[Figure]:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Measurement:
     """Latencies in microseconds, and the service's CPU per second."""
 
     p50: float
@@ -80,9 +80,9 @@ class Moment:
 class Rounds:
     """The variants take turns, so that other work of the machine affects all of them."""
 
-    at_rest: list[Moment] = field(default_factory=list)
-    beside_others: list[Moment] = field(default_factory=list)
-    during: list[Moment] = field(default_factory=list)
+    at_rest: list[Measurement] = field(default_factory=list)
+    beside_others: list[Measurement] = field(default_factory=list)
+    during: list[Measurement] = field(default_factory=list)
 
     def figure(self, which: str, scale: Downloads) -> Figure:
         of = attrgetter(which)
@@ -111,19 +111,19 @@ def compared(deployment: Deployment, link: str, file: Path, scale: Downloads) ->
     latencies(deployment, scale.calls)
     with file_server(file) as other:
         for _ in range(scale.rounds):
-            found.at_rest.append(moment(deployment, scale.calls))
+            found.at_rest.append(measure(deployment, scale.calls))
             with downloading(other, scale):
-                found.beside_others.append(moment(deployment, scale.calls))
+                found.beside_others.append(measure(deployment, scale.calls))
             with downloading(link, scale):
-                found.during.append(moment(deployment, scale.calls))
+                found.during.append(measure(deployment, scale.calls))
     return found
 
 
-def moment(deployment: Deployment, calls: int) -> Moment:
+def measure(deployment: Deployment, calls: int) -> Measurement:
     used, begun = cpu_seconds([deployment.pid]), time.monotonic()
     found = latencies(deployment, calls)
     cpu = (cpu_seconds([deployment.pid]) - used) / (time.monotonic() - begun)
-    return Moment(median(found), quantiles(found, n=20)[-1], cpu)
+    return Measurement(median(found), quantiles(found, n=20)[-1], cpu)
 
 
 def require_proved(

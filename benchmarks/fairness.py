@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.backlog import put_off
+from benchmarks.backlog import add_pending
 from benchmarks.environment import Product, product
 from benchmarks.figures import Figure, NotRun, middle, percentile
 from benchmarks.sizes import Fairness, Sizes
@@ -111,7 +111,7 @@ def _heard(scale: Fairness, store: StoreChoice, *, bad: bool) -> dict[str, Calls
     ) as it:
         if bad:
             counts = {LATE: scale.backlog, "/hang": HELD_UP, "/drip": HELD_UP}
-            asyncio.run(put_off(it.settings, it.populated, counts))
+            asyncio.run(add_pending(it.settings, it.populated, counts))
         store.settle(it.settings)
         it.start()
         # A first call to each endpoint warms the service up.

@@ -18,7 +18,7 @@ BACKLOG = 1_024
 
 
 @dataclass(slots=True)
-class Conversation:
+class Download:
     client: socket.socket
     place: int = 0
 
@@ -50,38 +50,38 @@ def serve(listener: socket.socket, file: int) -> None:
                 elif events & selectors.EVENT_READ:
                     _answer(key.data, ready, size)
                 else:
-                    _go_on(key.data, ready, file)
+                    _send_more(key.data, ready, file)
 
 
 def _take(listener: socket.socket, ready: selectors.BaseSelector) -> None:
     client, _ = listener.accept()
     client.setblocking(False)
-    ready.register(client, selectors.EVENT_READ, Conversation(client))
+    ready.register(client, selectors.EVENT_READ, Download(client))
 
 
-def _answer(talk: Conversation, ready: selectors.BaseSelector, size: int) -> None:
+def _answer(download: Download, ready: selectors.BaseSelector, size: int) -> None:
     # A request is short and arrives in one packet.
-    if not talk.client.recv(65_536):
-        _end(talk, ready)
+    if not download.client.recv(65_536):
+        _end(download, ready)
         return
-    talk.client.send(f"HTTP/1.1 200 OK\r\ncontent-length: {size}\r\n\r\n".encode())
-    ready.modify(talk.client, selectors.EVENT_WRITE, talk)
+    download.client.send(f"HTTP/1.1 200 OK\r\ncontent-length: {size}\r\n\r\n".encode())
+    ready.modify(download.client, selectors.EVENT_WRITE, download)
 
 
-def _go_on(talk: Conversation, ready: selectors.BaseSelector, file: int) -> None:
+def _send_more(download: Download, ready: selectors.BaseSelector, file: int) -> None:
     with suppress(BlockingIOError):
         try:
-            sent = os.sendfile(talk.client.fileno(), file, talk.place, AT_ONCE)
+            sent = os.sendfile(download.client.fileno(), file, download.place, AT_ONCE)
         except ConnectionError:
             sent = 0
-        talk.place += sent
+        download.place += sent
         if not sent:
-            _end(talk, ready)
+            _end(download, ready)
 
 
-def _end(talk: Conversation, ready: selectors.BaseSelector) -> None:
-    ready.unregister(talk.client)
-    talk.client.close()
+def _end(download: Download, ready: selectors.BaseSelector) -> None:
+    ready.unregister(download.client)
+    download.client.close()
 
 
 def main(descriptor: str, path: str) -> None:

@@ -54,7 +54,7 @@ class Done(msgspec.Struct):
     cpu: float
 
 
-class Line(asyncio.Protocol):
+class Connection(asyncio.Protocol):
     """One connection; answers arrive in the order of the requests."""
 
     def __init__(self, work: "Work") -> None:
@@ -104,22 +104,22 @@ class Work:
         self.done = Done([], 0, 0.0)
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def go_on(self, line: Line) -> None:
+    def send_next(self, connection: Connection) -> None:
         place = self._again.popleft() if self._again else next(self._next, None)
         if place is not None:
-            line.send(place)
+            connection.send(place)
 
-    def note(self, line: Line, answered: Answered) -> None:
+    def note(self, connection: Connection, answered: Answered) -> None:
         self.done.answers.append(answered)
         if len(self.done.answers) == len(self.requests) and not self.ended.done():
             self.ended.set_result(None)
         elif not self._paced:
-            self.go_on(line)
+            self.send_next(connection)
 
-    def put_back(self, line: Line, place: int, pause: float) -> None:
+    def put_back(self, connection: Connection, place: int, pause: float) -> None:
         self.done.refused += 1
         self._again.append(place)
-        asyncio.get_running_loop().call_later(pause, self.go_on, line)
+        asyncio.get_running_loop().call_later(pause, self.send_next, connection)
 
     def fail(self, error: Exception) -> None:
         if not self.ended.done():
@@ -148,16 +148,16 @@ def _number(head: bytes, name: bytes) -> int:
 
 async def generate(job: Job) -> Done:
     loop, work = asyncio.get_running_loop(), Work(job)
-    lines = []
+    connections = []
     for _ in range(job.connections):
-        _, line = await loop.create_connection(lambda: Line(work), HOST, job.port)
-        lines.append(line)
+        _, connection = await loop.create_connection(lambda: Connection(work), HOST, job.port)
+        connections.append(connection)
     before = _cpu()
     if job.rate:
-        await _send_paced(work, lines, _instants(job))
+        await _send_paced(work, connections, _instants(job))
     else:
-        for line in lines * job.at_once:
-            work.go_on(line)
+        for connection in connections * job.at_once:
+            work.send_next(connection)
     await work.ended
     work.done.cpu = _cpu() - before
     return work.done
@@ -170,7 +170,7 @@ def _instants(job: Job) -> Iterator[float]:
     return accumulate(gaps)
 
 
-async def _send_paced(work: Work, lines: list[Line], instants: Iterable[float]) -> None:
+async def _send_paced(work: Work, connections: list[Connection], instants: Iterable[float]) -> None:
     """Uses the connection with the fewest requests in flight, so that none queues needlessly.
 
     Among equals it uses the longest idle one, because the service closes idle connections.
@@ -181,7 +181,9 @@ async def _send_paced(work: Work, lines: list[Line], instants: Iterable[float]) 
             await asyncio.sleep(wait)
         if work.ended.done():
             return
-        work.go_on(min(lines, key=lambda line: (len(line.waiting), line.used_at)))
+        work.send_next(
+            min(connections, key=lambda connection: (len(connection.waiting), connection.used_at))
+        )
 
 
 def _cpu() -> float:

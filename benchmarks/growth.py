@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from benchmarks.backlog import look_back, put_off
+from benchmarks.backlog import add_history, add_pending
 from benchmarks.delivery import BATCH, FEW_CONNECTIONS, fed_through
 from benchmarks.environment import Product, product
 from benchmarks.figures import Figure, NotRun
@@ -56,9 +56,9 @@ def _populated(store: StoreChoice, sizes: Sizes) -> Iterator[Product]:
 
 def _fill(it: Product, sizes: Sizes) -> None:
     paths = [path for path in it.populated.webhook_of if path.startswith("/ok")]
-    asyncio.run(look_back(it.settings, it.populated, paths, sizes.history))
+    asyncio.run(add_history(it.settings, it.populated, paths, sizes.history))
     each = -(-sizes.pending // len(HANGING))
-    asyncio.run(put_off(it.settings, it.populated, dict.fromkeys(HANGING, each)))
+    asyncio.run(add_pending(it.settings, it.populated, dict.fromkeys(HANGING, each)))
 
 
 def _in_turns(empty: Product, full: Product, sizes: Sizes) -> tuple[list[Round], list[Round]]:

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from benchmarks.backlog import put_off
+from benchmarks.backlog import add_pending
 from benchmarks.environment import Product, product
 from benchmarks.figures import Figure, NotRun
 from benchmarks.processes import cpu_seconds, highest_megabytes, resident_megabytes
@@ -54,7 +54,7 @@ def _while_sending(store: StoreChoice, sizes: Sizes, pending: int) -> float:
     """The memory of the process that sends, because an API process does not read the queue."""
     with product(store, paths=SLOW, halves=()) as it:
         each = -(-pending // len(SLOW))
-        asyncio.run(put_off(it.settings, it.populated, dict.fromkeys(SLOW, each)))
+        asyncio.run(add_pending(it.settings, it.populated, dict.fromkeys(SLOW, each)))
         it.start((store.sending,))
         it.receiver.wait_for(1)
         until = time.monotonic() + sizes.watched_seconds

@@ -27,7 +27,7 @@ SLOW_SECONDS = 0.05
 LENGTH = b"content-length: "
 
 
-class Conversation(asyncio.Protocol):
+class ReceiverProtocol(asyncio.Protocol):
     def __init__(self, seen: list[tuple[float, bytes]], close_after: bool) -> None:
         self._seen = seen
         self._close_after = close_after
@@ -104,7 +104,7 @@ async def receive(
     ):
         loop.add_signal_handler(number, _write, report + suffix, answer)
     server = await loop.create_server(
-        lambda: Conversation(seen, close_after), sock=listener, ssl=tls, backlog=BACKLOG
+        lambda: ReceiverProtocol(seen, close_after), sock=listener, ssl=tls, backlog=BACKLOG
     )
     _write(report + ".ready", lambda: b"")
     await stop.wait()

@@ -24,7 +24,7 @@ ROWS_AT_ONCE = 1_000
 ENDURED = {"0": 1, "00": 2, "000": 1_000}
 
 
-class Notebook:
+class RequestLog:
     def __init__(self, path: str) -> None:
         self._file = sqlite3.connect(path, isolation_level=None)
         self._file.execute("PRAGMA journal_mode=OFF")
@@ -59,11 +59,11 @@ class Notebook:
         self._file.close()
 
 
-class FlakyConversation(asyncio.Protocol):
+class FlakyProtocol(asyncio.Protocol):
     """Parses only the necessary parts of HTTP."""
 
-    def __init__(self, notebook: Notebook) -> None:
-        self._notebook = notebook
+    def __init__(self, requests: RequestLog) -> None:
+        self._requests = requests
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
 
@@ -84,9 +84,9 @@ class FlakyConversation(asyncio.Protocol):
     def _answer(self, head: bytes, body: bytes) -> None:
         assert self._transport is not None
         event = _header(head, b"webhook-id: ").decode()
-        status = self._notebook.judge(event)
+        status = self._requests.judge(event)
         path = head[: head.index(b" HTTP/1.1")].decode().removeprefix("POST ")
-        self._notebook.note(event, path, head, body, status)
+        self._requests.note(event, path, head, body, status)
         self._transport.write(ANSWER if status == 200 else REFUSED)
 
 
@@ -96,22 +96,22 @@ def _header(head: bytes, name: bytes) -> bytes:
     return head[start:] if end < 0 else head[start:end]
 
 
-async def receive(listener: socket.socket, notebook: Notebook) -> None:
+async def receive(listener: socket.socket, requests: RequestLog) -> None:
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     server = await loop.create_server(
-        lambda: FlakyConversation(notebook), sock=listener, backlog=BACKLOG
+        lambda: FlakyProtocol(requests), sock=listener, backlog=BACKLOG
     )
     await stop.wait()
     server.close()
-    notebook.close()
+    requests.close()
 
 
 def main(descriptor: str, report: str) -> None:
     Path(report).unlink(missing_ok=True)
     listener = socket.socket(fileno=int(descriptor))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(receive(listener, Notebook(report)))
+        runner.run(receive(listener, RequestLog(report)))
 
 
 if __name__ == "__main__":

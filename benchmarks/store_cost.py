@@ -81,7 +81,7 @@ async def _costs(
     projects = populated.in_turn()
     async with running(settings_of(settings)) as container:
         bench = Bench(container, claims=store.server is not None)
-        await bench.enlist()
+        await bench.register()
         await bench.deliver(projects[:count], group)
         bench.cpu.clear()
         # As a service does after its start.
@@ -147,7 +147,7 @@ class Bench:
         if not claims:
             container.store.handover = self._handed_over  # type: ignore[attr-defined]  # see SqliteStore
 
-    async def enlist(self) -> None:
+    async def register(self) -> None:
         async with self._store.transaction() as transaction:
             await transaction.queue.register_worker(
                 self._worker, self._clock.now() + timedelta(hours=1)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
-from benchmarks.backlog import put_off
+from benchmarks.backlog import add_pending
 from benchmarks.environment import product
 from benchmarks.figures import Figure, middle
 from benchmarks.processes import cores, pin
@@ -69,7 +69,7 @@ def _sent(
         due = time.time() + due_in
         counts = dict.fromkeys(paths, each)
         it.acknowledged |= asyncio.run(
-            put_off(it.settings, it.populated, counts, timedelta(seconds=due_in))
+            add_pending(it.settings, it.populated, counts, timedelta(seconds=due_in))
         )
         of_workers, of_others = _shared_out(cores(), workers)
         pin([*it.receiver.pids, *store.pids], of_others)
