@@ -132,7 +132,7 @@ def test_a_file_that_comes_meanwhile_is_not_overwritten_either(
 
     code, said = empty_sqlite.refusal("backup", str(target))
 
-    assert (code, "is there already" in said) == (1, True)
+    assert (code, "already exists" in said) == (1, True)
     assert target.read_text() == "someone else's"
     assert os.listdir(target.parent) == [target.name]
 
