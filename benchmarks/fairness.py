@@ -1,9 +1,9 @@
 """Whether bad neighbours slow down healthy endpoints: one hangs, one drips, one has a backlog.
 
 The healthy endpoints get the same load with and without the three, in turns and in one run. The
-latency from the API call to the receiver's request counts. Calls during which other guests of the
-host used a core ("steal") are left out on both sides, and so are rounds with many such calls: their
-remaining calls would be slower too, but on one side only.
+latency from the API call to the receiver's request counts. Calls during which other virtual
+machines of the host used a core ("steal") are left out on both sides, and so are rounds with many
+such calls: their remaining calls would be slower too, but on one side only.
 """
 
 import asyncio

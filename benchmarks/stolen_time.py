@@ -1,4 +1,4 @@
-"""When other guests of the host used a core: measurements at that time are meaningless.
+"""When other virtual machines of the host used a core: such measurements are meaningless.
 
 The kernel counts it as "steal", in hundredths of a second. Where it does not count steal, there is
 none.
