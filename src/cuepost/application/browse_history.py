@@ -9,8 +9,10 @@ from cuepost.domain.access import Caller, Scope
 from cuepost.domain.attempt import Attempt, Outcome, last_of
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.delivery import Delivery
+from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.errors import NotFound
 from cuepost.domain.event import Event
+from cuepost.domain.project import Project
 from cuepost.ports.history import AttemptFigures, DeliveryFilter, EventFilter
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
@@ -77,7 +79,18 @@ class Found:
     project_id: UUID | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NamedObjects:
+    """Endpoints whose URL or description, and projects whose name contains a text."""
+
+    endpoints: Sequence[Endpoint] = ()
+    projects: Sequence[Project] = ()
+
+
 SEARCHED_AT_ONCE = 150
+# The newest of an account: a name is found among them without an index of names.
+NAMES_SEARCHED = 1000
+MOST_NAMED = 20
 MOST_SEARCHED = 300
 
 
@@ -128,6 +141,23 @@ class BrowseHistory:
         if await transaction.projects.get(account_id, wanted) is not None:
             return Found(project_id=wanted)
         return Found()
+
+    async def find_named(self, transaction: Transaction, caller: Caller, text: str) -> NamedObjects:
+        """Among the newest endpoints and projects of the account, ignoring case."""
+        account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
+        wanted, newest = text.strip().casefold(), Page(NAMES_SEARCHED)
+        if not wanted:
+            return NamedObjects()
+        endpoints = await transaction.endpoints.page(account_id, newest)
+        projects = await transaction.projects.page(account_id, newest)
+        return NamedObjects(
+            [
+                each
+                for each in endpoints
+                if wanted in each.url.casefold() or wanted in each.description.casefold()
+            ][:MOST_NAMED],
+            [each for each in projects if wanted in each.name.casefold()][:MOST_NAMED],
+        )
 
     async def delivery(
         self, transaction: Transaction, caller: Caller, webhook_id: UUID, delivery_id: UUID
