@@ -1,5 +1,7 @@
 """What makes the pages quick to use: themes, times, filters, keys, and navigation on a phone."""
 
+import re
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -79,3 +81,62 @@ def test_the_first_link_of_a_page_skips_the_navigation(browser: Browser, site: P
         expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
         page.keyboard.press("Enter")
         assert page.url.endswith("#main")
+
+
+def test_times_and_fields_are_in_the_zone_of_the_viewer(browser: Browser, site: Populated) -> None:
+    """The browser is in Berlin, which is an hour ahead of UTC in January."""
+    since = "2026-01-02T03:04"
+    with opened_context(browser) as context:
+        page = context.new_page()
+        said = complaints_of(page)
+        sign_in(page, site)
+        page.goto(f"{site.base_url}/settings/deliveries?since={since}")
+        expect(page.get_by_text("Times are in your time zone, Europe/Berlin.")).to_be_visible()
+        expect(page.locator(".chip time")).to_have_text("2 Jan 2026, 04:04:00")
+        page.get_by_text("More filters").click()
+        field = page.get_by_label("Since")
+        expect(field).to_have_value("2026-01-02T04:04")
+        expect(page.get_by_text("(UTC)").first).to_be_hidden()
+        page.get_by_role("button", name="Apply").click()
+        page.wait_for_url("**since=2026-01-02T03%3A04**")
+        page.get_by_text("More filters").click()
+        page.get_by_label("Until").fill("2036-07-01T12:00")
+        page.get_by_role("button", name="Apply").click()
+        page.wait_for_url("**until=2036-07-01T10%3A00**")
+        shown = page.locator("td time[data-relative]").first
+        expect(shown).to_have_text(re.compile(r"\d+ (s|min|h|d) ago"))
+        title = shown.get_attribute("title") or ""
+        assert re.fullmatch(r"\d+ \w+ 20\d\d, [\d:]{8} \(20[\d-]{8} [\d:]{8} UTC\)", title)
+        assert said == []
+
+
+def test_without_javascript_times_and_fields_are_in_utc(browser: Browser, site: Populated) -> None:
+    with opened_context(browser, javascript=False) as context:
+        page = context.new_page()
+        sign_in(page, site)
+        page.goto(f"{site.base_url}/settings/deliveries?since=2026-01-02T03:04")
+        expect(page.get_by_text("Times are in UTC.")).to_be_visible()
+        expect(page.locator(".chip time")).to_have_text("2026-01-02 03:04:00")
+        page.get_by_text("More filters").click()
+        expect(page.get_by_label("Since")).to_have_value("2026-01-02T03:04")
+        page.get_by_role("link", name="Remove the filter Since").click()
+        page.wait_for_url("**/settings/deliveries")
+
+
+def test_a_project_keeps_its_end_of_access_when_only_its_name_changes(
+    browser: Browser, site: Populated
+) -> None:
+    with opened_context(browser) as context:
+        page = context.new_page()
+        sign_in(page, site)
+        page.goto(f"{site.base_url}/settings/projects")
+        page.get_by_label("Name").fill("Zone")
+        page.get_by_label("Access ends").fill("2036-01-02T03:04")
+        page.get_by_role("button", name="Create project").click()
+        ends = page.locator("dt:text('Access ends') + dd time").first
+        expect(ends).to_have_attribute("title", "2036-01-02 02:04:00 UTC")
+        page.get_by_role("link", name="Edit").click()
+        expect(page.get_by_label("Access ends")).to_have_value("2036-01-02T03:04")
+        page.get_by_label("Name").fill("Zone 2")
+        page.get_by_role("button", name="Save").click()
+        expect(ends).to_have_attribute("title", "2036-01-02 02:04:00 UTC")

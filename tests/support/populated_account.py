@@ -265,6 +265,8 @@ class Populator:
             "deliveries-delivered-before": "/settings/deliveries?status=failed&delivered=included",
             "deliveries-none": "/settings/deliveries?status=delivering&type=project.ready",
             "deliveries-unknown": "/settings/deliveries?q=nothing",
+            "deliveries-named": "/settings/deliveries?q=example.com",
+            "deliveries-chips": f"/settings/deliveries?range=24h&endpoint={failing.id}",
             "events": "/settings/events",
             "events-none": "/settings/events?type=project.cancelled",
             "projects": "/settings/projects",

@@ -7,7 +7,8 @@ from typing import Any
 from cuepost.application.delivery_figures import DAY, Figures
 from cuepost.domain.attempt import Attempt
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.interfaces.web.rendering import share, span
+from cuepost.interfaces.web.rendering import share
+from cuepost.interfaces.web.times import span
 
 _S = DeliveryStatus
 # The order of the stack, from the bottom.

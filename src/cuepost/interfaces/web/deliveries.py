@@ -1,7 +1,7 @@
 """Deliveries: the list with filters and search, the page of one delivery, and retries."""
 
-from collections.abc import Sequence
 from shlex import quote
+from uuid import UUID
 
 from starlette.responses import Response
 
@@ -9,10 +9,11 @@ from cuepost.application.browse_history import DeliveryDetail, Searched
 from cuepost.application.manage_webhooks import EndpointView
 from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.delivery import FINAL, DeliveryStatus
+from cuepost.domain.errors import Gone, NotFound
 from cuepost.domain.event_catalog import CATALOG
-from cuepost.interfaces.web import charts, sentences
+from cuepost.interfaces.web import charts, filter_chips, sentences
 from cuepost.interfaces.web.delivery_filters import CLASSES, ListFilters, list_filters, uuid_in
-from cuepost.interfaces.web.endpoints import LIST, MOST_SHOWN, ONE, view_of
+from cuepost.interfaces.web.endpoints import LIST, MOST_SHOWN, ONE, called, view_of
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
@@ -37,12 +38,7 @@ async def _list(context: PageContext, *, of_endpoint: bool) -> Response:
     filters = list_filters(context, context.id("webhook_id") if of_endpoint else None)
     view = await view_of(context) if of_endpoint else None
     found = await context.browse(lambda transaction: rows(context, transaction, filters))
-    endpoints = await context.see(
-        lambda transaction: context.service.webhooks.page(
-            transaction, context.caller, Page(MOST_SHOWN)
-        )
-    )
-    return _list_page(context, filters, found, endpoints, view=view)
+    return await _list_page(context, filters, found, view)
 
 
 async def rows(context: PageContext, transaction: Transaction, filters: ListFilters) -> Searched:
@@ -51,54 +47,81 @@ async def rows(context: PageContext, transaction: Transaction, filters: ListFilt
     )
 
 
-def _list_page(
-    context: PageContext,
-    filters: ListFilters,
-    found: Searched,
-    endpoints: Sequence[EndpointView],
-    *,
-    view: EndpointView | None = None,
-    search_text: str = "",
+async def _list_page(
+    context: PageContext, filters: ListFilters, found: Searched, view: EndpointView | None
 ) -> Response:
-    here = f"{LIST}/{view.endpoint.id}/deliveries" if view else ALL
+    endpoints = await context.see(
+        lambda transaction: context.service.webhooks.page(
+            transaction, context.caller, Page(MOST_SHOWN)
+        )
+    )
+    names = await project_names(context, filters.deliveries.project_id)
+    names |= {str(each.endpoint.id): called(each.endpoint) for each in endpoints}
     return context.page(
         "deliveries/list.html",
         section="webhooks" if view else "deliveries",
         view=view,
         found=found,
         filters=filters,
-        urls={view.endpoint.id: view.endpoint.url for view in endpoints},
+        ranges=filter_chips.ranges(filters),
+        status_presets=filter_chips.statuses(filters),
+        chips=filter_chips.chips(filters, names),
+        urls={each.endpoint.id: each.endpoint.url for each in endpoints},
         endpoints=endpoints,
         of_endpoint=view is not None,
-        here=here,
+        here=f"{LIST}/{view.endpoint.id}/deliveries" if view else ALL,
         statuses=list(DeliveryStatus),
         outcomes=list(Outcome),
         classes=CLASSES,
         types=[entry.name for entry in CATALOG],
-        search_text=search_text,
     )
+
+
+async def project_names(context: PageContext, project_id: UUID | None) -> dict[str, str]:
+    """For the chip of a filter; a project that was deleted goes by its id."""
+    if project_id is None:
+        return {}
+    try:
+        project = await context.see(
+            lambda transaction: context.service.projects.get(
+                transaction, context.caller, project_id
+            )
+        )
+    except (NotFound, Gone):
+        return {}
+    return {str(project_id): project.name}
 
 
 async def _search(context: PageContext) -> Response:
-    search_text = context.query("q")
-    wanted = uuid_in(search_text)
-    if wanted is not None:
-        found = await context.see(
-            lambda transaction: context.service.history.find(transaction, context.caller, wanted)
-        )
-        if found.delivery is not None:
-            return context.go(f"{LIST}/{found.delivery.webhook_id}/deliveries/{found.delivery.id}")
-        if found.event_id is not None:
-            return context.go(f"{EVENTS}/{found.event_id}")
-        if found.project_id is not None:
-            return context.go(f"{ALL}?project={found.project_id}")
-    endpoints = await context.see(
-        lambda transaction: context.service.webhooks.page(
-            transaction, context.caller, Page(MOST_SHOWN)
-        )
+    """An id leads to what it belongs to, a text to the endpoint or the project that it names."""
+    text = context.query("q")
+    wanted = uuid_in(text)
+    where = None if wanted is None else await _address_of(context, wanted)
+    if where is not None:
+        return context.go(where)
+    named = await context.see(
+        lambda transaction: context.service.history.find_named(transaction, context.caller, text)
     )
-    filters = list_filters(context, None)
-    return _list_page(context, filters, Searched((), None), endpoints, search_text=search_text)
+    found = [
+        *((called(each), each.url, f"{LIST}/{each.id}/deliveries") for each in named.endpoints),
+        *((each.name, "project", f"{ALL}?project={each.id}") for each in named.projects),
+    ]
+    if len(found) == 1:
+        return context.go(found[0][2])
+    return context.page(
+        "deliveries/search.html", section="deliveries", search_text=text, found=found
+    )
+
+
+async def _address_of(context: PageContext, wanted: UUID) -> str | None:
+    found = await context.see(
+        lambda transaction: context.service.history.find(transaction, context.caller, wanted)
+    )
+    if found.delivery is not None:
+        return f"{LIST}/{found.delivery.webhook_id}/deliveries/{found.delivery.id}"
+    if found.event_id is not None:
+        return f"{EVENTS}/{found.event_id}"
+    return f"{ALL}?project={found.project_id}" if found.project_id is not None else None
 
 
 async def show(context: PageContext) -> Response:

@@ -1,7 +1,8 @@
-"""The filters of a list of deliveries, as the address of the page states them."""
+"""The filters of a list of deliveries or events, as the address of the page states them."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -14,57 +15,12 @@ from cuepost.ports.history import DeliveryFilter
 
 # The value of the filter `delivered`, which includes failed deliveries that were delivered before.
 INCLUDED = "included"
-NAMES = (
-    "status",
-    "type",
-    "outcome",
-    "class",
-    "endpoint",
-    "project",
-    "event",
-    "since",
-    "until",
-    "delivered",
-)
 CLASSES = ("2xx", "3xx", "4xx", "5xx", "none")
-
-
-@dataclass(frozen=True, slots=True)
-class ListFilters:
-    """`given` holds the filters of the address as text, also those that were not understood."""
-
-    deliveries: DeliveryFilter
-    end: EndFilter
-    before: UUID | None
-    given: dict[str, str]
-
-    def query(self, **more: str) -> str:
-        return urlencode(self.given | more)
-
-
-def list_filters(context: PageContext, webhook_id: UUID | None) -> ListFilters:
-    """An invalid value is ignored rather than refused, because people edit addresses."""
-    given = {name: context.query(name) for name in NAMES if context.query(name)}
-    status, outcome, kind = given.get("status"), given.get("outcome"), given.get("type")
-    http_class = given.get("class")
-    return ListFilters(
-        DeliveryFilter(
-            webhook_id=webhook_id or uuid_in(given.get("endpoint", "")),
-            status=DeliveryStatus(status) if status in list(DeliveryStatus) else None,
-            event_type=kind if kind in BY_NAME else None,
-            project_id=uuid_in(given.get("project", "")),
-            event_id=uuid_in(given.get("event", "")),
-            since=instant_in(given.get("since", "")),
-            until=instant_in(given.get("until", "")),
-            include_delivered=given.get("delivered") == INCLUDED,
-        ),
-        EndFilter(
-            Outcome(outcome) if outcome in list(Outcome) else None,
-            http_class if http_class in CLASSES else None,
-        ),
-        uuid_in(context.query("before")),
-        given,
-    )
+RANGES: Mapping[str, tuple[str, timedelta]] = {
+    "1h": ("Last hour", timedelta(hours=1)),
+    "24h": ("Last 24 hours", timedelta(hours=24)),
+    "7d": ("Last 7 days", timedelta(days=7)),
+}
 
 
 def uuid_in(text: str) -> UUID | None:
@@ -81,3 +37,76 @@ def instant_in(text: str) -> datetime | None:
     except ValueError:
         return None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+# Each filter, and what makes its text valid.
+VALID: Mapping[str, Callable[[str], object]] = {
+    "status": lambda text: text in list(DeliveryStatus),
+    "type": BY_NAME.__contains__,
+    "outcome": lambda text: text in list(Outcome),
+    "class": CLASSES.__contains__,
+    "endpoint": uuid_in,
+    "project": uuid_in,
+    "event": uuid_in,
+    "range": RANGES.__contains__,
+    "since": instant_in,
+    "until": instant_in,
+    "delivered": INCLUDED.__eq__,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ListFilters:
+    """`given` holds the valid filters of the address as text."""
+
+    deliveries: DeliveryFilter
+    end: EndFilter
+    before: UUID | None
+    given: dict[str, str]
+
+    @property
+    def given_since(self) -> datetime | None:
+        """Without the time that a range stands for."""
+        return self.deliveries.since if "since" in self.given else None
+
+    def query(self, **more: str) -> str:
+        return urlencode(self.given | more)
+
+    def without(self, *names: str) -> str:
+        return urlencode({name: text for name, text in self.given.items() if name not in names})
+
+    def toggled(self, name: str, text: str) -> str:
+        """The query with this filter set, or without it if it is set already."""
+        replaced = (name, "since", "until") if name == "range" else (name,)
+        if self.given.get(name) == text:
+            return self.without(name)
+        kept = {each: value for each, value in self.given.items() if each not in replaced}
+        return urlencode(kept | {name: text})
+
+
+def list_filters(context: PageContext, webhook_id: UUID | None) -> ListFilters:
+    """An invalid value is ignored rather than refused, because people edit addresses."""
+    given = {name: context.query(name) for name, fits in VALID.items() if fits(context.query(name))}
+    since = instant_in(given.get("since", ""))
+    if since is not None:
+        given.pop("range", None)
+    elif "range" in given:
+        since = context.site.now() - RANGES[given["range"]][1]
+    return ListFilters(
+        DeliveryFilter(
+            webhook_id=webhook_id or uuid_in(given.get("endpoint", "")),
+            status=DeliveryStatus(given["status"]) if "status" in given else None,
+            event_type=given.get("type"),
+            project_id=uuid_in(given.get("project", "")),
+            event_id=uuid_in(given.get("event", "")),
+            since=since,
+            until=instant_in(given.get("until", "")),
+            include_delivered="delivered" in given,
+        ),
+        EndFilter(
+            Outcome(given["outcome"]) if "outcome" in given else None,
+            given.get("class"),
+        ),
+        uuid_in(context.query("before")),
+        given,
+    )

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from cuepost.application.browse_history import EndFilter, Searched
 from cuepost.application.delivery_figures import Figures
 from cuepost.application.manage_webhooks import EndpointChange, EndpointView
+from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.web import charts, sentences
@@ -170,6 +171,11 @@ async def delete(context: PageContext) -> Response:
         )
     )
     return context.go(LIST, "deleted")
+
+
+def called(endpoint: Endpoint) -> str:
+    """Its name, or its URL if it has none."""
+    return endpoint.description or endpoint.url
 
 
 def host_of(view: EndpointView) -> str:

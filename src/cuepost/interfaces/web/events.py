@@ -7,6 +7,8 @@ from starlette.responses import Response
 from cuepost.application.browse_history import EventView
 from cuepost.application.manage_webhooks import EndpointView
 from cuepost.domain.event_catalog import BY_NAME, CATALOG
+from cuepost.interfaces.web import filter_chips
+from cuepost.interfaces.web.deliveries import project_names
 from cuepost.interfaces.web.delivery_filters import list_filters
 from cuepost.interfaces.web.endpoints import MOST_SHOWN
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
@@ -37,6 +39,10 @@ async def show_all(context: PageContext) -> Response:
         "events/list.html",
         section="events",
         filters=filters,
+        ranges=filter_chips.ranges(filters),
+        chips=filter_chips.chips(
+            filters, await project_names(context, filters.deliveries.project_id)
+        ),
         events=found[:ROWS],
         further=found[ROWS - 1].event.id if len(found) > ROWS else None,
         types=[entry.name for entry in CATALOG],

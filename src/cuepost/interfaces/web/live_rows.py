@@ -45,7 +45,7 @@ class LiveRows:
             self._open -= 1
 
     async def _changes(self, context: PageContext) -> AsyncIterator[str]:
-        shown: dict[UUID, str] = {}
+        shown: dict[UUID, DeliveryView] = {}
         clock = context.service.sign_in.clock
         for _ in range(LONGEST_ROUNDS):
             if context.site.is_stopping():
@@ -57,15 +57,16 @@ class LiveRows:
             except (StoreUnavailable, Contention):
                 found = None
             if found is not None:
-                current = dict(found)
-                for delivery_id, html in reversed(found):
-                    if shown.get(delivery_id) != html:
-                        yield f"event: row\ndata: {_message(delivery_id, html)}\n\n"
-                shown = current
+                views, urls = found
+                for view in reversed(views):
+                    if shown.get(view.delivery.id) != view:
+                        row = _row(context, view, urls)
+                        yield f"event: row\ndata: {_message(view.delivery.id, row)}\n\n"
+                shown = {view.delivery.id: view for view in views}
             yield ": keep-alive\n\n"
             await clock.wait(EVERY_SECONDS)
 
-    async def _look(self, context: PageContext) -> list[tuple[UUID, str]]:
+    async def _look(self, context: PageContext) -> tuple[Sequence[DeliveryView], dict[UUID, str]]:
         """The newest first; refused when the session has ended."""
 
         async def current(transaction: Transaction) -> Sequence[EndpointView]:
@@ -77,8 +78,7 @@ class LiveRows:
         endpoints = await context.see(current)
         filters = list_filters(context, None)
         found = await context.browse(lambda transaction: rows(context, transaction, filters))
-        urls = {view.endpoint.id: view.endpoint.url for view in endpoints}
-        return [(each.delivery.id, _row(context, each, urls)) for each in found.deliveries]
+        return found.deliveries, {view.endpoint.id: view.endpoint.url for view in endpoints}
 
 
 def _row(context: PageContext, each: DeliveryView, urls: dict[UUID, str]) -> str:

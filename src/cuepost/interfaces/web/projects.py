@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from starlette.responses import Response
 
@@ -21,6 +21,7 @@ from cuepost.domain.errors import (
 from cuepost.domain.project import MOVES, Origin, Project, ProjectKind, ProjectStatus
 from cuepost.interfaces.web.delivery_filters import instant_in, uuid_in
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.interfaces.web.times import in_field
 from cuepost.interfaces.wire_models.shapes import LINE
 from cuepost.ports.history import EventFilter
 from cuepost.ports.records import Page
@@ -94,7 +95,9 @@ async def show(context: PageContext) -> Response:
 
 async def show_edit(context: PageContext) -> Response:
     project = await _project(context)
-    return _form(context, project, project.name, _in_field(project.access_expires_at), ())
+    return _form(
+        context, project, project.name, in_field(project.access_expires_at, seconds=True), ()
+    )
 
 
 async def edit(context: PageContext) -> Response:
@@ -174,11 +177,6 @@ async def _project(context: PageContext) -> Project:
     return await context.see(
         lambda transaction: context.service.projects.get(transaction, context.caller, project_id)
     )
-
-
-def _in_field(instant: datetime | None) -> str:
-    """The value of a browser's date and time field."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if instant else ""
 
 
 def _form(

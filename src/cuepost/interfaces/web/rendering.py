@@ -1,21 +1,18 @@
 """Templates, and their filters for times, sizes and untrusted text."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
-from cuepost.domain.instants import to_text
 from cuepost.interfaces.web.json_text import highlighted
 from cuepost.interfaces.web.static_files import address_of
+from cuepost.interfaces.web.times import ago, in_field, moment, span
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
 @cache
@@ -35,6 +32,8 @@ def environment() -> "Environment":
     made.globals["static"] = address_of
     made.filters.update(
         moment=moment,
+        ago=ago,
+        in_field=in_field,
         span=span,
         millis=millis,
         size=size,
@@ -50,27 +49,6 @@ def environment() -> "Environment":
 
 def render(template: str, context: Mapping[str, Any]) -> str:
     return environment().get_template(template).render(context)
-
-
-def moment(instant: datetime | None, never: str = "–") -> Markup:
-    """In UTC; a script shows the viewer's zone and keeps UTC as the title."""
-    if instant is None:
-        return escape(never)
-    shown = instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    # Only digits, letters and punctuation: nothing has to be escaped.
-    return Markup(f'<time datetime="{to_text(instant)}" title="{shown}">{shown}</time>')
-
-
-def span(duration: timedelta) -> str:
-    """`4 m 12 s`: at most two units."""
-    seconds = max(round(duration.total_seconds()), 0)
-    parts: list[str] = []
-    for unit, length in _UNITS:
-        if seconds >= length or parts:
-            parts.append(f"{seconds // length} {unit}")
-            seconds %= length
-    shown = [part for part in parts[:2] if not part.startswith("0 ")]
-    return " ".join(shown) or "0 s"
 
 
 def millis(duration: float | None) -> str:

@@ -7,7 +7,8 @@ from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Health, HealthState
 from cuepost.domain.event import SilenceReason
-from cuepost.interfaces.web.rendering import millis, span
+from cuepost.interfaces.web.rendering import millis
+from cuepost.interfaces.web.times import span
 
 _S = DeliveryStatus
 ADVICE: Mapping[int, str] = {

@@ -3,14 +3,49 @@
 
 document.documentElement.classList.add("js");
 
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const dayAndTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+// As `relative` of times.py writes it.
+function relative(at) {
+  const seconds = Math.floor(Math.abs(Date.now() - at) / 1000);
+  for (const [unit, length] of [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]]) {
+    if (seconds >= length) {
+      const amount = `${Math.floor(seconds / length)} ${unit}`;
+      return at > Date.now() ? `in ${amount}` : `${amount} ago`;
+    }
+  }
+  return "now";
+}
 
 function localise(within) {
   for (const time of within.querySelectorAll("time[datetime]:not([data-local])")) {
-    time.textContent = dayAndTime.format(new Date(time.dateTime));
+    const shown = dayAndTime.format(new Date(time.dateTime));
+    if ("relative" in time.dataset) time.title = `${shown} (${time.title})`;
+    else time.textContent = shown;
     time.dataset.local = "";
   }
+  for (const time of within.querySelectorAll("time[data-relative]")) {
+    time.textContent = relative(new Date(time.dateTime));
+  }
 }
+
+// Fields hold UTC as the server writes them; people read and type the time of their zone.
+function localField(input) {
+  if (!input.defaultValue) return;
+  const at = new Date(`${input.defaultValue}Z`);
+  const shifted = new Date(at - at.getTimezoneOffset() * 60000);
+  input.value = shifted.toISOString().slice(0, input.defaultValue.length);
+}
+for (const input of document.querySelectorAll("input[data-utc]")) localField(input);
+document.addEventListener("formdata", (event) => {
+  for (const input of event.target.querySelectorAll("input[data-utc]")) {
+    if (!input.value) continue;
+    const written = new Date(input.value).toISOString();
+    event.formData.set(input.name, written.slice(0, input.step === "1" ? 19 : 16));
+  }
+});
+document.querySelector("[data-zone]").textContent = `Times are in your time zone, ${zone}.`;
 
 function span(milliseconds) {
   let seconds = Math.max(Math.round(milliseconds / 1000), 0);
@@ -131,4 +166,5 @@ document.addEventListener("htmx:afterSettle", () => { localise(document); countD
 localise(document);
 countDown();
 setInterval(countDown, 1000);
+setInterval(() => localise(document), 10000);
 for (const body of document.querySelectorAll("[data-live]")) watch(body);
