@@ -1,0 +1,104 @@
+"""Entries of the audit trail as sentences, with names and links instead of ids."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from cuepost.domain.audit import AuditEntry
+from cuepost.interfaces.web.rendering import inert, words
+
+# What the actor did. `{subject}` is a link to what it was done to, the others are details.
+SENTENCES: Mapping[str, str] = {
+    "account.created": "created the account",
+    "account.changed": "changed the account",
+    "account.erasure_started": "started to erase the account",
+    "account.access_opened": "opened access to webhooks",
+    "account.access_closed": "closed access to webhooks",
+    "account.move_started": "started to move the account to another database",
+    "account.move_aborted": "stopped the move of the account",
+    "account.moved": "moved the account to another database",
+    "account.arrived": "moved the account to this database",
+    "key.created": "created the API key {name}",
+    "key.revoked": "revoked the API key {name}",
+    "webhook.created": "created the endpoint {subject}",
+    "webhook.changed": "changed the endpoint {subject}",
+    "webhook.enabled": "enabled the endpoint {subject}",
+    "webhook.disabled": "disabled the endpoint {subject}",
+    "webhook.deleted": "deleted the endpoint {url}",
+    "webhook.secret_rotated": "rotated the secret of {subject}",
+    "webhook.overlap_ended": "ended the overlap of the secrets of {subject}",
+    "webhook.secret_revealed": "viewed the new secret of {subject}",
+    "webhook.test_sent": "sent a test event to {subject}",
+    "delivery.retried": "retried the delivery {subject}",
+    "bulk_retry.started": "started a bulk retry of {subject}",
+    "bulk_retry.cancelled": "cancelled a bulk retry of {subject}",
+    "listener.created": "created the listener {name}",
+    "listener.deleted": "deleted the listener {name}",
+    "project.deleted": "deleted the project {subject}",
+    "project.rehearsed": "reported the project {subject} as {status}",
+    "user.sign_in_link_made": "created a sign-in link",
+    "user.signed_in": "signed in by {by}",
+    "user.sign_in_refused": "failed to sign in",
+    "user.signed_out": "signed out",
+    "user.credentials_changed": "changed the e-mail and the password",
+    "member.invited": "invited {email}",
+    "member.joined": "joined the account",
+    "member.role_changed": "changed the role of a member to {role}",
+    "member.removed": "removed a member",
+    "invitation.revoked": "revoked an invitation",
+}
+# Where the subject of an entry is shown, by the first word of its action.
+PLACES: Mapping[str, str] = {
+    "webhook": "/settings/webhooks/{}",
+    "bulk_retry": "/settings/webhooks/{}",
+    "project": "/settings/projects/{}",
+    "delivery": "/settings/deliveries?q={}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """`objects` are names by id; an object without one was deleted."""
+
+    root: str
+    viewer: str
+    objects: Mapping[str, str]
+
+
+def sentence(entry: AuditEntry, names: Names) -> Markup:
+    phrase = SENTENCES.get(entry.action, words(entry.action.replace(".", " ")))
+    details = {name: _quoted(text) for name, text in entry.details.items()}
+    said = Markup(phrase).format_map(_Details(details | {"subject": _subject(entry, names)}))
+    return Markup("<strong>{}</strong> {}").format(actor(entry.actor, names), said)
+
+
+def actor(text: str, names: Names) -> str:
+    kind, _, name = text.partition(":")
+    if text == names.viewer:
+        return "You"
+    if kind == "key":
+        return f"The API key {names.objects.get(name, name)}"
+    if kind == "operator":
+        return f"The operator {name}"
+    return names.objects.get(name, "Another user") if kind == "user" else text
+
+
+class _Details(dict[str, Markup]):
+    """Entries of older versions may lack a detail."""
+
+    def __missing__(self, name: str) -> Markup:
+        return Markup("")
+
+
+def _subject(entry: AuditEntry, names: Names) -> Markup:
+    subject = entry.subject or ""
+    kind = entry.action.partition(".")[0]
+    name = subject if kind == "delivery" else names.objects.get(subject)
+    if name is None or kind not in PLACES:
+        return _quoted(entry.details.get("url", subject))
+    return Markup('<a href="{}">{}</a>').format(names.root + PLACES[kind].format(subject), name)
+
+
+def _quoted(text: str) -> Markup:
+    return Markup("<em>{}</em>").format(inert(text))
