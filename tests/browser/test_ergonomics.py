@@ -140,3 +140,87 @@ def test_a_project_keeps_its_end_of_access_when_only_its_name_changes(
         page.get_by_label("Name").fill("Zone 2")
         page.get_by_role("button", name="Save").click()
         expect(ends).to_have_attribute("title", "2036-01-02 02:04:00 UTC")
+
+
+def test_rows_are_reached_searched_and_retried_by_single_keys(
+    browser: Browser, site: Populated
+) -> None:
+    with opened_context(browser) as context:
+        page = context.new_page()
+        said = complaints_of(page)
+        sign_in(page, site)
+        page.goto(f"{site.base_url}/settings/deliveries?status=failed")
+        rows = page.locator("table.rows tbody tr")
+        for key, place in (("j", 0), ("j", 1), ("k", 0), ("k", 0)):
+            page.keyboard.press(key)
+            expect(rows.nth(place).locator("a").first).to_be_focused()
+        page.keyboard.press("r")
+        dialog = page.get_by_role("dialog", name="Retry this delivery?")
+        expect(dialog).to_contain_text("project.completed")
+        assert violations(page) == []
+        page.get_by_role("button", name="Keep as it is").click()
+        expect(dialog).to_be_hidden()
+        page.keyboard.press("/")
+        field = page.get_by_role("searchbox")
+        expect(field).to_be_focused()
+        page.keyboard.type("jkr?/")
+        expect(field).to_have_value("jkr?/")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert said == []
+
+
+def test_a_delivery_is_retried_from_the_list_after_a_confirmation(
+    browser: Browser, site: Populated
+) -> None:
+    with opened_context(browser) as context:
+        page = context.new_page()
+        sign_in(page, site)
+        page.goto(f"{site.base_url}/settings/deliveries?status=failed")
+        page.locator("[data-live-toggle]").click()
+        page.keyboard.press("j")
+        row = page.locator("tr:focus-within")
+        delivery = (row.get_attribute("id") or "").removeprefix("row-")
+        page.keyboard.press("r")
+        page.get_by_role("button", name="Retry delivery").click()
+        page.wait_for_url(f"**/deliveries/{delivery}?note=retried")
+        page.keyboard.press("r")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.locator("#announcer")).to_have_text(
+            "A delivery can be retried after it has ended."
+        )
+
+
+def test_help_lists_the_shortcuts_and_turns_them_off(browser: Browser, site: Populated) -> None:
+    with opened_context(browser, width=390, dark=True) as context:
+        page = context.new_page()
+        sign_in(page, site)
+        page.keyboard.press("?")
+        dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+        expect(dialog).to_contain_text("Search deliveries")
+        assert violations(page) == []
+        dialog.get_by_label("Use single-key shortcuts").uncheck()
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        page.reload()
+        page.keyboard.press("?")
+        expect(dialog).to_be_hidden()
+        page.get_by_role("button", name="Keyboard shortcuts").click()
+        dialog.get_by_label("Use single-key shortcuts").check()
+        dialog.get_by_role("button", name="Close").click()
+        page.keyboard.press("/")
+        page.wait_for_url("**/settings/deliveries#search")
+        expect(page.get_by_role("searchbox")).to_be_focused()
+
+
+def test_bodies_are_copied_as_they_were_sent(browser: Browser, site: Populated) -> None:
+    with opened_context(browser) as context:
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        sign_in(page, site)
+        page.goto(site.base_url + site.paths["delivery-delivered"])
+        page.locator("[data-copy=event-body]").click()
+        expect(page.locator("#announcer")).to_have_text("Copied to the clipboard.")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == page.locator("#event-body").text_content()
+        assert copied.startswith('{"id":"')
+        expect(page.locator("pre .json-key").first).to_have_text('"id"')

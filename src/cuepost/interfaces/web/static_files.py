@@ -21,6 +21,7 @@ NAMES = (
     "vendor/pico-2.1.1.min.css",
     "pages.css",
     "pages.js",
+    "keyboard.js",
     "icon.svg",
     "favicon.ico",
 )

@@ -100,7 +100,9 @@ function watch(body) {
     const row = parsedRow(html), known = document.getElementById(`row-${id}`);
     localise(row);
     if (known) {
+      const hadFocus = known.contains(document.activeElement);
       if (known.innerHTML !== row.innerHTML) known.replaceWith(row);
+      if (hadFocus) document.querySelector(`[id="row-${id}"] a`).focus();
     } else {
       row.classList.add("fresh");
       setTimeout(() => row.classList.remove("fresh"), 3000);
