@@ -130,11 +130,11 @@ async def test_no_token_is_in_the_store_or_in_a_repr(harness: Harness) -> None:
 @pytest.mark.parametrize(
     ("service", "scopes", "possible"),
     [
-        (False, [], "projects:read, projects:write, webhooks:manage, webhooks:read"),
+        (False, [], ", ".join(sorted(ACCOUNT_SCOPES))),
         (
             False,
             [Scope.PROJECTS_READ, Scope.MILESTONES_REPORT],
-            "projects:read, projects:write, webhooks:manage, webhooks:read",
+            ", ".join(sorted(ACCOUNT_SCOPES)),
         ),
         (True, [], "milestones:report"),
         (True, [Scope.MILESTONES_REPORT, Scope.PROJECTS_READ], "milestones:report"),

@@ -168,6 +168,11 @@ ELSEWHERE = (
     Action.MOVE_ABORTED,
     Action.MOVED,
     Action.ARRIVED,
+    Action.MEMBER_INVITED,
+    Action.MEMBER_JOINED,
+    Action.ROLE_CHANGED,
+    Action.MEMBER_REMOVED,
+    Action.INVITATION_REVOKED,
 )
 
 

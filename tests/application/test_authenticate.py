@@ -49,6 +49,7 @@ async def test_a_valid_key_tells_who_is_calling(harness: Harness) -> None:
         webhooks_enabled=True,
         address="192.0.2.1",
         id=key.id,
+        name="CI",
     )
 
 

@@ -334,9 +334,9 @@ async def test_an_email_that_is_taken_there_is_said(sqlite_harness: Harness) -> 
     harness = sqlite_harness
     other = await harness.new_owner()
     await harness.do(harness.service.sign_in.make_link, OPERATOR, harness.account.id)
-    [user] = await harness.see(lambda t: t.users.all(harness.account.id))
+    [user] = await harness.see(lambda t: t.users.owners(harness.account.id))
     named = user.with_credentials("a@example.com", "hash")
-    await harness.do(lambda t: t.users.save(named))
+    await harness.do(lambda t: t.users.save_credentials(named))
     lines = await exported(harness)
     await erased(harness)
     theirs = replace(named, account_id=other.account, id=harness.ids(harness.clock.now()))

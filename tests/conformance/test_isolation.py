@@ -10,7 +10,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import accounts
-from cuepost.domain.access import AccountState
+from cuepost.domain.access import AccountState, Role
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.inbox import InboxAnswer
 from cuepost.domain.project import ProjectStatus
@@ -69,7 +69,11 @@ READS: dict[str, tuple[Call, object]] = {
     "Endpoints.secrets": (lambda t, s, p: t.endpoints.secrets(s.id, [p.endpoint.id]), {}),
     "Reports.find": (lambda t, s, p: t.reports.find([(s.id, p.report.answer.report_id)]), {}),
     "Users.get": (lambda t, s, p: t.users.get(s.id, p.user.id), None),
-    "Users.all": (lambda t, s, p: t.users.all(s.id), []),
+    "Users.page": (lambda t, s, p: t.users.page(s.id, ALL), []),
+    "Users.owners": (lambda t, s, p: t.users.owners(s.id), []),
+    "Invitations.get": (lambda t, s, p: t.invitations.get(s.id, p.invitation.id), None),
+    "Invitations.page": (lambda t, s, p: t.invitations.page(s.id, ALL, s.now), []),
+    "Invitations.count": (lambda t, s, p: t.invitations.count(s.id, s.now), 0),
     "SecretReveals.find": (
         lambda t, s, p: t.secret_reveals.find(s.id, p.reveal.digest, s.now),
         None,
@@ -159,7 +163,10 @@ CHANGES: dict[str, tuple[Call, object]] = {
         lambda t, s, p: t.idempotency.remember(s.id, p.key.id, p.idempotency_key, b"theirs"),
         None,
     ),
-    "Users.save": (lambda t, s, p: t.users.save(replace(p.user, account_id=s.id, email="x")), None),
+    "Users.save_credentials": (
+        lambda t, s, p: t.users.save_credentials(replace(p.user, account_id=s.id, email="x")),
+        None,
+    ),
     "Sessions.end": (lambda t, s, p: t.sessions.end(s.id, p.session.id), None),
     "Sessions.end_of_user": (lambda t, s, p: t.sessions.end_of_user(s.id, p.user.id), None),
     "SignInLinks.end_of_user": (
@@ -167,6 +174,13 @@ CHANGES: dict[str, tuple[Call, object]] = {
         None,
     ),
     "SignInLinks.take": (lambda t, s, p: t.sign_in_links.take(s.id, p.link.id), False),
+    "Users.set_role": (lambda t, s, p: t.users.set_role(s.id, p.user.id, Role.VIEWER), None),
+    "Users.remove": (lambda t, s, p: t.users.remove(s.id, p.user.id), None),
+    "Invitations.take": (lambda t, s, p: t.invitations.take(s.id, p.invitation.id), False),
+    "Invitations.end_of_email": (
+        lambda t, s, p: t.invitations.end_of_email(s.id, str(p.invitation.email)),
+        None,
+    ),
     "SecretReveals.take": (lambda t, s, p: t.secret_reveals.take(s.id, p.reveal.id), False),
     "Inboxes.set_answer": (lambda t, s, p: t.inboxes.set_answer(s.id, InboxAnswer.CLOSE), None),
     "Inboxes.clear": (lambda t, s, p: t.inboxes.clear(s.id), None),

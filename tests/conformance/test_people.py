@@ -23,7 +23,7 @@ async def test_what_is_stored_of_people_is_found_again_as_it_was(
     async with store.snapshot() as transaction:
         assert await transaction.users.get(user.account_id, user.id) == user
         assert await transaction.users.by_email(user.email or "") == user
-        assert await transaction.users.all(user.account_id) == [user]
+        assert await transaction.users.owners(user.account_id) == [user]
         assert await transaction.sessions.find(session.digest) == session
         assert await transaction.sign_in_links.find(link.digest) == link
         assert await transaction.sessions.find(b"other") is None
@@ -105,13 +105,20 @@ async def test_an_inbox_keeps_its_newest_messages_and_no_more(
 
 @pytest.mark.parametrize(
     "what",
-    [Expiring.SESSIONS, Expiring.SIGN_IN_LINKS, Expiring.SECRET_REVEALS, Expiring.INBOX_MESSAGES],
+    [
+        Expiring.SESSIONS,
+        Expiring.SIGN_IN_LINKS,
+        Expiring.INVITATIONS,
+        Expiring.SECRET_REVEALS,
+        Expiring.INBOX_MESSAGES,
+    ],
 )
 async def test_what_is_over_is_forgotten(store: AnyStore, records: Records, what: Expiring) -> None:
     user = records.user(records.id())
     async with store.transaction() as transaction:
         await transaction.sessions.add(records.session(user))
         await transaction.sign_in_links.add(records.sign_in_link(user))
+        await transaction.invitations.add(records.invitation(user.account_id))
         endpoint = records.endpoint(user.account_id)
         await transaction.secret_reveals.add(records.secret_reveal(endpoint))
         await transaction.inboxes.keep(records.inbox_message(user.account_id), 9)

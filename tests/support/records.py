@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any, TypeVar
 from uuid import UUID
 
-from cuepost.domain.access import Account, ApiKey, Scope
+from cuepost.domain.access import Account, ApiKey, Role, Scope
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.attempt import Attempt, Outcome, Timings
 from cuepost.domain.audit import Action, AuditEntry
@@ -15,6 +15,7 @@ from cuepost.domain.delivery import FINAL, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.event import Event
 from cuepost.domain.inbox import Inbox, InboxAnswer, InboxMessage
+from cuepost.domain.invitation import INVITATION_LIFE, Invitation
 from cuepost.domain.listener import Listener, TransactionNumbers
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
@@ -203,6 +204,7 @@ class Records:
             subject=str(self.id()),
             details={"url": "https://hooks.example.com/ä", "note": "☎"},
             at=self.clock.now(),
+            actor_name="CI 🔑",
         )
         return _made(entry, changed)
 
@@ -224,6 +226,19 @@ class Records:
         expires_at = self.clock.now() + timedelta(hours=24)
         link = SignInLink(user.account_id, self.id(), user.id, self.digest(), expires_at)
         return _made(link, changed)
+
+    def invitation(self, account_id: UUID, **changed: Any) -> Invitation:
+        now = self.clock.now()
+        invitation = Invitation(
+            account_id,
+            self.id(),
+            self.digest(),
+            Role.DEVELOPER,
+            f"åsa{next(self._numbers)}@example.com",
+            now,
+            now + INVITATION_LIFE,
+        )
+        return _made(invitation, changed)
 
     def secret_reveal(self, endpoint: Endpoint, **changed: Any) -> SecretReveal:
         expires_at = self.clock.now() + timedelta(minutes=15)

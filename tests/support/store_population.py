@@ -8,6 +8,7 @@ from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.event import Event
 from cuepost.domain.inbox import Inbox
+from cuepost.domain.invitation import Invitation
 from cuepost.domain.listener import Listener
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Project
@@ -34,6 +35,7 @@ class Populated:
     user: User
     session: Session
     link: SignInLink
+    invitation: Invitation
     reveal: SecretReveal
     inbox: Inbox
     idempotency_key: str = "key"
@@ -64,6 +66,7 @@ def of_account(records: Records) -> Populated:
         user=user,
         session=records.session(user),
         link=records.sign_in_link(user),
+        invitation=records.invitation(account.id),
         reveal=records.secret_reveal(endpoint),
         inbox=records.inbox(account.id),
     )
@@ -89,6 +92,7 @@ async def add_people(transaction: Transaction, records: Records, made: Populated
     await transaction.users.add(made.user)
     await transaction.sessions.add(made.session)
     await transaction.sign_in_links.add(made.link)
+    await transaction.invitations.add(made.invitation)
     await transaction.secret_reveals.add(made.reveal)
     await transaction.inboxes.add(made.inbox)
     await transaction.inboxes.keep(records.inbox_message(made.account.id), 100)

@@ -93,6 +93,7 @@ class Authenticate:
             scopes=key.scopes,
             webhooks_enabled=account is not None and account.webhooks_enabled,
             id=key.id,
+            name=key.name,
         )
         return trusted_until, caller
 

@@ -35,5 +35,6 @@ class AuditTrail:
                 subject=str(subject) if subject else None,
                 details=details,
                 at=now,
+                actor_name=caller.name,
             )
         )

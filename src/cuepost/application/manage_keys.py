@@ -15,7 +15,10 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class ManageKeys:
-    """A caller cannot create a key with scopes that it does not have."""
+    """A key grants access as a member's role does, so both need the same scope.
+
+    A caller cannot create a key with scopes that it does not have.
+    """
 
     access: ManageAccess
 
@@ -34,7 +37,7 @@ class ManageKeys:
         expires_at: datetime | None,
     ) -> NewKey:
         chosen, name = frozenset(scopes), name.strip()
-        for scope in (Scope.WEBHOOKS_MANAGE, *chosen):
+        for scope in (Scope.MEMBERS_MANAGE, *chosen):
             caller.require(scope)
         if not 1 <= len(name) <= LONGEST_NAME:
             raise Invalid(
@@ -49,7 +52,7 @@ class ManageKeys:
         )
 
     async def revoke(self, transaction: Transaction, caller: Caller, key_id: UUID) -> ApiKey:
-        caller.require(Scope.WEBHOOKS_MANAGE)
+        caller.require(Scope.MEMBERS_MANAGE)
         key = await transaction.keys.get(key_id)
         if key is None or key.account_id != caller.account:
             raise NotFound

@@ -17,8 +17,10 @@ from cuepost.application.download import FollowLink
 from cuepost.application.erase_account import EraseAccount
 from cuepost.application.explain_delivery import ExplainDelivery
 from cuepost.application.follow_events import FollowEvents
+from cuepost.application.join_account import JoinAccount
 from cuepost.application.manage_accounts import ManageAccounts
 from cuepost.application.manage_keys import ManageKeys
+from cuepost.application.manage_members import ManageMembers
 from cuepost.application.manage_projects import ManageProjects, StopExpiredProjects
 from cuepost.application.manage_webhooks import ManageWebhooks
 from cuepost.application.milestone_batch import MilestoneBatches
@@ -67,6 +69,9 @@ class Rules:
 
     def sign_in_url(self, token: str) -> str:
         return f"{self.base_url}/sign-in/{token}"
+
+    def join_url(self, token: str) -> str:
+        return f"{self.base_url}/join/{token}"
 
     def inbox_url(self, token: str) -> str:
         return f"{inbox_prefix(self.base_url)}{token}"
@@ -125,7 +130,7 @@ class Service:
     confirm_host: ConfirmHost
     reveals: RevealSecret
     sign_in: SignIn
-    keys: ManageKeys
+    members: ManageMembers
     inbox: ReceiveInInbox
     rehearse: Rehearse
     receivers: CheckReceiver
@@ -133,6 +138,14 @@ class Service:
     maintenance: Maintenance
     request_timeout: float
     retry_after: Callable[..., int]
+
+    @property
+    def keys(self) -> ManageKeys:
+        return ManageKeys(self.access)
+
+    @property
+    def joining(self) -> JoinAccount:
+        return JoinAccount(self.sign_in)
 
 
 def assemble(
@@ -165,7 +178,7 @@ def assemble(
         confirm_host=ConfirmHost(rules.base_url),
         reveals=RevealSecret(clock, ids, entropy, system.box, audit, rules.reveal_url),
         sign_in=_sign_in(perform, system, rules, audit),
-        keys=ManageKeys(access),
+        members=ManageMembers(clock, ids, entropy, audit, rules.join_url),
         inbox=ReceiveInInbox(clock, ids, entropy, system.box, rules.inbox_url),
         rehearse=Rehearse(batches, audit),
         receivers=CheckReceiver(rules.policy, system.resolver),

@@ -8,7 +8,7 @@ from uuid import UUID
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.perform import Perform, require_live
 from cuepost.application.sign_in_limits import SignInLimits
-from cuepost.domain.access import ACCOUNT_SCOPES, Account, AccountState, Caller, Interface
+from cuepost.domain.access import Account, AccountState, Caller, Interface
 from cuepost.domain.audit import Action
 from cuepost.domain.errors import EmailTaken, NotFound, WrongCredentials
 from cuepost.domain.person import (
@@ -71,18 +71,19 @@ class SignIn:
     address: Callable[[str], str]
 
     async def make_link(
-        self, transaction: Transaction, caller: Caller, account_id: UUID
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        account_id: UUID,
+        user_id: UUID | None = None,
     ) -> NewLink:
-        """For the account's first user, who is created if there is none."""
+        """For that member, or for the account's first owner, who is created if there is none."""
         now, token = self.clock.now(), compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
         account = await transaction.accounts.lock(account_id)
         if account is None:
             raise NotFound
         account.require_live()
-        known = await transaction.users.all(account_id)
-        user = known[0] if known else User(account_id, self.ids(now), now)
-        if not known:
-            await transaction.users.add(user)
+        user = await self._linked(transaction, account_id, user_id)
         expires_at = now + LINK_LIFE
         link = SignInLink(
             account_id, self.ids(now), user.id, opaque_token_digest(token), expires_at
@@ -91,13 +92,29 @@ class SignIn:
         await self.audit.note(transaction, caller, Action.LINK_MADE, account_id, user.id)
         return NewLink(self.address(token), expires_at)
 
+    async def _linked(
+        self, transaction: Transaction, account_id: UUID, user_id: UUID | None
+    ) -> User:
+        if user_id is not None:
+            user = await transaction.users.get(account_id, user_id)
+            if user is None:
+                raise NotFound
+            return user
+        owners = await transaction.users.owners(account_id)
+        if owners:
+            return owners[0]
+        now = self.clock.now()
+        first = User(account_id, self.ids(now), now)
+        await transaction.users.add(first)
+        return first
+
     async def needs_link(self, transaction: Transaction, account_id: UUID) -> bool:
-        """Whether no user of the account can sign in without a link."""
+        """Whether no owner of the account could sign in without one."""
         account = await transaction.accounts.get(account_id)
         if account is None or account.state is not AccountState.LIVE:
             return False
-        known = await transaction.users.all(account_id)
-        return not any(user.can_sign_in_alone for user in known)
+        owners = await transaction.users.owners(account_id)
+        return not any(user.can_sign_in_alone for user in owners)
 
     async def link(self, transaction: Transaction, token: str) -> SignInLink:
         """Does not use the link up, because browsers and chat programs prefetch links."""
@@ -115,7 +132,7 @@ class SignIn:
         if user is None or not taken:
             raise NotFound("This sign-in link was already used.")
         await self._end_all(transaction, user)
-        return await self._opened(transaction, user, address, by="link")
+        return await self.open_session(transaction, user, address, by="link")
 
     async def by_password(self, email: str, password: str, address: str | None) -> NewSession:
         """Neither the error nor the duration shows whether the e-mail or the password is wrong."""
@@ -130,7 +147,7 @@ class SignIn:
             attempt.give_back()
         assert user is not None
         return await self.perform.change(
-            lambda transaction: self._opened(transaction, user, address, by="password")
+            lambda transaction: self.open_session(transaction, user, address, by="password")
         )
 
     async def signed_in(
@@ -146,7 +163,7 @@ class SignIn:
             raise NotFound
         if account.erasing_since is not None:
             raise NotFound
-        caller = _caller(user, address, webhooks_enabled=account.webhooks_enabled)
+        caller = caller_of(user, address, webhooks_enabled=account.webhooks_enabled)
         return SignedIn(caller, user, account, session)
 
     async def sign_out(self, transaction: Transaction, signed_in: SignedIn) -> None:
@@ -173,7 +190,7 @@ class SignIn:
             holder = await transaction.users.by_email(email)
             if holder is not None and holder.id != user.id:
                 raise EmailTaken
-            await transaction.users.save(changed)
+            await transaction.users.save_credentials(changed)
             await self._end_all(transaction, user)
             await self.audit.note(
                 transaction, signed_in.caller, Action.CREDENTIALS_CHANGED, account_id, user.id
@@ -199,12 +216,12 @@ class SignIn:
         await transaction.sessions.end_of_user(user.account_id, user.id)
         await transaction.sign_in_links.end_of_user(user.account_id, user.id)
 
-    async def _opened(
+    async def open_session(
         self, transaction: Transaction, user: User, address: str | None, *, by: str
     ) -> NewSession:
         await require_live(transaction, user.account_id)
         made = await self._new_session(transaction, user, by_link=by == "link")
-        caller = _caller(user, address, webhooks_enabled=False)
+        caller = caller_of(user, address, webhooks_enabled=False)
         await self.audit.note(
             transaction, caller, Action.SIGNED_IN, user.account_id, user.id, by=by
         )
@@ -228,7 +245,7 @@ class SignIn:
         return NewSession(user, token, expires_at)
 
     async def _note_refusal(self, user: User, address: str | None) -> None:
-        caller = _caller(user, address, webhooks_enabled=False)
+        caller = caller_of(user, address, webhooks_enabled=False)
         await self.perform.change(
             lambda transaction: self.audit.note(
                 transaction, caller, Action.SIGN_IN_REFUSED, user.account_id, user.id
@@ -236,13 +253,15 @@ class SignIn:
         )
 
 
-def _caller(user: User, address: str | None, *, webhooks_enabled: bool) -> Caller:
+def caller_of(user: User, address: str | None, *, webhooks_enabled: bool) -> Caller:
     return Caller(
         interface=Interface.PAGES,
         actor=f"user:{user.id}",
         account_id=user.account_id,
-        scopes=ACCOUNT_SCOPES,
+        scopes=user.role.scopes,
         webhooks_enabled=webhooks_enabled,
         address=address,
         id=user.id,
+        name=user.email,
+        role=user.role,
     )

@@ -1,9 +1,10 @@
-"""Accounts, API keys and what a caller may do."""
+"""Accounts, API keys, the roles of members, and what a caller may do."""
 
 import hashlib
 import hmac
 import re
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -35,14 +36,19 @@ class Scope(StrEnum):
     ACCOUNTS_MANAGE = "accounts:manage"
     ACCOUNTS_READ = "accounts:read"
     PORTAL_CREATE = "portal:create"
+    MEMBERS_READ = "members:read"
+    MEMBERS_MANAGE = "members:manage"
 
 
 SERVICE_SCOPES = frozenset({Scope.MILESTONES_REPORT})
 OPERATOR_SCOPES = frozenset({Scope.ACCOUNTS_MANAGE, Scope.ACCOUNTS_READ, Scope.PORTAL_CREATE})
 ACCOUNT_SCOPES = frozenset(Scope) - SERVICE_SCOPES - OPERATOR_SCOPES
+# What a new key may do unless its scopes are chosen: a leaked key must not let people in.
+USUAL_SCOPES = ACCOUNT_SCOPES - {Scope.MEMBERS_READ, Scope.MEMBERS_MANAGE}
 _IMPLIED = {
     Scope.WEBHOOKS_READ: Scope.WEBHOOKS_MANAGE,
     Scope.ACCOUNTS_READ: Scope.ACCOUNTS_MANAGE,
+    Scope.MEMBERS_READ: Scope.MEMBERS_MANAGE,
 }
 
 
@@ -66,6 +72,29 @@ def kind_of(scopes: frozenset[Scope]) -> KeyKind:
     if scopes & OPERATOR_SCOPES:
         return KeyKind.OPERATOR
     return KeyKind.SERVICE if scopes & SERVICE_SCOPES else KeyKind.ACCOUNT
+
+
+class Role(StrEnum):
+    """What a member of an account may do; each role may do all that the next one may."""
+
+    OWNER = "owner"
+    DEVELOPER = "developer"
+    VIEWER = "viewer"
+
+    @property
+    def scopes(self) -> frozenset[Scope]:
+        return SCOPES_OF[self]
+
+    def is_more_than(self, other: "Role") -> bool:
+        return self.scopes > other.scopes
+
+
+# `members:manage` covers API keys as well: a key works on after the member who made it has left.
+SCOPES_OF: Mapping[Role, frozenset[Scope]] = {
+    Role.OWNER: ACCOUNT_SCOPES,
+    Role.DEVELOPER: ACCOUNT_SCOPES - {Scope.MEMBERS_MANAGE},
+    Role.VIEWER: frozenset({Scope.WEBHOOKS_READ, Scope.PROJECTS_READ, Scope.MEMBERS_READ}),
+}
 
 
 class AccountState(StrEnum):
@@ -157,7 +186,8 @@ class Interface(StrEnum):
 class Caller:
     """The key, user or operator that makes a call, with its scopes and its address.
 
-    `id` is the key's or the user's; an operator at the command line has none.
+    `id` is the key's or the user's; an operator at the command line has none. `name` is what the
+    audit trail calls the caller: a user's e-mail, the name of a key. Only a user has a `role`.
     """
 
     interface: Interface
@@ -167,11 +197,19 @@ class Caller:
     webhooks_enabled: bool = False
     address: str | None = None
     id: UUID | None = None
+    name: str | None = None
+    role: Role | None = None
+
+    def may(self, scope: Scope) -> bool:
+        return scope in self.scopes or _IMPLIED.get(scope) in self.scopes
 
     def require(self, scope: Scope) -> None:
-        if scope not in self.scopes and _IMPLIED.get(scope) not in self.scopes:
+        if not self.may(scope):
             self._require_kind(kind_of(frozenset({scope})))
-            raise MissingScope(f"This key lacks the scope {scope}.", scope=scope)
+            message = f"This key lacks the scope {scope}."
+            if self.role is not None:
+                message = f"As a {self.role} you may not do that; ask an owner of the account."
+            raise MissingScope(message, scope=scope)
 
     def _require_kind(self, needed: KeyKind) -> None:
         """Operator keys and the other keys can do nothing in each other's place."""

@@ -42,10 +42,17 @@ class Action(StrEnum):
     SIGN_IN_REFUSED = "user.sign_in_refused"
     SIGNED_OUT = "user.signed_out"
     CREDENTIALS_CHANGED = "user.credentials_changed"
+    MEMBER_INVITED = "member.invited"
+    MEMBER_JOINED = "member.joined"
+    ROLE_CHANGED = "member.role_changed"
+    MEMBER_REMOVED = "member.removed"
+    INVITATION_REVOKED = "invitation.revoked"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
+    """`actor_name` is what the actor was called then: a user's e-mail, the name of a key."""
+
     account_id: UUID
     id: UUID
     action: Action
@@ -55,3 +62,4 @@ class AuditEntry:
     subject: str | None
     details: Mapping[str, str]
     at: datetime
+    actor_name: str | None = None

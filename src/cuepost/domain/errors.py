@@ -30,6 +30,8 @@ Refused
 │   ├── EmailTaken           email_taken
 │   ├── ExternalIdTaken      external_id_taken
 │   ├── AccountErasing       account_erasing
+│   ├── LastOwner            last_owner
+│   ├── InvitationLimitReached invitation_limit_reached
 │   ├── MoveRefused          move_refused
 │   └── ResultNotReady       result_not_ready
 ├── PreconditionFailed       precondition_failed
@@ -220,6 +222,18 @@ class AccountErasing(Conflict):
     """The account is being erased; it cannot be changed any more."""
 
     code = "account_erasing"
+
+
+class LastOwner(Conflict):
+    """The account needs an owner; make another member an owner first."""
+
+    code = "last_owner"
+
+
+class InvitationLimitReached(Conflict):
+    """The account has as many open invitations as it may have; revoke one first."""
+
+    code = "invitation_limit_reached"
 
 
 class MoveRefused(Conflict):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from cuepost.domain.access import Role
 from cuepost.domain.errors import FieldError, Invalid
 
 OPAQUE_TOKEN_BYTES = 32
@@ -29,6 +30,7 @@ class User:
     created_at: datetime
     email: str | None = None
     password_hash: str | None = None
+    role: Role = Role.OWNER
 
     @property
     def can_sign_in_alone(self) -> bool:

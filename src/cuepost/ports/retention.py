@@ -16,6 +16,7 @@ class Expiring(StrEnum):
     SECRETS = "expired secrets"
     SESSIONS = "ended sessions"
     SIGN_IN_LINKS = "expired sign-in links"
+    INVITATIONS = "expired invitations"
     SECRET_REVEALS = "secrets that were not revealed"
     INBOX_MESSAGES = "messages in test inboxes"
 

@@ -11,7 +11,14 @@ from cuepost.ports.history import Attempts, BulkRetries, Deliveries, Events
 from cuepost.ports.inboxes import Inboxes
 from cuepost.ports.listeners import Listeners
 from cuepost.ports.moves import AccountMoves
-from cuepost.ports.people import SecretReveals, Sessions, SignInAttempts, SignInLinks, Users
+from cuepost.ports.people import (
+    Invitations,
+    SecretReveals,
+    Sessions,
+    SignInAttempts,
+    SignInLinks,
+    Users,
+)
 from cuepost.ports.records import (
     Accounts,
     Audit,
@@ -91,6 +98,8 @@ class Transaction(Protocol):
     def sessions(self) -> Sessions: ...
     @property
     def sign_in_links(self) -> SignInLinks: ...
+    @property
+    def invitations(self) -> Invitations: ...
     @property
     def sign_in_attempts(self) -> SignInAttempts: ...
     @property

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cuepost.domain.access import ACCOUNT_SCOPES, key_id_in
+from cuepost.domain.access import USUAL_SCOPES, key_id_in
 from cuepost.domain.errors import Unauthenticated
 from tests.interfaces.cli.terminal import Terminal
 
@@ -32,7 +32,7 @@ def test_an_account_key_has_all_scopes_unless_some_are_named(
         *("--scope", "projects:read", "--scope", "webhooks:read", "--expires-at", LATER),
     )
 
-    assert wide["scopes"] == sorted(ACCOUNT_SCOPES)
+    assert wide["scopes"] == sorted(USUAL_SCOPES)
     assert narrow == {
         "id": str(key_id_in(narrow["token"])),
         "accountId": account_id,

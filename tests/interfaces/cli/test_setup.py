@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from cuepost.bootstrap.runtime import ServiceRuntime
-from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES
+from cuepost.domain.access import SERVICE_SCOPES, USUAL_SCOPES
 from cuepost.interfaces.cli.first_account import make_first_account
 from tests.interfaces.cli.terminal import Terminal
 from tests.support.service_process import PATIENCE_SECONDS, command, environment
@@ -17,7 +17,7 @@ def test_an_empty_store_gets_a_schema_an_account_with_access_and_its_keys(empty:
     assert list(made) == ["accountId", "apiKey", "serviceKey", "signInUrl"]
     assert made["signInUrl"].startswith("http://127.0.0.1:8000/sign-in/")
     owner, pipeline = (empty.caller_with(made[name]) for name in ("apiKey", "serviceKey"))
-    assert (str(owner.account_id), owner.scopes) == (made["accountId"], ACCOUNT_SCOPES)
+    assert (str(owner.account_id), owner.scopes) == (made["accountId"], USUAL_SCOPES)
     assert owner.webhooks_enabled
     assert (pipeline.account_id, pipeline.scopes) == (None, SERVICE_SCOPES)
 

@@ -13,14 +13,17 @@ from cuepost.domain import access
 from cuepost.domain.access import (
     ACCOUNT_SCOPES,
     OPERATOR_SCOPES,
+    SCOPES_OF,
     SERVICE_SCOPES,
     TOKEN_SECRET_BYTES,
+    USUAL_SCOPES,
     Account,
     AccountState,
     ApiKey,
     Caller,
     Interface,
     KeyKind,
+    Role,
     Scope,
     compose_token,
     digest,
@@ -122,6 +125,8 @@ def test_a_key_holds_a_digest_and_never_the_token() -> None:
 
 def test_keys_of_two_kinds_share_no_scope() -> None:
     assert sorted(ACCOUNT_SCOPES) == [
+        "members:manage",
+        "members:read",
         "projects:read",
         "projects:write",
         "webhooks:manage",
@@ -178,12 +183,47 @@ def test_an_operator_key_and_another_key_are_told_apart(
     assert str(refused.value) == message
 
 
+def test_a_key_lets_people_in_only_if_it_was_made_for_that() -> None:
+    assert sorted(ACCOUNT_SCOPES - USUAL_SCOPES) == ["members:manage", "members:read"]
+
+
+def test_what_each_role_may_do() -> None:
+    assert {role: sorted(scopes) for role, scopes in SCOPES_OF.items()} == {
+        Role.OWNER: sorted(ACCOUNT_SCOPES),
+        Role.DEVELOPER: [
+            "members:read",
+            "projects:read",
+            "projects:write",
+            "webhooks:manage",
+            "webhooks:read",
+        ],
+        Role.VIEWER: ["members:read", "projects:read", "webhooks:read"],
+    }
+
+
+def test_each_role_may_do_more_than_those_after_it() -> None:
+    more = [(one, other) for one in Role for other in Role if one.is_more_than(other)]
+    assert more == [
+        (Role.OWNER, Role.DEVELOPER),
+        (Role.OWNER, Role.VIEWER),
+        (Role.DEVELOPER, Role.VIEWER),
+    ]
+
+
+def test_a_member_is_told_that_the_role_does_not_allow_it() -> None:
+    viewer = replace(caller(*Role.VIEWER.scopes), role=Role.VIEWER)
+    with pytest.raises(MissingScope) as refused:
+        viewer.require(Scope.WEBHOOKS_MANAGE)
+    assert str(refused.value) == ("As a viewer you may not do that; ask an owner of the account.")
+
+
 @pytest.mark.parametrize("held", Scope)
 @pytest.mark.parametrize("needed", Scope)
 def test_a_scope_allows_itself_and_managing_allows_reading(held: Scope, needed: Scope) -> None:
     implied = {
         (Scope.WEBHOOKS_MANAGE, Scope.WEBHOOKS_READ),
         (Scope.ACCOUNTS_MANAGE, Scope.ACCOUNTS_READ),
+        (Scope.MEMBERS_MANAGE, Scope.MEMBERS_READ),
     }
     if held is needed or (held, needed) in implied:
         caller(held).require(needed)

@@ -80,7 +80,7 @@ _NAMES: Mapping[ColumnType, str] = {
     TEXT: (
         "name scopes url events description hint report_id key action actor interface address "
         "subject email password_hash token answer verified_with statuses state kind content_type "
-        "signed_with external_id search_name"
+        "signed_with external_id search_name role actor_name"
     ),
     BYTES: (
         "digest sealed body fingerprint sealed_answer headers request_headers response_headers "

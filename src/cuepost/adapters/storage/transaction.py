@@ -17,6 +17,7 @@ from cuepost.adapters.storage.records.guards import (
     ReportRecords,
 )
 from cuepost.adapters.storage.records.inboxes import InboxRecords
+from cuepost.adapters.storage.records.invitations import InvitationRecords
 from cuepost.adapters.storage.records.listeners import ListenerRecords
 from cuepost.adapters.storage.records.moves import AccountMoveRecords
 from cuepost.adapters.storage.records.outcomes import OutcomeRecords, SqliteOutcomeRecords
@@ -59,6 +60,10 @@ class RecordsTransaction:
     @cached_property
     def sign_in_links(self) -> SignInLinkRecords:
         return SignInLinkRecords(self._session)
+
+    @cached_property
+    def invitations(self) -> InvitationRecords:
+        return InvitationRecords(self._session)
 
     @cached_property
     def sign_in_attempts(self) -> SignInAttemptRecords:

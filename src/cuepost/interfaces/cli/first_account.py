@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.application.service import Service
-from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES
+from cuepost.domain.access import SERVICE_SCOPES, USUAL_SCOPES
 from cuepost.interfaces.cli.runtime import CommandContext, operator
 from cuepost.ports.store import Transaction
 
@@ -63,7 +63,7 @@ async def _make(service: Service, transaction: Transaction, *, with_link: bool) 
         return FirstAccount(accounts[0].id)
     account = await access.create_account(transaction, caller, "First account", True)
     key = await access.create_key(
-        transaction, caller, account.id, name="First API key", scopes=ACCOUNT_SCOPES
+        transaction, caller, account.id, name="First API key", scopes=USUAL_SCOPES
     )
     service_key = await access.create_key(
         transaction, caller, None, name="First service key", scopes=SERVICE_SCOPES

@@ -7,7 +7,7 @@ from uuid import UUID
 import click
 
 from cuepost.application.access import NewKey
-from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, ApiKey, Scope
+from cuepost.domain.access import SERVICE_SCOPES, USUAL_SCOPES, ApiKey, Scope
 from cuepost.interfaces.cli.accounts import no_account
 from cuepost.interfaces.cli.groups import OrderedGroup
 from cuepost.interfaces.cli.output import json_option, key_json, print_result, table, time_text
@@ -41,7 +41,7 @@ def keys() -> None:
     "scopes",
     type=click.Choice([scope.value for scope in Scope]),
     multiple=True,
-    help="A scope of the key; can be repeated.  [default: all scopes that fit]",
+    help="A scope of the key; can be repeated.  [default: all that fit but members:…]",
 )
 @click.option(
     "--expires-at", type=Instant(), help="When the key expires, such as 2027-01-31T00:00:00Z."
@@ -62,8 +62,8 @@ def create(
     """
     if (account is None) is not service:
         raise click.UsageError("Give either --account ID or --service.")
-    possible = SERVICE_SCOPES if service else ACCOUNT_SCOPES
-    chosen = frozenset(map(Scope, scopes)) or possible
+    usual = SERVICE_SCOPES if service else USUAL_SCOPES
+    chosen = frozenset(map(Scope, scopes)) or usual
 
     async def work(context: CommandContext) -> NewKey:
         access = context.service.access

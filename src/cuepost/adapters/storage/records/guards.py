@@ -71,7 +71,7 @@ _REMEMBER = Sql(
 )
 _AUDIT_TRAIL = paging.pages(
     """
-    SELECT id, action, actor, interface, address, subject, details
+    SELECT id, action, actor, interface, address, subject, details, actor_name
     FROM audit_entries WHERE account_id = :account_id
     """
 )
@@ -169,6 +169,7 @@ class AuditRecords:
                     "address": entry.address,
                     "subject": entry.subject,
                     "details": dict(entry.details),
+                    "actor_name": entry.actor_name,
                 }
             ],
         )
@@ -188,6 +189,7 @@ class AuditRecords:
                 subject=subject,
                 details=details,
                 at=instant_of(entry_id),
+                actor_name=actor_name,
             )
-            for entry_id, action, actor, interface, address, subject, details in rows
+            for entry_id, action, actor, interface, address, subject, details, actor_name in rows
         ]

@@ -1,21 +1,28 @@
 """Users, their sessions and sign-in links, and secrets that will be shown once."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
+from cuepost.domain.access import Role
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.secret_reveal import SecretReveal
+from cuepost.ports.records import Page
 
 EXPIRED_ROWS_AT_ONCE = 10
 
-_FROM_USERS = "SELECT account_id, id, created_at, email, password_hash FROM users"
+_FROM_USERS = "SELECT account_id, id, created_at, email, password_hash, role FROM users"
 _USER = Sql(f"{_FROM_USERS} WHERE account_id = :account_id AND id = :user_id")
 _USER_BY_EMAIL = Sql(f"{_FROM_USERS} WHERE email = :email")
-_ALL_USERS = Sql(f"{_FROM_USERS} WHERE account_id = :account_id ORDER BY id")
-_SAVE_USER = Sql(
+_USERS = paging.pages(f"{_FROM_USERS} WHERE account_id = :account_id")
+_OWNERS = Sql(f"{_FROM_USERS} WHERE account_id = :account_id AND role = :role ORDER BY id")
+_SET_ROLE = Sql("UPDATE users SET role = :role WHERE account_id = :account_id AND id = :user_id")
+_REMOVE_USER = Sql("DELETE FROM users WHERE account_id = :account_id AND id = :user_id")
+_SAVE_CREDENTIALS = Sql(
     """
     UPDATE users SET email = :email, password_hash = :password_hash
     WHERE account_id = :account_id AND id = :user_id
@@ -84,6 +91,7 @@ class UserRecords:
                     "email": user.email,
                     "password_hash": user.password_hash,
                     "created_at": user.created_at,
+                    "role": user.role,
                 }
             ],
         )
@@ -94,13 +102,29 @@ class UserRecords:
     async def by_email(self, email: str) -> User | None:
         return await self._one(_USER_BY_EMAIL, email=email)
 
-    async def all(self, account_id: UUID) -> list[User]:
-        rows = await self._session.offloaded.fetch(_ALL_USERS, account_id=account_id)
-        return [User(*row) for row in rows]
+    async def page(self, account_id: UUID, page: Page) -> list[User]:
+        rows = await self._session.offloaded.fetch(
+            _USERS, account_id=account_id, **paging.bounds(page)
+        )
+        return [_user(row) for row in rows]
 
-    async def save(self, user: User) -> None:
+    async def owners(self, account_id: UUID) -> list[User]:
+        rows = await self._session.offloaded.fetch(
+            _OWNERS, account_id=account_id, role=Role.OWNER.value
+        )
+        return [_user(row) for row in rows]
+
+    async def set_role(self, account_id: UUID, user_id: UUID, role: Role) -> None:
         await self._session.execute(
-            _SAVE_USER,
+            _SET_ROLE, account_id=account_id, user_id=user_id, role=role.value
+        )
+
+    async def remove(self, account_id: UUID, user_id: UUID) -> None:
+        await self._session.execute(_REMOVE_USER, account_id=account_id, user_id=user_id)
+
+    async def save_credentials(self, user: User) -> None:
+        await self._session.execute(
+            _SAVE_CREDENTIALS,
             account_id=user.account_id,
             user_id=user.id,
             email=user.email,
@@ -109,7 +133,12 @@ class UserRecords:
 
     async def _one(self, statement: Sql, **values: Any) -> User | None:
         rows = await self._session.fetch(statement, **values)
-        return User(*rows[0]) if rows else None
+        return _user(rows[0]) if rows else None
+
+
+def _user(row: Sequence[Any]) -> User:
+    account_id, user_id, created_at, email, password_hash, role = row
+    return User(account_id, user_id, created_at, email, password_hash, Role(role))
 
 
 class SessionRecords:

@@ -30,6 +30,7 @@ from cuepost.adapters.storage.tables.owned import (
 from cuepost.adapters.storage.tables.people import (
     inbox_messages,
     inboxes,
+    invitations,
     secret_reveals,
     sessions,
     sign_in_attempts,
@@ -52,6 +53,7 @@ __all__ = [
     "idempotency_keys",
     "inbox_messages",
     "inboxes",
+    "invitations",
     "lanes",
     "listener_events",
     "listeners",

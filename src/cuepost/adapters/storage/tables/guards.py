@@ -45,5 +45,6 @@ audit_entries = sa.Table(
     sa.Column("address", sa.Text),
     sa.Column("subject", sa.Text),
     sa.Column("details", sa.JSON, nullable=False),
+    sa.Column("actor_name", sa.Text),
     sa.Index(None, "id"),
 )

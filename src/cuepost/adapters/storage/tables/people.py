@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables.metadata import metadata, one_of
 from cuepost.adapters.storage.types import Id, Instant
+from cuepost.domain.access import Role
 from cuepost.domain.inbox import InboxAnswer
 
 users = sa.Table(
@@ -14,6 +15,7 @@ users = sa.Table(
     sa.Column("email", sa.Text),
     sa.Column("password_hash", sa.Text),
     sa.Column("created_at", Instant, nullable=False),
+    sa.Column("role", sa.Text, nullable=False, server_default=Role.OWNER),
     # A sign-in form has only the e-mail, so it must be unique.
     sa.Index(None, "email", unique=True),
     sqlite_with_rowid=False,
@@ -41,6 +43,21 @@ sign_in_links = sa.Table(
     sa.Column("user_id", Id, nullable=False),
     sa.Column("digest", sa.LargeBinary, nullable=False),
     sa.Column("expires_at", Instant, nullable=False, index=True),
+    sa.Index(None, "digest"),
+    sqlite_with_rowid=False,
+)
+
+invitations = sa.Table(
+    "invitations",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("digest", sa.LargeBinary, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("email", sa.Text),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("expires_at", Instant, nullable=False, index=True),
+    one_of("role", Role),
     sa.Index(None, "digest"),
     sqlite_with_rowid=False,
 )

@@ -1,0 +1,156 @@
+"""Members of an account: who they are, what each may do, invitations and removal."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from cuepost.application.audit_trail import AuditTrail
+from cuepost.domain.access import Caller, Role, Scope
+from cuepost.domain.audit import Action
+from cuepost.domain.errors import EmailTaken, InvitationLimitReached, NotFound
+from cuepost.domain.invitation import (
+    INVITATION_LIFE,
+    MOST_INVITATIONS,
+    Invitation,
+    require_owner_without,
+)
+from cuepost.domain.person import (
+    OPAQUE_TOKEN_BYTES,
+    User,
+    checked_email,
+    compose_opaque_token,
+    opaque_token_digest,
+)
+from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
+from cuepost.ports.system import Clock, Entropy, IdSource
+
+
+@dataclass(frozen=True, slots=True)
+class NewInvitation:
+    """`url` is shown once; the store keeps a digest of its token."""
+
+    invitation: Invitation
+    url: str
+
+    def __repr__(self) -> str:
+        return f"NewInvitation({self.invitation.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class ManageMembers:
+    """Each change locks the account first, so that no two leave it without an owner."""
+
+    clock: Clock
+    ids: IdSource
+    entropy: Entropy
+    audit: AuditTrail
+    address: Callable[[str], str]
+
+    async def page(self, transaction: Transaction, caller: Caller, page: Page) -> list[User]:
+        caller.require(Scope.MEMBERS_READ)
+        return await transaction.users.page(caller.account, page)
+
+    async def change_role(
+        self, transaction: Transaction, caller: Caller, user_id: UUID, role: Role
+    ) -> User:
+        """A member who may do less than before is signed out everywhere."""
+        user = await self._locked(transaction, caller, user_id)
+        if user.role is role:
+            return user
+        require_owner_without(user, await transaction.users.owners(user.account_id))
+        await transaction.users.set_role(user.account_id, user.id, role)
+        if user.role.is_more_than(role):
+            await self._sign_out(transaction, user)
+        await self._note(transaction, caller, Action.ROLE_CHANGED, user, role=role, was=user.role)
+        return replace(user, role=role)
+
+    async def remove(self, transaction: Transaction, caller: Caller, user_id: UUID) -> None:
+        user = await self._locked(transaction, caller, user_id)
+        require_owner_without(user, await transaction.users.owners(user.account_id))
+        await transaction.users.remove(user.account_id, user.id)
+        await self._sign_out(transaction, user)
+        await self._note(transaction, caller, Action.MEMBER_REMOVED, user, role=user.role)
+
+    async def invitations(
+        self, transaction: Transaction, caller: Caller, page: Page
+    ) -> list[Invitation]:
+        caller.require(Scope.MEMBERS_READ)
+        return await transaction.invitations.page(caller.account, page, self.clock.now())
+
+    async def invite(
+        self, transaction: Transaction, caller: Caller, role: Role, email: str | None
+    ) -> NewInvitation:
+        """With an e-mail it replaces the earlier invitations to that address."""
+        account_id, now = await self._lock_account(transaction, caller), self.clock.now()
+        address = checked_email(email) if email else None
+        if address is not None:
+            if await transaction.users.by_email(address) is not None:
+                raise EmailTaken
+            await transaction.invitations.end_of_email(account_id, address)
+        if await transaction.invitations.count(account_id, now) >= MOST_INVITATIONS:
+            raise InvitationLimitReached(
+                f"The account has {MOST_INVITATIONS} open invitations already; revoke one first."
+            )
+        token = compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
+        made = Invitation(
+            account_id,
+            self.ids(now),
+            opaque_token_digest(token),
+            role,
+            address,
+            now,
+            now + INVITATION_LIFE,
+        )
+        await transaction.invitations.add(made)
+        await self._note_invitation(transaction, caller, Action.MEMBER_INVITED, made)
+        return NewInvitation(made, self.address(token))
+
+    async def revoke(self, transaction: Transaction, caller: Caller, invitation_id: UUID) -> None:
+        account_id = await self._lock_account(transaction, caller)
+        invitation = await transaction.invitations.get(account_id, invitation_id)
+        if invitation is None or not invitation.is_live(self.clock.now()):
+            raise NotFound
+        await transaction.invitations.take(account_id, invitation_id)
+        await self._note_invitation(transaction, caller, Action.INVITATION_REVOKED, invitation)
+
+    async def _locked(self, transaction: Transaction, caller: Caller, user_id: UUID) -> User:
+        account_id = await self._lock_account(transaction, caller)
+        user = await transaction.users.get(account_id, user_id)
+        if user is None:
+            raise NotFound
+        return user
+
+    async def _lock_account(self, transaction: Transaction, caller: Caller) -> UUID:
+        caller.require(Scope.MEMBERS_MANAGE)
+        account = await transaction.accounts.lock(caller.account)
+        if account is None:
+            raise NotFound
+        account.require_live()
+        return account.id
+
+    async def _sign_out(self, transaction: Transaction, user: User) -> None:
+        await transaction.sessions.end_of_user(user.account_id, user.id)
+        await transaction.sign_in_links.end_of_user(user.account_id, user.id)
+
+    async def _note(
+        self, transaction: Transaction, caller: Caller, action: Action, user: User, **roles: Role
+    ) -> None:
+        details = {"email": user.email} if user.email else {}
+        await self.audit.note(
+            transaction, caller, action, user.account_id, user.id, **details, **roles
+        )
+
+    async def _note_invitation(
+        self, transaction: Transaction, caller: Caller, action: Action, invitation: Invitation
+    ) -> None:
+        details = {"email": invitation.email} if invitation.email else {}
+        await self.audit.note(
+            transaction,
+            caller,
+            action,
+            invitation.account_id,
+            invitation.id,
+            **details,
+            role=invitation.role,
+        )
