@@ -13,7 +13,7 @@ from cuepost_receiver.django import inbox_view
 
 LOG = Path(os.environ.get("RECEIVER_LOG", "receiver.log"))
 
-# In a project of yours this is settings.py.
+# In a real project this is settings.py.
 settings.configure(
     ALLOWED_HOSTS=["*"],
     ROOT_URLCONF=__name__,
@@ -27,14 +27,14 @@ def note(word: str, event: Event) -> None:
 
 
 def handle(event: Event) -> None:
-    """Runs after the delivery was acknowledged, at least once: make it harmless to run twice."""
+    """Runs at least once after the delivery was acknowledged; it has to be idempotent."""
     match event.type:
         case "project.completed":
             note("fetch", event)  # cuepost_receiver.results.ResultClient follows event.result_url
         case "project.failed":
             note("notify the team", event)
         case _:
-            note("pass over", event)
+            note("ignore", event)
 
 
 def handle_test(event: Event) -> None:
@@ -47,10 +47,10 @@ inbox = Inbox(
     handler=handle,
     on_test=handle_test,
 )
-# What a crash left over is taken up now; in a project of yours AppConfig.ready is the place.
+# Resume events left over from a crash; in a real project do this in AppConfig.ready.
 inbox.start()
 
-# The path has no slash at its end, because redirects are not followed.
+# The path has no trailing slash, because redirects are not followed.
 urlpatterns = [path("cuepost", inbox_view(inbox))]
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// An inbox in one file for one process: a line for each event that came, and one when it is done.
+// An inbox in a file, for one process: one line for each received event, and one when it is done.
 "use strict";
 
 const fs = require("node:fs");

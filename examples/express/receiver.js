@@ -1,4 +1,4 @@
-// A receiver in Express: verify, take each event once, keep it, answer, and work afterwards.
+// A receiver in Express: verifies, stores each event once, responds, and processes it afterwards.
 "use strict";
 
 const fs = require("node:fs");
@@ -13,7 +13,7 @@ function note(word, event) {
   fs.appendFileSync(log, `${word} ${event.type} ${event.id} ${event.data.projectId}\n`);
 }
 
-// Runs after the delivery was acknowledged, at least once: make it harmless to run twice.
+// Runs at least once after the delivery was acknowledged; it has to be idempotent.
 async function handle(event) {
   switch (event.type) {
     case "webhook.test":
@@ -23,11 +23,11 @@ async function handle(event) {
     case "project.failed":
       return note("notify the team", event);
     default:
-      return note("pass over", event);
+      return note("ignore", event);
   }
 }
 
-// During a rotation there are two secrets; one that fits is enough.
+// During a rotation there are two secrets; one of them has to match.
 function verified(request) {
   for (const secret of secrets) {
     try {
@@ -42,7 +42,7 @@ function verified(request) {
 const inbox = new Inbox(process.env.RECEIVER_INBOX || "inbox.jsonl", handle);
 const app = express();
 
-// The signature is over the raw bytes, so nothing may parse them first.
+// The signature covers the raw bytes, so the body must not be parsed first.
 app.post("/cuepost", express.raw({ type: "*/*", limit: "1mb" }), (request, response) => {
   const event = Buffer.isBuffer(request.body) ? verified(request) : null;
   if (event === null || event.id !== request.get("webhook-id")) {

@@ -18,14 +18,14 @@ def note(word: str, event: Event) -> None:
 
 
 def handle(event: Event) -> None:
-    """Runs after the delivery was acknowledged, at least once: make it harmless to run twice."""
+    """Runs at least once after the delivery was acknowledged; it has to be idempotent."""
     match event.type:
         case "project.completed":
             note("fetch", event)  # cuepost_receiver.results.ResultClient follows event.result_url
         case "project.failed":
             note("notify the team", event)
         case _:
-            note("pass over", event)
+            note("ignore", event)
 
 
 def handle_test(event: Event) -> None:

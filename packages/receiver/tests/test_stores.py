@@ -236,13 +236,13 @@ def test_a_server_that_forks_shares_the_file_and_not_the_connection(tmp_path: Pa
     assert (ran.stdout, ran.stderr) == ("0 {'waiting': 3} False\n", "")
 
 
-def test_a_connection_of_another_process_is_left_alone(store: InboxStore) -> None:
+def test_a_connection_of_another_process_is_inherited(store: InboxStore) -> None:
     assert isinstance(store, SqlStore)
     store.add("a", b"", 1)
     theirs, store._owner = store._connection, 1
     assert store.add("a", b"", 2) is False
     assert store._connection is not theirs
-    assert store._left_alone == [theirs]
+    assert store._inherited == [theirs]
     assert theirs is not None
     theirs.close()
 

@@ -1,4 +1,4 @@
-"""The receiver's side of cuepost's webhooks: verified, once each, and never lost."""
+"""Receives cuepost's webhooks: verifies them, handles each once and loses none."""
 
 from cuepost_receiver.event import Event
 from cuepost_receiver.handling import GiveUp, RetryPolicy

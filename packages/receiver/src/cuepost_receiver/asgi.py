@@ -22,7 +22,7 @@ class AsgiInbox:
 
     @asynccontextmanager
     async def lifespan(self, _app: object = None) -> AsyncIterator[None]:
-        """Handles what was left over as soon as the server starts, and ends in order."""
+        """Start handling, including events left over from before; stop cleanly at shutdown."""
         self.inbox.start()
         try:
             yield

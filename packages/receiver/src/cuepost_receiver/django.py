@@ -12,7 +12,7 @@ from cuepost_receiver.inbox import Answer, Inbox
 def inbox_view(
     inbox: Inbox, *, most_bytes: int = MOST_BYTES
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """`path("cuepost", inbox_view(inbox))`; the signature takes the place of the CSRF token."""
+    """`path("cuepost", inbox_view(inbox))`; the signature replaces the CSRF token."""
 
     def view(request: HttpRequest) -> HttpResponse:
         answer = _answer(inbox, request, most_bytes)

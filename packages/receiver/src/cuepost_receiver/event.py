@@ -1,4 +1,4 @@
-"""What a delivery tells: the envelope of an event, typed."""
+"""The typed envelope of an event."""
 
 import json
 import re
@@ -15,7 +15,7 @@ _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`type` may be one that is newer than this kit; pass over those that you do not know."""
+    """`type` may be newer than this kit; ignore types that you do not know."""
 
     id: str
     type: str
@@ -40,7 +40,7 @@ class Event:
 
     @property
     def result_url(self) -> str | None:
-        """Where `ResultClient` fetches the finished export."""
+        """The URL from which `ResultClient` gets the finished export."""
         return self._text("resultUrl")
 
     @property

@@ -1,4 +1,4 @@
-"""One event handled once: claim it, run its handler, write down how that went."""
+"""Handles one event: claims it, runs its handler and records the outcome."""
 
 import asyncio
 import inspect
@@ -19,14 +19,14 @@ LONGEST_ERROR = 1_000
 
 
 class GiveUp(Exception):
-    """Raise it in a handler when trying again is of no use: the event goes to the dead letters."""
+    """Raise it in a handler if a retry is useless: the event becomes a dead letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Pauses before the second, third, … run of a handler; after the last comes the dead letter.
+    """Delays before the second, third, … attempt; after the last attempt comes the dead letter.
 
-    A little chance is added to each, so that what failed together does not come back together.
+    Random jitter spreads the retries of events that failed together.
     """
 
     delays: tuple[float, ...] = (5, 30, 120, 600, 3_600, 21_600)
@@ -37,7 +37,7 @@ class RetryPolicy:
         return len(self.delays) + 1
 
     def pause_after(self, attempt: int) -> float | None:
-        """None when there is no attempt left."""
+        """None if no attempt is left."""
         if attempt > len(self.delays):
             return None
         return self.delays[attempt - 1] * (1 + self.jitter * random.random())
@@ -60,9 +60,9 @@ class Handling:
         return self.store.renew(claim, self.clock() + self.lease_seconds)
 
     def handle(self, claim: Claim) -> None:
-        """Runs the handler; whatever it raises ends here."""
+        """Run the handler; its exceptions are caught and recorded."""
         if claim.attempt > self.policy.attempts:
-            # Every run was counted before it began, so this one took its process down each time.
+            # Attempts are counted before they start, so the process died during each of them.
             self._bury(claim, "the process ended during every attempt")
             return
         try:
@@ -98,7 +98,7 @@ class Handling:
             self.store.postpone(claim, self.clock() + pause, error)
 
     def _bury(self, claim: Claim, error: str) -> None:
-        logger.error("event %s goes to the dead letters: %s", claim.event_id, error)
+        logger.error("event %s becomes a dead letter: %s", claim.event_id, error)
         self.store.bury(claim, self.clock(), error)
 
 

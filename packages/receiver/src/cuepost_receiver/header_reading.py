@@ -1,4 +1,4 @@
-"""Reads the three webhook headers out of whatever a framework calls headers."""
+"""Reads the three webhook headers from the header types of common frameworks."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ Headers = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[Text, Text]
 
 
 def webhook_headers(headers: Any) -> dict[str, str]:
-    """Those of the three that are there, by their lower-case names."""
+    """The webhook headers that are present, by lower-case name."""
     try:
         return _found(headers)
     except VerificationFailed:

@@ -1,4 +1,4 @@
-"""A receiver's duties in one object: verify, deduplicate, persist, answer, handle afterwards."""
+"""A complete receiver: verifies, deduplicates and stores events, responds, handles them later."""
 
 import json
 import logging
@@ -19,17 +19,17 @@ from cuepost_receiver.workers import Workers
 logger = logging.getLogger("cuepost_receiver")
 
 DAY = 86_400.0
-# A manual retry comes under the same id for as long as the service keeps its history: 30 days.
+# A manual retry has the same id and is possible for 30 days.
 SHORTEST_MEMORY_DAYS = 31
-PATIENT = RetryPolicy()
-OUR_FAULT = {Reason.NO_SECRETS, Reason.BAD_SECRET, Reason.BAD_TOLERANCE}
+DEFAULT_POLICY = RetryPolicy()
+CONFIGURATION_FAULTS = {Reason.NO_SECRETS, Reason.BAD_SECRET, Reason.BAD_TOLERANCE}
 
 Secrets = str | Iterable[str] | Callable[[], str | Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What to send back: a status, and a short JSON object for whoever reads the history."""
+    """The response: a status, and a short JSON object that the delivery history shows."""
 
     status: int
     content: dict[str, str]
@@ -44,7 +44,7 @@ class Answer:
 
 
 class Inbox:
-    """Give it the raw request; it answers at once, and calls `handler` afterwards, at least once.
+    """Takes raw requests, responds at once, and calls `handler` afterwards, at least once.
 
     `secrets` may be a function, so that a rotation needs no restart. `on_test` gets the test
     events; without it they are acknowledged and logged. `workers=0` leaves the handling to other
@@ -59,7 +59,7 @@ class Inbox:
         *,
         on_test: Handler | None = None,
         tolerance: float = TOLERANCE_SECONDS,
-        policy: RetryPolicy = PATIENT,
+        policy: RetryPolicy = DEFAULT_POLICY,
         workers: int = 4,
         memory_days: float = 35,
         lease_seconds: float = 60.0,
@@ -81,7 +81,7 @@ class Inbox:
         self._process = 0
 
     def receive(self, body: bytes, headers: Headers) -> Answer:
-        """Never raises; what it answers with 2xx is kept, and will be handled."""
+        """Never raises; an event that gets 2xx is stored and will be handled."""
         try:
             verified = verify(
                 body, headers, self._trusted(), now=self._clock(), tolerance=self._tolerance
@@ -92,17 +92,17 @@ class Inbox:
         return self._keep(verified)
 
     def start(self) -> None:
-        """Handle in this process from now on; a second call changes nothing."""
+        """Start handling in this process; a second call has no effect."""
         if self._thread_count == 0:
             return
         with self._starting:
-            # Threads do not come along when a server forks.
+            # Threads do not survive a fork.
             if self._workers is None or self._process != os.getpid():
                 self._workers, self._process = self._make_workers(self._thread_count), os.getpid()
                 self._workers.start()
 
     def close(self, timeout: float = 30.0) -> bool:
-        """Let running handlers end; False when they did not, and will run again elsewhere."""
+        """Wait for running handlers; False if some did not end, which will run again elsewhere."""
         with self._starting:
             workers, self._workers = self._workers, None
         ended = workers is None or self._process != os.getpid() or workers.stop(timeout)
@@ -111,19 +111,19 @@ class Inbox:
         return ended
 
     def run(self, stop: threading.Event | None = None, *, workers: int | None = None) -> None:
-        """Handle until `stop` is set, or for ever: for a process that does nothing else."""
-        crew = self._make_workers(workers or self._thread_count or 1)
-        crew.start()
+        """Handle events until `stop` is set, for a dedicated worker process."""
+        pool = self._make_workers(workers or self._thread_count or 1)
+        pool.start()
         try:
             (stop or threading.Event()).wait()
         finally:
-            crew.stop(30.0)
+            pool.stop(30.0)
 
     def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         return self.store.dead_letters(limit)
 
     def revive(self, event_id: str) -> bool:
-        """Try a dead letter again, from its first attempt; False if there is none of that id."""
+        """Retry a dead letter with a full set of attempts; False if the id is unknown."""
         revived = self.store.revive(event_id, self._clock())
         self._wake()
         return revived
@@ -132,7 +132,7 @@ class Inbox:
         return self.store.discard(event_id, self._clock())
 
     def forget(self) -> int:
-        """Drop the ids that nobody will send again; done by itself every hour."""
+        """Drop expired ids; this runs automatically every hour."""
         return self.store.forget(self._clock() - self._memory_seconds)
 
     def __enter__(self) -> Self:
@@ -146,7 +146,7 @@ class Inbox:
         try:
             is_new = self.store.add(verified.id, verified.body, self._clock())
         except Exception:
-            logger.exception("event %s could not be kept", verified.id)
+            logger.exception("event %s could not be stored", verified.id)
             return Answer(503, {"error": "store_unavailable", "message": "Try again later."})
         self._wake()
         return Answer(200, {"status": "accepted" if is_new else "duplicate"})
@@ -164,7 +164,7 @@ class Inbox:
         try:
             self.start()
         except RuntimeError:
-            # The process is about to end, and the event is safe for the next one.
+            # The process is ending; the event is stored for the next one.
             logger.exception("no thread could be started")
         if self._workers is not None:
             self._workers.wake()
@@ -177,7 +177,7 @@ class Inbox:
 
 def _refused(failure: VerificationFailed) -> Answer:
     logger.warning("a delivery was refused: %s", failure.reason)
-    if failure.reason in OUR_FAULT:
-        # The sender can do nothing about it, and should come again once it is fixed.
+    if failure.reason in CONFIGURATION_FAULTS:
+        # The sender cannot fix this; a 5xx status makes it retry.
         return Answer(500, {"error": "receiver_misconfigured", "message": "Try again later."})
     return Answer(400, {"error": failure.reason.value, "message": str(failure)})

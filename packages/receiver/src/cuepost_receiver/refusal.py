@@ -31,23 +31,23 @@ SENTENCES = {
     Reason.MISSING_ID: "The header webhook-id is missing.",
     Reason.MISSING_TIMESTAMP: "The header webhook-timestamp is missing.",
     Reason.MISSING_SIGNATURE: "The header webhook-signature is missing.",
-    Reason.REPEATED_HEADER: "A webhook header is there more than once.",
+    Reason.REPEATED_HEADER: "A webhook header is repeated.",
     Reason.BAD_ID: "The header webhook-id is not an id.",
     Reason.BAD_TIMESTAMP: "The header webhook-timestamp is not a whole number of seconds.",
-    Reason.BAD_SIGNATURE: "The header webhook-signature holds no 'v1,' and base64 signature.",
+    Reason.BAD_SIGNATURE: "The header webhook-signature has no signature 'v1,<base64>'.",
     Reason.NO_SECRETS: "No signing secret was given.",
     Reason.BAD_SECRET: "A signing secret must be 'whsec_' and base64 text.",
     Reason.BAD_TOLERANCE: "The time and the tolerance must be numbers of seconds.",
-    Reason.NO_MATCH: "No signature was made with a trusted secret for this id, time and body.",
-    Reason.TOO_OLD: "The timestamp lies too far in the past.",
-    Reason.TOO_NEW: "The timestamp lies too far in the future.",
+    Reason.NO_MATCH: "No signature matches this id, timestamp and body with a trusted secret.",
+    Reason.TOO_OLD: "The timestamp is too far in the past.",
+    Reason.TOO_NEW: "The timestamp is too far in the future.",
     Reason.NOT_AN_EVENT: "The body is not an event: JSON with id, type, createdAt and data.",
-    Reason.ID_MISMATCH: "The event in the body has another id than the header webhook-id.",
+    Reason.ID_MISMATCH: "The id of the event in the body differs from the header webhook-id.",
 }
 
 
 class VerificationFailed(Exception):
-    """The request must be refused; `reason` says why, in a word that stays the same."""
+    """The request must be rejected; `reason` is a stable code."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(SENTENCES[reason])

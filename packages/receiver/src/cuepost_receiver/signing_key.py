@@ -1,4 +1,4 @@
-"""Signing secrets as people are shown them, and the signatures that they make."""
+"""Decodes signing secrets and computes signatures."""
 
 import hmac
 from base64 import b64decode, b64encode
@@ -16,7 +16,7 @@ def key_of(secret: str) -> bytes:
 
 
 def canonical_base64(text: str) -> bytes | None:
-    """What the text stands for; None unless it is the one way in which that is written."""
+    """The decoded bytes; None unless the text is canonical base64."""
     try:
         found = b64decode(text, validate=True)
     except ValueError:

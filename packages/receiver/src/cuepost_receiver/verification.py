@@ -1,4 +1,4 @@
-"""Checks that a request was signed by the service, a short while ago, and not changed since."""
+"""Verifies that a request was signed recently by the service and not changed."""
 
 import hmac
 import re
@@ -13,7 +13,7 @@ from cuepost_receiver.refusal import Reason, VerificationFailed
 from cuepost_receiver.signing_key import SIGNATURE_BYTES, canonical_base64, digest, key_of
 
 TOLERANCE_SECONDS = 300
-# Without a full stop, which separates the parts of what is signed.
+# Without a dot, which separates the parts of the signed content.
 _ID = re.compile(r"[\x21-\x2d\x2f-\x7e]{1,256}")
 _TIMESTAMP = re.compile(r"0|[1-9][0-9]{0,14}")
 _MARK = "v1,"
@@ -21,14 +21,14 @@ _MARK = "v1,"
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was signed. `event()` reads it; the signature alone says nothing about its form."""
+    """The signed content; `event()` parses it."""
 
     id: str
     timestamp: int
     body: bytes = field(repr=False)
 
     def event(self) -> Event:
-        """Raises VerificationFailed, and nothing else, when the body is not this event."""
+        """Raises only VerificationFailed, if the body is not this event."""
         event = read_event(self.body)
         if event.id != self.id:
             raise VerificationFailed(Reason.ID_MISMATCH)
@@ -43,7 +43,7 @@ def verify(
     now: float | None = None,
     tolerance: float = TOLERANCE_SECONDS,
 ) -> Verified:
-    """Return what was signed, or raise VerificationFailed; nothing else, whatever comes in.
+    """Return the signed content; raises only VerificationFailed, for any input.
 
     `body` is the raw request body. `headers` are the request's, as a mapping or as pairs, in any
     case. `secrets` is one `whsec_…` or, during a rotation, several. `now` is in unix seconds.
@@ -84,7 +84,7 @@ def _matching(
 
 
 def _signatures(found: dict[str, str]) -> list[bytes]:
-    """Entries of other versions, and those that are not whole, are left out."""
+    """The valid `v1` signatures; other entries are ignored."""
     if SIGNATURE not in found:
         raise VerificationFailed(Reason.MISSING_SIGNATURE)
     entries = [each for each in found[SIGNATURE].split(" ") if each.startswith(_MARK)]
@@ -96,7 +96,7 @@ def _signatures(found: dict[str, str]) -> list[bytes]:
 
 
 def _require_match(signatures: list[bytes], expected: list[bytes]) -> None:
-    # Every pair is compared, so that the time taken tells nothing.
+    # Compare every pair, so that the duration reveals nothing.
     matches = [hmac.compare_digest(one, other) for one in signatures for other in expected]
     if not any(matches):
         raise VerificationFailed(Reason.NO_MATCH)
@@ -108,7 +108,7 @@ def _require_recent(timestamp: int, now: Any, tolerance: Any) -> None:
         limit = float(tolerance)
     except (TypeError, ValueError, OverflowError):
         raise VerificationFailed(Reason.BAD_TOLERANCE) from None
-    # Written so that what is not a number lets nothing pass.
+    # Written so that NaN is refused.
     if not (age - age == 0 and 0 <= limit < float("inf")):
         raise VerificationFailed(Reason.BAD_TOLERANCE)
     if age > limit:

@@ -1,4 +1,4 @@
-"""Threads that handle what is due, and one that keeps their leases and forgets old ids."""
+"""Threads that handle due events, and one that renews leases and drops expired ids."""
 
 import logging
 import threading
@@ -15,7 +15,7 @@ FORGET_EVERY_SECONDS = 3_600.0
 
 
 class Workers:
-    """Lives in one process from `start` to `stop`."""
+    """The threads of one process."""
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class Workers:
             thread.start()
 
     def wake(self) -> None:
-        """Something is due now."""
+        """Wake the threads, because an event is due."""
         with self._changed:
             self._news += 1
             self._changed.notify_all()
 
     def stop(self, timeout: float) -> bool:
-        """Let running handlers end, but begin nothing new; False when they did not end in time."""
+        """Wait for running handlers and start no new ones; False if they did not end in time."""
         self._stopping.set()
         with self._changed:
             self._changed.notify_all()
@@ -64,7 +64,7 @@ class Workers:
             try:
                 found = self._handle_one()
             except Exception:
-                # A store that is away now may be back later; the event itself is safe in it.
+                # The store may be available again later; the event is still stored.
                 logger.exception("the inbox's store failed")
                 found = False
             if not found:
@@ -100,7 +100,7 @@ class Workers:
                 self._attempt(partial(self._handling.renew, claim))
 
     def _is_over(self, seconds: float) -> bool:
-        """Waits for the end, at most so long."""
+        """Wait up to `seconds`; True if stopping and no handler is running."""
         with self._changed:
             return self._changed.wait_for(
                 lambda: self._stopping.is_set() and not self._active, seconds

@@ -11,7 +11,7 @@ Environ = dict[str, Any]
 
 
 class WsgiInbox:
-    """Any WSGI server runs it; `view` is the same for Flask."""
+    """A WSGI application; `view` is a view function for Flask."""
 
     def __init__(self, inbox: Inbox, *, most_bytes: int = MOST_BYTES) -> None:
         self.inbox = inbox
@@ -27,7 +27,7 @@ class WsgiInbox:
         """`app.add_url_rule("/cuepost", view_func=hook.view, methods=["POST"])`"""
         from flask import request  # noqa: PLC0415  # only Flask's users have it
 
-        # Somebody before us may have read the body; Flask keeps it, the stream does not.
+        # Other code may have read the stream already; Flask caches the body.
         answer = self._answer(request.environ, lambda length: request.get_data())
         return answer.body, answer.status, {"Content-Type": CONTENT_TYPE}
 

@@ -1,6 +1,6 @@
-"""The signature doctor: says why a delivery does not verify, and how to fix it.
+"""The signature doctor: explains why a delivery does not verify, and how to fix it.
 
-A pure function of headers, body and secret; nothing is kept, and no secret is ever repeated.
+It is a pure function of headers, body and secret; its output never contains a secret.
 """
 
 from cuepost_receiver.doctor.causes import Cause

@@ -1,4 +1,4 @@
-"""What a body may have been before something on its way changed it."""
+"""The possible original forms of a body that was changed in transit."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from cuepost_receiver.signing_key import canonical_base64
 
 BOM = b"\xef\xbb\xbf"
 MOST_DECOMPRESSED = 1 << 20
-# In this order the service writes them, at every depth.
+# The order in which the service writes keys, at every depth.
 KEY_ORDER = (
     "id",
     "type",
@@ -38,13 +38,13 @@ Variant = tuple[Cause, bytes]
 
 
 def body_variants(body: bytes) -> Iterator[Variant]:
-    """The likeliest first, none of them the body itself."""
+    """Variants of the body, most likely first, without the body itself."""
     for source in (_ends, _line_ends, _marks, _wrapped, _charsets, _rewritten):
         yield from ((cause, variant) for cause, variant in source(body) if variant != body)
 
 
 def as_the_service_writes(body: bytes) -> bytes | None:
-    """The same JSON in the service's own form; None if it is no JSON."""
+    """The same JSON as the service serialises it; None if it is not JSON."""
     return next(iter(_json_forms(body)), None)
 
 
@@ -103,7 +103,7 @@ def _rewritten(body: bytes) -> Iterator[Variant]:
 
 
 def _json_forms(body: bytes) -> list[bytes]:
-    """The service's own form first, then others in which senders write JSON."""
+    """Serialisations of the JSON: first that of the service, then other common ones."""
     try:
         parsed = json.loads(body.decode("utf-8-sig"))
         forms = product((_in_order(parsed), parsed), (False, True), SEPARATORS)
@@ -126,7 +126,7 @@ def _in_order(value: Any) -> Any:
 
 
 def _literal(body: bytes) -> bytes | None:
-    """The inside of a string of JSON or JavaScript, or of bytes as Python shows them."""
+    """The content of a string literal of JSON or JavaScript, or of a bytes literal of Python."""
     found = re.fullmatch(rb"""b?(['"])(.*)\1""", body.strip(), re.DOTALL)
     return _ESCAPED.sub(_unescaped, found[2]) if found else None
 

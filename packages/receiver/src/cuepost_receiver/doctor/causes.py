@@ -1,11 +1,11 @@
-"""The closed list of causes, each with a sentence for people and a way to fix it."""
+"""The closed list of causes, each with an explanation and a fix."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """The values are stable; `VALID` is said only of what the kit's `verify` accepts."""
+    """The values are stable; `VALID` means that the kit's `verify` accepts the delivery."""
 
     VALID = "valid"
     HEADERS_UNREADABLE = "headers_unreadable"
@@ -60,18 +60,18 @@ RAW_BODY = (
     "`await request.body()` in FastAPI, `request.get_data()` in Flask, `request.body` in Django, "
     "`express.raw({{type: 'application/json'}})` in Express."
 )
-COPY_AGAIN = "Take all three webhook headers and the body from one and the same request."
+COPY_AGAIN = "Take all three webhook headers and the body from the same request."
 SAME_CODE = (
     "Strip `whsec_`, base64-decode the rest to get the key, and compute HMAC-SHA256 over "
-    "`<webhook-id>.<webhook-timestamp>.<raw body>`; or use the kit's `verify`, which does."
+    "`<webhook-id>.<webhook-timestamp>.<raw body>`; or use the kit's `verify`, which does this."
 )
 STORE_AGAIN = (
     "Use the endpoint's own secret as it was shown: `whsec_` and 44 characters. If it is lost, "
-    "rotate the secret; for 24 hours the old one goes on signing too."
+    "rotate the secret; the old one also signs for another 24 hours."
 )
 CLOCK = (
-    "Let the receiver's clock follow NTP, and compare in unix seconds (UTC). If the request was "
-    "kept for later, verify when it arrives and not when it is worked on."
+    "Synchronise the receiver's clock with NTP, and compare in unix seconds (UTC). If requests "
+    "are queued, verify them when they arrive and not when they are processed."
 )
 
 WORDS = {
@@ -82,64 +82,64 @@ WORDS = {
     ),
     Cause.HEADERS_UNREADABLE: Words(
         "The headers could not be read as names and values.",
-        "Give them as lines such as `webhook-id: 0198c0de-…`, one to a line.",
+        "Pass them as lines such as `webhook-id: 0198c0de-…`, one per line.",
     ),
     Cause.HEADER_MISSING: Words(
-        "This is missing: {missing}.{near}",
-        "Pass on all three of webhook-id, webhook-timestamp and webhook-signature; see whether a "
-        "proxy, a gateway or a framework drops or renames them.",
+        "Missing: {missing}.{near}",
+        "Pass on webhook-id, webhook-timestamp and webhook-signature; check whether a proxy, a "
+        "gateway or a framework drops or renames them.",
     ),
     Cause.HEADER_REPEATED: Words(
-        "A webhook header is there more than once, so it is unclear which one counts.",
-        "See which proxy adds headers of that name; a delivery has each of them once.",
+        "A webhook header is repeated, so it is unclear which value is right.",
+        "Check which proxy adds headers with that name; a delivery has each of them once.",
     ),
     Cause.ID_MALFORMED: Words(
-        "The value of webhook-id was changed on its way, or is not an id.",
+        "The value of webhook-id was changed in transit, or is not an id.",
         "Use the header byte for byte: no quotes, no change of case, no reformatting of the UUID.",
     ),
     Cause.ID_OF_ANOTHER_EVENT: Words(
-        "The signature fits the id inside the body, but webhook-id names another event.",
+        "The signature matches the id in the body, but webhook-id is the id of another event.",
         COPY_AGAIN,
     ),
     Cause.ID_AND_TIMESTAMP_SWAPPED: Words(
-        "The id and the timestamp have changed places.",
+        "The id and the timestamp are swapped.",
         "The signed text is `<webhook-id>.<webhook-timestamp>.<raw body>`, in this order.",
     ),
     Cause.TIMESTAMP_MALFORMED: Words(
         "webhook-timestamp is not a whole number of unix seconds{looks_like}.",
-        "Use the header as it was sent, as text, such as `1767323045`; do not parse and write it "
-        "again.",
+        "Use the header as it was sent, as text, such as `1767323045`; do not parse and "
+        "reformat it.",
     ),
     Cause.TIMESTAMP_OF_ANOTHER_ATTEMPT: Words(
         "The signature was made for the timestamp {signed_for}; webhook-timestamp says {given}. "
-        "Each attempt is signed anew, so these headers come from two attempts.",
+        "Each attempt has its own signature, so these headers come from two attempts.",
         COPY_AGAIN,
     ),
     Cause.TIMESTAMP_TOO_OLD: Words(
-        "The signature is right, but its timestamp lies {age} in the past, and {limit} are "
+        "The signature is right, but its timestamp is {age} in the past, and {limit} are "
         "allowed: the receiver's clock is ahead, or the request is old.{zone}",
         CLOCK,
     ),
     Cause.TIMESTAMP_IN_FUTURE: Words(
-        "The signature is right, but its timestamp lies {age} in the future, and {limit} are "
+        "The signature is right, but its timestamp is {age} in the future, and {limit} are "
         "allowed: the receiver's clock is behind.{zone}",
         CLOCK,
     ),
     Cause.TOLERANCE_UNUSABLE: Words(
         "The time or the tolerance to check against is not a number of seconds.",
-        "Give both in seconds; 300 is what the service suggests as tolerance.",
+        "Pass both in seconds; the recommended tolerance is 300.",
     ),
     Cause.SIGNATURE_MALFORMED: Words(
-        "webhook-signature holds no usable signature: {fault}.",
-        "It is one or more entries of the form `v1,<44 base64 characters>` with one space "
-        "between; use the header as it was sent.",
+        "webhook-signature contains no usable signature: {fault}.",
+        "It has one or more entries of the form `v1,<44 base64 characters>`, separated by "
+        "spaces; use the header as it was sent.",
     ),
     Cause.SIGNATURE_IN_HEX: Words(
-        "The signature is right, but written in hexadecimal.",
-        "Write the 32 bytes of the HMAC as base64, after `v1,`.",
+        "The signature is right, but encoded in hexadecimal.",
+        "Encode the 32 bytes of the HMAC in base64, after `v1,`.",
     ),
     Cause.SIGNATURE_IN_BASE64URL: Words(
-        "The signature is right, but written in the URL-safe or an unpadded form of base64.",
+        "The signature is right, but encoded in URL-safe or unpadded base64.",
         "Use standard base64, with `+`, `/` and the closing `=`.",
     ),
     Cause.OTHER_HASH: Words(
@@ -149,78 +149,76 @@ WORDS = {
         "The signature was computed over {content} and not over id, timestamp and body.", SAME_CODE
     ),
     Cause.SECRET_MISSING: Words(
-        "There is no secret to check with.",
-        "Give the endpoint's signing secret, `whsec_…`. " + STORE_AGAIN,
+        "No secret was given.",
+        "Pass the endpoint's signing secret, `whsec_…`. " + STORE_AGAIN,
     ),
     Cause.SECRET_MALFORMED: Words(
-        "The secret is not `whsec_` and base64 text; some of it may be cut off or changed.",
+        "The secret is not `whsec_` and base64 text; it may be truncated or changed.",
         STORE_AGAIN,
     ),
     Cause.SECRET_PADDED: Words(
-        "Spaces, a line end or quotes around the secret were stored with it.",
+        "The stored secret has spaces, a line break or quotes around it.",
         "Trim the secret when you read it, and store it without quotes.",
     ),
     Cause.SECRET_IS_A_HINT: Words(
-        "This is only the hint of the secret that lists show, not the secret.", STORE_AGAIN
+        "This is only the hint of the secret, which lists show, not the secret.", STORE_AGAIN
     ),
     Cause.SECRET_IS_AN_API_KEY: Words(
         "This is an API key. Deliveries are signed with the endpoint's own secret, `whsec_…`.",
         STORE_AGAIN,
     ),
     Cause.SECRET_PREFIX_KEPT: Words(
-        "The signature was computed with `whsec_` as a part of the key.", SAME_CODE
+        "The signature was computed with `whsec_` as part of the key.", SAME_CODE
     ),
     Cause.SECRET_NOT_DECODED: Words(
         "The signature was computed with the text of the secret as the key, not base64-decoded.",
         SAME_CODE,
     ),
     Cause.PREVIOUS_SECRET: Words(
-        "The secrets belong to different times: one of them was replaced by a rotation.",
-        "Put the newest secret into the receiver; while a rotation overlaps, trust both.",
+        "The delivery and the receiver use different secrets: one was replaced by a rotation.",
+        "Configure the newest secret in the receiver; accept both during a rotation.",
     ),
     Cause.WRONG_SECRET: Words(
         "Headers and body look as the service sends them, but were not signed with "
-        "{this_secret}: most likely another endpoint's secret, or the one from before a rotation.",
+        "{this_secret}: most likely it is of another endpoint, or from before a rotation.",
         STORE_AGAIN,
     ),
     Cause.BODY_EMPTY: Words(
         "The body is empty: something read it before the signature was checked.", RAW_BODY
     ),
     Cause.BODY_REWRITTEN: Words(
-        "The body was parsed and written again: same JSON, other bytes.", RAW_BODY
+        "The body was parsed and serialised again: same JSON, different bytes.", RAW_BODY
     ),
     Cause.BODY_TRAILING_NEWLINE: Words(
-        "A line end at the end of the body was added or lost.",
+        "A line break at the end of the body was added or removed.",
         RAW_BODY + " Many editors and `echo` add one; use `printf %s` or `--data-binary`.",
     ),
-    Cause.BODY_WHITESPACE: Words(
-        "Spaces or line ends around the body were added or lost.", RAW_BODY
-    ),
+    Cause.BODY_WHITESPACE: Words("White space around the body was added or removed.", RAW_BODY),
     Cause.BODY_LINE_ENDINGS: Words(
-        "The line ends inside the body were changed between LF and CRLF.",
+        "The line endings inside the body were changed between LF and CRLF.",
         RAW_BODY + " Open files in binary mode.",
     ),
     Cause.BODY_BOM: Words(
-        "A byte order mark at the beginning of the body was added or lost.",
+        "A byte order mark at the beginning of the body was added or removed.",
         RAW_BODY + " Save files as UTF-8 without BOM.",
     ),
     Cause.BODY_CHARSET: Words(
-        "The body was decoded or encoded in another charset than UTF-8.", RAW_BODY
+        "The body was decoded or encoded in a charset other than UTF-8.", RAW_BODY
     ),
     Cause.BODY_QUOTED: Words(
-        "The body was written as a string literal: quoted and escaped once more.", RAW_BODY
+        "The body was encoded as a string literal: quoted and escaped again.", RAW_BODY
     ),
     Cause.BODY_BASE64: Words(
-        "The body is base64-encoded, as some gateways hand it on.",
-        "Decode it first; on AWS API Gateway look at `isBase64Encoded`.",
+        "The body is base64-encoded, as some gateways pass it on.",
+        "Decode it first; on AWS API Gateway check `isBase64Encoded`.",
     ),
     Cause.BODY_COMPRESSED: Words(
-        "The body is compressed; the service signs and sends it plain.",
-        "Find the proxy that compresses requests and switch that off, or decompress first.",
+        "The body is compressed; the service signs and sends it uncompressed.",
+        "Disable compression of requests in the proxy that does it, or decompress first.",
     ),
     Cause.BODY_TRUNCATED: Words(
-        "The body ends in the middle: a part of it is missing.",
-        "Read the request to its end, and see which size limit cuts it off. " + RAW_BODY,
+        "The body is truncated.",
+        "Read the whole request, and check which size limit truncates it. " + RAW_BODY,
     ),
     Cause.BODY_OF_ANOTHER_EVENT: Words(
         "The body is the event {body_id}, but webhook-id is {header_id}: they do not belong "
@@ -228,12 +226,12 @@ WORDS = {
         COPY_AGAIN,
     ),
     Cause.BODY_CHANGED: Words(
-        "The signature does not fit, and the body is not in the form in which the service sends "
-        "it: it was changed, or the secret is another one.",
+        "The signature does not match, and the body is not in the form that the service sends: "
+        "it was changed, or the secret is wrong.",
         RAW_BODY,
     ),
     Cause.COMPUTED_DIFFERENTLY: Words(
-        "The delivery itself is valid, but your code computed another signature for it.",
+        "The delivery is valid, but your code computed a different signature.",
         SAME_CODE,
     ),
 }

@@ -1,4 +1,4 @@
-"""Names the one cause for which a delivery does not verify, or says that it is valid."""
+"""Finds the cause why a delivery does not verify."""
 
 import time
 from collections.abc import Iterable
@@ -23,11 +23,11 @@ def diagnose(
     retired: Iterable[str] = (),
     computed: str | None = None,
 ) -> Diagnosis:
-    """Say why this delivery does not verify; never raises, whatever is wrong with it.
+    """Explain why this delivery does not verify; never raises.
 
-    `headers` may be text as people paste it. `retired` are secrets that a rotation has replaced.
-    `computed` is the signature that the receiver's own code came to: for a delivery that is valid
-    the doctor then says what that code does differently.
+    `headers` may be pasted text. `retired` are secrets that a rotation has replaced. `computed` is
+    the signature that the receiver's own code computed: for a valid delivery the diagnosis then
+    explains what that code does differently.
     """
     case = Case(
         pairs=_pairs(headers),
@@ -41,7 +41,7 @@ def diagnose(
         verify(case.body, case.pairs, case.secrets, now=case.now, tolerance=tolerance)
     except VerificationFailed as failure:
         return case.explain(failure.reason)
-    return case.judge(computed) if computed else case.praise()
+    return case.explain_computed(computed) if computed else case.valid()
 
 
 def _bytes(body: Any) -> Any:
@@ -51,7 +51,7 @@ def _bytes(body: Any) -> Any:
 
 
 def _pairs(headers: Any) -> Any:
-    """Read once: an iterator can be read no second time."""
+    """Read headers into a list, because they may be an iterator."""
     if isinstance(headers, str):
         return read_headers(headers)
     try:

@@ -1,4 +1,4 @@
-"""Signatures that are written in another way than the convention wants."""
+"""Finds signatures in non-standard encodings."""
 
 import binascii
 import re
@@ -21,7 +21,7 @@ class LooseSignature:
 
 
 def loose_signatures(text: str) -> list[LooseSignature]:
-    """Everything in the text that could be 32 signed bytes, with what is wrong with its form."""
+    """Everything in the text that could be a signature, with the fault of its encoding."""
     found = []
     for entry in re.split(r"[\s,;]+", text):
         bare = _MARKS.sub("", entry)
@@ -35,12 +35,12 @@ def loose_signatures(text: str) -> list[LooseSignature]:
 
 
 def fault_in(text: str) -> str:
-    """What a reader would see at once."""
+    """The obvious fault of a signature header."""
     if not text.strip():
         return "it is empty"
     if "v1," not in text:
         return "no entry begins with `v1,`"
-    return "what follows `v1,` is cut off or is not base64 of 32 bytes"
+    return "the text after `v1,` is truncated or is not base64 of 32 bytes"
 
 
 def _from_base64url(text: str) -> bytes:

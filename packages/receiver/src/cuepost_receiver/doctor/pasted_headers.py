@@ -1,4 +1,4 @@
-"""Headers as people paste them: lines of text, `curl -H` options or a JSON object."""
+"""Reads pasted headers: lines of text, `curl -H` options or a JSON object."""
 
 import json
 import re
@@ -7,7 +7,7 @@ _LINE = re.compile(r"""^(?:-H\s+)?['"]?([!#$%&*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*
 
 
 def read_headers(text: str) -> list[tuple[str, str]]:
-    """Names and values in the order in which they stand; lines that are neither are passed over."""
+    """Names and values in their order; other lines are ignored."""
     pasted = _json_object(text)
     if pasted is not None:
         return pasted

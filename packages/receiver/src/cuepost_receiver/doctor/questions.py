@@ -1,4 +1,4 @@
-"""The smaller questions of the doctor: about a secret, a time, names of headers, and a body."""
+"""Checks of the doctor: the secret, the time, names of headers, and the body."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def missing_headers(found: Iterable[str]) -> list[str]:
 
 
 def near_names(missing: Sequence[str], names: Iterable[str]) -> list[str]:
-    """Headers that are there under another name: `svix-id`, `webhook_id`, `x-webhook-id`."""
+    """Headers with a similar name: `svix-id`, `webhook_id`, `x-webhook-id`."""
     ends = [name.rpartition("-")[2] for name in missing]
     pattern = re.compile(rf"(?i)(svix|webhook|hook|http).*[-_]({'|'.join(ends)})|webhook-.*")
     return sorted({name for name in names if pattern.fullmatch(name)} - set(WANTED))
@@ -47,7 +47,7 @@ def near_names(missing: Sequence[str], names: Iterable[str]) -> list[str]:
 
 def timestamp_form(text: str) -> str:
     if re.fullmatch(r"\s*[0-9]+\s*", text):
-        return ": there is white space around it, or a zero before it"
+        return ": it has white space around it, or a leading zero"
     if re.fullmatch(r"[0-9]+\.[0-9]*", text):
         return ": it has decimals"
     if re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
@@ -56,7 +56,7 @@ def timestamp_form(text: str) -> str:
 
 
 def span(seconds: float) -> str:
-    """How long, in words: `7 minutes`."""
+    """A duration in words, such as `7 minutes`."""
     length = abs(seconds)
     for size, unit in _UNITS:
         if length >= 2 * size:
@@ -68,11 +68,11 @@ def zone_hint(age: float) -> str:
     hours = round(abs(age) / 3_600)
     if not 1 <= hours <= _MOST_ZONE_HOURS or abs(abs(age) - hours * 3_600) > _ZONE_SLACK_SECONDS:
         return ""
-    return f" It is off by {hours} full hours: was local time taken for UTC?"
+    return f" It is off by exactly {hours} hours: local time may have been used instead of UTC."
 
 
 def likeliest(evidence: Evidence, lengths: Sequence[str]) -> Cause:
-    """When nothing that was tried fits: does the body look as it was sent?"""
+    """The most likely cause if no suspect matches, judged by the form of the body."""
     body = evidence.body
     try:
         text = body.decode()
@@ -97,7 +97,7 @@ def _is_as_sent(body: bytes) -> bool:
 
 
 def _is_cut_off(text: str) -> bool:
-    """JSON whose only fault is that it ends too early."""
+    """Whether the text is JSON that is truncated."""
     trimmed = text.strip()
     if not trimmed.startswith(("{", "[")):
         return False

@@ -1,4 +1,4 @@
-"""Everything that is known to go wrong between a delivery and its check, tried one by one."""
+"""Known mistakes between a delivery and its verification, tried one by one."""
 
 import hmac
 import json
@@ -11,7 +11,7 @@ from cuepost_receiver.doctor.causes import Cause
 from cuepost_receiver.signing_key import PREFIX, key_of
 
 NEIGHBOUR_SECONDS = 3_600
-# A large body is not hashed thousands of times.
+# Limits the total work, so that a large body is not hashed thousands of times.
 MOST_HASHED_BYTES = 16 << 20
 
 Facts = Mapping[str, Any]
@@ -19,7 +19,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A delivery with headers in good form; `signatures` are raw bytes, whatever they were."""
+    """A delivery with well-formed headers; `signatures` are decoded bytes."""
 
     event_id: str
     timestamp: str
@@ -45,7 +45,7 @@ class Evidence:
 
     @property
     def body_id(self) -> str | None:
-        """The id that the event in the body gives itself."""
+        """The id of the event in the body."""
         try:
             parsed = json.loads(self.body.decode("utf-8-sig"))
         except (ValueError, RecursionError):
@@ -67,8 +67,8 @@ class Suspect:
         return any(hmac.compare_digest(made, each) for each in signatures)
 
 
-def culprit(evidence: Evidence) -> Suspect | None:
-    """The first whose signature is one of those that were found."""
+def matching_suspect(evidence: Evidence) -> Suspect | None:
+    """The first suspect that produces one of the signatures."""
     for source in (
         _bodies,
         _ids,
@@ -103,7 +103,7 @@ def _ids(evidence: Evidence) -> Iterator[Suspect]:
 
 
 def _milliseconds(evidence: Evidence) -> Iterator[Suspect]:
-    facts = {"looks_like": ": it counts milliseconds"}
+    facts = {"looks_like": ": it is in milliseconds"}
     content = evidence.content(timestamp=evidence.timestamp[:-3])
     for key in evidence.keys:
         yield Suspect(Cause.TIMESTAMP_MALFORMED, key, content, facts=facts)
@@ -121,10 +121,10 @@ def _secrets(evidence: Evidence) -> Iterator[Suspect]:
 def _contents(evidence: Evidence) -> Iterator[Suspect]:
     named, at, body = evidence.event_id.encode(), evidence.timestamp.encode(), evidence.body
     forms = {
-        "the body alone": body,
+        "only the body": body,
         "timestamp and body, without the id": at + b"." + body,
         "id and body, without the timestamp": named + b"." + body,
-        "id, timestamp and body without the full stops": named + at + body,
+        "id, timestamp and body, without the separating dots": named + at + body,
         "id and timestamp, without the body": named + b"." + at,
         "id and timestamp, with an empty body": named + b"." + at + b".",
     }
@@ -147,7 +147,7 @@ def _retired(evidence: Evidence) -> Iterator[Suspect]:
 
 
 def _pairs(evidence: Evidence) -> Iterator[Suspect]:
-    """The body changed, and a second thing is wrong too; the body comes first."""
+    """A changed body together with a second mistake; the body is reported first."""
     for cause, body in body_variants(evidence.body):
         content = evidence.content(body=body)
         for secret in evidence.secrets:

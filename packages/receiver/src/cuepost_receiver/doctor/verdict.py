@@ -1,4 +1,4 @@
-"""What the doctor says."""
+"""The result of the doctor."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from cuepost_receiver.doctor.causes import WORDS, Cause
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """`sentence` says what is the matter and `remedy` how to fix it; no secret is in them."""
+    """`sentence` explains the cause and `remedy` how to fix it; neither contains a secret."""
 
     cause: Cause
     sentence: str
@@ -21,7 +21,7 @@ class Diagnosis:
         return self.cause is Cause.VALID
 
     def as_dict(self) -> dict[str, Any]:
-        """As it goes into JSON."""
+        """The form for JSON."""
         return {
             "valid": self.is_valid,
             "cause": self.cause.value,
@@ -31,6 +31,6 @@ class Diagnosis:
         }
 
 
-def said(cause: Cause, **facts: Any) -> Diagnosis:
+def diagnosis_of(cause: Cause, **facts: Any) -> Diagnosis:
     words = WORDS[cause]
     return Diagnosis(cause, words.sentence.format(**facts), words.remedy.format(**facts), facts)

@@ -1,4 +1,4 @@
-"""Fetches what a finished export left: fresh links, then the files, over broken connections."""
+"""Downloads the files of a finished export, and resumes interrupted downloads."""
 
 from cuepost_receiver.results.client import ResultClient
 from cuepost_receiver.results.links import Link, Result

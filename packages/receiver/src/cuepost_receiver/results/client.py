@@ -1,4 +1,4 @@
-"""Follows the `resultUrl` of an event: the key goes to the service alone, the files to disk."""
+"""Follows the `resultUrl` of an event; sends the API key only to the service."""
 
 import json
 import ssl
@@ -28,9 +28,9 @@ RETRY_SECONDS = (0.2, 1.0, 3.0, 10.0, 30.0)
 
 @dataclass(frozen=True, slots=True)
 class ResultClient:
-    """`base_url` is that of the service, `api_key` one of yours with the scope `projects:read`.
+    """`base_url` is the URL of the service; `api_key` needs the scope `projects:read`.
 
-    Nothing but an address below `base_url` ever gets the key: no redirect, and no link to media.
+    The key is only sent to URLs below `base_url`, never to redirects or media links.
     """
 
     base_url: str
@@ -40,7 +40,7 @@ class ResultClient:
     retry_seconds: tuple[float, ...] = RETRY_SECONDS
 
     def fetch(self, result_url: str, *, deadline: float = 60.0) -> Result:
-        """Fresh links of the last completed export; raises ResultFailed."""
+        """New links to the last completed export; raises ResultFailed."""
         return self._fetch(result_url, Deadline(deadline))
 
     def save(
@@ -52,11 +52,11 @@ class ResultClient:
         deadline: float = 3_600.0,
         progress: Progress | None = None,
     ) -> list[Path]:
-        """Every file of the result into the folder; raises ResultFailed.
+        """Download every file of the result to the folder; raises ResultFailed.
 
-        A connection that breaks is taken up again, also by the next call, and links that expire
-        on the way are fetched anew, unless a later export has replaced the files. `most_bytes` is
-        for each file, `deadline` in seconds for all.
+        Interrupted downloads resume, also in the next call, and expired links are fetched again,
+        unless a later export has replaced the files. `most_bytes` limits each file, `deadline` is
+        the limit in seconds for all files.
         """
         end = Deadline(deadline)
         target = Path(folder)
@@ -89,7 +89,7 @@ class ResultClient:
             try:
                 return download.run(link, deadline)
             except LinkExpired:
-                trouble = ResultFailed(Problem.LINK_REFUSED, "A fresh link was refused too.")
+                trouble = ResultFailed(Problem.LINK_REFUSED, "A new link was refused as well.")
             except ResultFailed as failure:
                 if not failure.may_pass or failure.problem is Problem.TOO_SLOW:
                     raise
@@ -101,14 +101,14 @@ class ResultClient:
 
     def _require_as_safe(self, link: Link) -> None:
         if self.base_url.startswith("https:") and not link.url.startswith("https:"):
-            raise ResultFailed(Problem.LINK_REFUSED, "The link leads out of TLS.")
+            raise ResultFailed(Problem.LINK_REFUSED, "The link does not use HTTPS.")
 
     def _again(self, result_url: str, old: Result, place: int, deadline: Deadline) -> Link:
-        """The same file of the same export under a fresh link."""
+        """A new link to the same file of the same export."""
         fresh = self._fetch(result_url, deadline)
         names = [link.name for link in fresh.links]
         if fresh.exported_at != old.exported_at or names != [link.name for link in old.links]:
-            raise ResultFailed(Problem.GONE, "The result was replaced by another one meanwhile.")
+            raise ResultFailed(Problem.GONE, "A later export has replaced the result.")
         return fresh.links[place]
 
     def _fetch(self, result_url: str, deadline: Deadline) -> Result:
@@ -128,12 +128,13 @@ class ResultClient:
 def _refused(status: int, body: bytes) -> ResultFailed:
     if status in REDIRECTS:
         return ResultFailed(
-            Problem.OUTSIDE_BASE_URL, "The service redirects elsewhere; the key does not go along."
+            Problem.OUTSIDE_BASE_URL,
+            "The service redirects; the API key is not sent to another address.",
         )
     fallback = Problem.UNAVAILABLE if status >= 500 else Problem.BAD_ANSWER
     answer = _parsed(body)
     detail = answer.get("detail") if isinstance(answer, dict) else None
-    text = detail if isinstance(detail, str) else f"The service answered {status}."
+    text = detail if isinstance(detail, str) else f"The service responded with {status}."
     return ResultFailed(PROBLEMS.get(status, fallback), text)
 
 
@@ -145,7 +146,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _distinct(links: tuple[Link, ...]) -> list[str]:
-    """File names that no second link takes away from a first."""
+    """Unique file names, with a number appended to duplicates."""
     taken: list[str] = []
     for link in links:
         name, number = link.file_name, 2

@@ -1,4 +1,4 @@
-"""One file to disk: into a `.part` beside it, continued where it broke off, then put in place."""
+"""Downloads one file to a `.part` file, resumes if interrupted, and renames it at the end."""
 
 import http.client
 import json
@@ -19,12 +19,12 @@ EXPIRED = {401, 403, 404, 410}
 
 
 class LinkExpired(Exception):
-    """The link is no longer good; a fresh one is."""
+    """The link has expired; a new one is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """`run` may be called again after it failed; it goes on from what is there."""
+    """`run` may be called again after a failure; it resumes the download."""
 
     target: Path
     getter: Getter
@@ -37,7 +37,7 @@ class Download:
 
     @property
     def mark(self) -> Path:
-        """Says which version of the file the part belongs to."""
+        """The file with the validator of the version that the part belongs to."""
         return self.target.with_name(self.target.name + ".part.json")
 
     def run(self, link: Link, deadline: Deadline) -> Path:
@@ -47,7 +47,9 @@ class Download:
         with self.getter.follow(link.url, headers, deadline) as response:
             self._receive(response, offset, link, deadline)
         if self.part.stat().st_size != link.size_bytes:
-            raise ResultFailed(Problem.UNAVAILABLE, "The connection ended before the file did.")
+            raise ResultFailed(
+                Problem.UNAVAILABLE, "The connection ended before the file was complete."
+            )
         os.replace(self.part, self.target)
         self.mark.unlink(missing_ok=True)
         return self.target
@@ -67,19 +69,19 @@ class Download:
                 os.fsync(file.fileno())
 
     def _start(self, response: http.client.HTTPResponse, offset: int, link: Link) -> int:
-        """Where what comes belongs."""
+        """The position in the file at which the response starts."""
         if response.status in EXPIRED:
             raise LinkExpired
         if response.status == 206 and offset:
             found = _RANGE.fullmatch(response.headers["content-range"] or "")
             if found and (int(found[1]), int(found[3])) == (offset, link.size_bytes):
                 return offset
-            raise self._start_over("The server sent another part of the file than was asked for.")
+            raise self._start_over("The server sent a different range than requested.")
         if response.status == 416:
-            raise self._start_over("The server has no such part of the file.")
+            raise self._start_over("The server rejected the range.")
         if response.status != 200:
             problem = Problem.UNAVAILABLE if response.status >= 500 else Problem.LINK_REFUSED
-            raise ResultFailed(problem, f"The file's server answered {response.status}.")
+            raise ResultFailed(problem, f"The server of the file responded with {response.status}.")
         return 0
 
     def _copy(
@@ -95,7 +97,7 @@ class Download:
             self.progress(self.target.name, done, link.size_bytes)
 
     def _left_over(self, link: Link) -> tuple[int, str]:
-        """How much of this very file is there already, and what proves that it is the same."""
+        """The size of the existing part and its validator, if they belong to this file."""
         try:
             known = json.loads(self.mark.read_text())
             offset = self.part.stat().st_size
@@ -108,7 +110,7 @@ class Download:
 
     def _keep_mark(self, response: http.client.HTTPResponse, link: Link) -> None:
         etag = response.headers["etag"] or ""
-        # A weak tag promises less than the same bytes.
+        # A weak tag does not guarantee identical bytes.
         validator = etag if etag.startswith('"') else response.headers["last-modified"]
         if validator:
             self.mark.write_text(json.dumps({"validator": validator, "size": link.size_bytes}))
@@ -122,5 +124,5 @@ class Download:
     def _require_fitting(self, count: int) -> None:
         if count > self.most_bytes:
             raise ResultFailed(
-                Problem.TOO_LARGE, f"The file has more than the {self.most_bytes} bytes allowed."
+                Problem.TOO_LARGE, f"The file is larger than the limit of {self.most_bytes} bytes."
             )

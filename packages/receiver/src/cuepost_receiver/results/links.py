@@ -1,4 +1,4 @@
-"""The answer of the result address, typed."""
+"""The typed response of a result URL."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _UNFIT = re.compile(r"[^\w.()+,@ -]+")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Whoever has `url` can fetch the file until `expires_at`, so it is not shown."""
+    """Anyone with `url` can download the file until `expires_at`, so it is not in the repr."""
 
     kind: str
     name: str
@@ -25,16 +25,16 @@ class Link:
 
     @property
     def file_name(self) -> str:
-        """The name without anything that could lead out of a folder or hide in it."""
+        """A safe file name, without path separators or a leading dot."""
         last = re.split(r"[/\\]", self.name)[-1]
         return _UNFIT.sub("_", last).lstrip(". ")[:LONGEST_NAME] or "result"
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The last completed export; `status` and `stage` are those of the project now.
+    """The last completed export; `status` and `stage` are the current ones of the project.
 
-    `exported_at` tells one export from another; an older service does not say it.
+    `exported_at` identifies the export; older services do not send it.
     """
 
     project_id: str
@@ -57,7 +57,7 @@ def read_result(answer: Any) -> Result:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ResultFailed(
-            Problem.BAD_ANSWER, "The service's answer does not have the form of a result."
+            Problem.BAD_ANSWER, "The response of the service is not a valid result."
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Addresses: which of them the API key may go to, and which of them may be fetched at all."""
+"""Validates URLs: which may be fetched, and which may get the API key."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from cuepost_receiver.results.problems import Problem, ResultFailed
 
 DEFAULT_PORTS = {"https": 443, "http": 80}
-# What two parsers might read differently is not read at all.
+# Refuse characters that URL parsers interpret differently.
 _PLAIN = re.compile(r"[!-\[\]-~]+")
 
 
@@ -24,7 +24,7 @@ class Place:
 
 
 def place_of(url: str, problem: Problem = Problem.LINK_REFUSED) -> Place:
-    """The address taken apart; raises ResultFailed for one that is not plainly http or https."""
+    """Parse a URL; raises ResultFailed if it is not a plain http or https URL."""
     try:
         if not _PLAIN.fullmatch(url):
             raise ValueError
@@ -33,13 +33,13 @@ def place_of(url: str, problem: Problem = Problem.LINK_REFUSED) -> Place:
             raise ValueError
         port = parts.port or DEFAULT_PORTS[parts.scheme]
     except (KeyError, ValueError):
-        raise ResultFailed(problem, "The address is not a plain http or https URL.") from None
+        raise ResultFailed(problem, "This is not a plain http or https URL.") from None
     query = f"?{parts.query}" if parts.query else ""
     return Place(parts.scheme, parts.hostname, port, (parts.path or "/") + query)
 
 
 def within(base_url: str, url: str) -> Place:
-    """The place of an address below the base URL; nowhere else may the key go."""
+    """Parse a URL below the base URL; only such URLs may get the API key."""
     base = place_of(base_url.rstrip("/"), Problem.OUTSIDE_BASE_URL)
     place = place_of(url, Problem.OUTSIDE_BASE_URL)
     path = place.target.partition("?")[0]
@@ -48,6 +48,6 @@ def within(base_url: str, url: str) -> Place:
     if place.origin != base.origin or not below or {".", ".."} & set(steps):
         raise ResultFailed(
             Problem.OUTSIDE_BASE_URL,
-            "The address is not below the base URL that this client was made for.",
+            "The URL is not below the base URL of this client.",
         )
     return place

@@ -21,7 +21,7 @@ class Problem(StrEnum):
 
 
 class ResultFailed(Exception):
-    """`problem` is the word for programs, the text is for people."""
+    """`problem` is a stable code; the message explains it."""
 
     def __init__(self, problem: Problem, text: str) -> None:
         super().__init__(text)
@@ -29,5 +29,5 @@ class ResultFailed(Exception):
 
     @property
     def may_pass(self) -> bool:
-        """Trying again later may help."""
+        """Whether a later retry may succeed."""
         return self.problem in {Problem.UNAVAILABLE, Problem.NOT_READY, Problem.TOO_SLOW}

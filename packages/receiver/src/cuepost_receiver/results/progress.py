@@ -1,4 +1,4 @@
-"""How far a download is: shown in a terminal, and nowhere else."""
+"""Shows the progress of downloads in a terminal."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 Progress = Callable[[str, int, int], None]
-"""Name, bytes so far, bytes in all."""
+"""Called with the name, the bytes done and the total bytes."""
 
 PAUSE_SECONDS = 0.1
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -33,7 +33,7 @@ class TerminalProgress:
 
 
 def terminal_progress(stream: TextIO | None = None) -> Progress:
-    """A line that grows if the stream is a terminal, else nothing."""
+    """A progress line if the stream is a terminal, otherwise nothing."""
     chosen = stream or sys.stderr
     return TerminalProgress(chosen) if chosen.isatty() else silent
 

@@ -1,4 +1,4 @@
-"""One GET over HTTP/1.1: no proxies, no cookies, no redirects of its own, and a time limit."""
+"""HTTP GET with a deadline, without proxies, cookies or automatic redirects."""
 
 import http.client
 import ssl
@@ -21,16 +21,16 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def left(self, most: float) -> float:
-        """How long the next step may take; raises when nothing is left."""
+        """The time for the next step, at most `most`; raises if the deadline has passed."""
         remaining = self._end - time.monotonic()
         if remaining <= 0:
-            raise ResultFailed(Problem.TOO_SLOW, "It was not done within the time given.")
+            raise ResultFailed(Problem.TOO_SLOW, "The deadline has passed.")
         return min(remaining, most)
 
 
 @dataclass(frozen=True, slots=True)
 class Getter:
-    """`timeout` is for one silence of the other side, the deadline for everything."""
+    """`timeout` limits each wait for the server, the deadline the whole transfer."""
 
     timeout: float
     context: ssl.SSLContext
@@ -52,7 +52,7 @@ class Getter:
     def follow(
         self, url: str, headers: Mapping[str, str], deadline: Deadline
     ) -> Iterator[http.client.HTTPResponse]:
-        """Goes where redirects lead, never from https to http; no key ever comes along."""
+        """Follow redirects, but never from https to http; no API key is sent."""
         for _ in range(MOST_REDIRECTS + 1):
             place = place_of(url)
             with self.get(place, headers, deadline) as response:
@@ -71,7 +71,7 @@ class Getter:
 
 
 def read(response: http.client.HTTPResponse, most: int, deadline: Deadline) -> bytes:
-    """What has come, at least one byte of it; nothing at the end."""
+    """Read at least one byte; empty at the end."""
     with _network(deadline):
         return response.read1(most)
 
@@ -100,5 +100,5 @@ def next_url(url: str, location: str) -> str:
     except ValueError:
         following = ""
     if url.startswith("https:") and not following.startswith("https:"):
-        raise ResultFailed(Problem.LINK_REFUSED, "A redirect leads out of TLS.")
+        raise ResultFailed(Problem.LINK_REFUSED, "A redirect leads from https to http.")
     return following

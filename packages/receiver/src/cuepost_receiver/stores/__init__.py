@@ -1,1 +1,1 @@
-"""Where an inbox keeps what arrived: a Protocol, and SQLite built in."""
+"""Stores of an inbox: the protocol, SQLite and PostgreSQL."""

@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS cuepost_inbox (
 CREATE INDEX IF NOT EXISTS cuepost_inbox_due ON cuepost_inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS cuepost_inbox_ended ON cuepost_inbox (state, ended_at);
 """
-# Two processes that make the same table at once would trip over each other.
+# Concurrent CREATE TABLE IF NOT EXISTS can fail; the lock serialises them.
 SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(hashtext('cuepost_inbox'))"
 _PARAMETER = re.compile(r":(\w+)")
 
@@ -31,7 +31,7 @@ PgConnection = psycopg.Connection[tuple[Any, ...]]
 
 
 class PostgresStore(SqlStore[PgConnection]):
-    """`url` is a connection string of libpq; a connection that broke is made anew."""
+    """`url` is a connection string of libpq; broken connections are replaced."""
 
     locking = "FOR UPDATE SKIP LOCKED"
 
@@ -43,7 +43,7 @@ class PostgresStore(SqlStore[PgConnection]):
         try:
             return super()._rows(statement, **parameters)
         except psycopg.OperationalError:
-            # A connection that idled over a restart of the server is found out only when used.
+            # A server restart breaks an idle connection, which is noticed only when it is used.
             return super()._rows(statement, **parameters)
 
     def _open(self) -> PgConnection:
@@ -64,10 +64,10 @@ class PostgresStore(SqlStore[PgConnection]):
         try:
             return connection.execute(named.encode(), parameters).fetchall()
         except psycopg.OperationalError:
-            # Whoever asks next gets a new connection.
+            # The next call opens a new connection.
             connection.close()
             self._drop()
             raise
 
-    def _hang_up(self, connection: PgConnection) -> None:
+    def _close(self, connection: PgConnection) -> None:
         connection.close()

@@ -1,4 +1,4 @@
-"""What an inbox needs of its store; `tests/test_stores.py` is the suite for one of your own."""
+"""The protocol of an inbox store; `tests/test_stores.py` tests implementations."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -16,7 +16,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An event whose handler failed for good; it stays until it is revived or discarded."""
+    """An event whose attempts all failed; it stays until it is revived or discarded."""
 
     event_id: str
     attempts: int
@@ -26,53 +26,53 @@ class DeadLetter:
 
 
 class InboxStore(Protocol):
-    """Every method is one transaction, durable when it returns, and safe from any process.
+    """Every method is one durable transaction and may be called from any process.
 
     Times are unix seconds. Any exception means that the change may not have happened.
     """
 
     def add(self, event_id: str, body: bytes, now: float) -> bool:
-        """Keep a new event, due at once; False if its id was there already, in whatever state."""
+        """Store a new event, due at once; False if its id is already stored, in any state."""
         ...
 
     def claim(self, now: float, until: float) -> Claim | None:
-        """Lease the event that has been due for longest; a lease that has ended is due again."""
+        """Lease the event that has been due longest; an expired lease is due again."""
         ...
 
     def renew(self, claim: Claim, until: float) -> bool:
-        """Lengthen the lease; False if it was lost to somebody else."""
+        """Extend the lease; False if it was lost to another worker."""
         ...
 
     def finish(self, claim: Claim, now: float) -> bool:
-        """The event is done; its id is remembered. False if the lease was lost."""
+        """Mark the event as done and keep its id. False if the lease was lost."""
         ...
 
     def postpone(self, claim: Claim, due_at: float, error: str) -> bool:
-        """Due again at that time. False if the lease was lost."""
+        """Make the event due again at that time. False if the lease was lost."""
         ...
 
     def bury(self, claim: Claim, now: float, error: str) -> bool:
-        """Into the dead-letter list. False if the lease was lost."""
+        """Make the event a dead letter. False if the lease was lost."""
         ...
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """The oldest first."""
+        """Dead letters, oldest first."""
         ...
 
     def revive(self, event_id: str, now: float) -> bool:
-        """Out of the dead-letter list, due at once, with all its attempts before it."""
+        """Make a dead letter due at once, with all its attempts."""
         ...
 
     def discard(self, event_id: str, now: float) -> bool:
-        """Out of the dead-letter list for good; its id is still remembered."""
+        """Remove a dead letter; its id is kept."""
         ...
 
     def forget(self, before: float) -> int:
-        """Drop the ids of events that were done before that time; how many."""
+        """Drop the ids of events that were done before that time; returns their number."""
         ...
 
     def counts(self) -> dict[str, int]:
-        """How many are `waiting`, `working`, `done` and `dead`; those with none may be left out."""
+        """How many events are `waiting`, `working`, `done` and `dead`; zeros may be omitted."""
         ...
 
     def close(self) -> None: ...

@@ -14,7 +14,7 @@ Connection = TypeVar("Connection")
 
 
 class SqlStore(ABC, Generic[Connection]):
-    """One connection for each process, opened when it is first needed, used by one at a time."""
+    """One connection per process, opened on first use and used by one thread at a time."""
 
     locking = ""
 
@@ -22,8 +22,8 @@ class SqlStore(ABC, Generic[Connection]):
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._owner = 0
-        # A connection that came over a fork belongs to the parent: it is neither used nor closed.
-        self._left_alone: list[Connection] = []
+        # Connections inherited by a fork belong to the parent; they are neither used nor closed.
+        self._inherited: list[Connection] = []
 
     def add(self, event_id: str, body: bytes, now: float) -> bool:
         return self._changes(statements.INSERT, event_id=event_id, body=body, now=now)
@@ -70,7 +70,7 @@ class SqlStore(ABC, Generic[Connection]):
     def close(self) -> None:
         with self._lock:
             if self._connection is not None and self._owner == os.getpid():
-                self._hang_up(self._connection)
+                self._close(self._connection)
             self._connection = None
 
     def _changes(self, statement: str, **parameters: Any) -> bool:
@@ -82,28 +82,28 @@ class SqlStore(ABC, Generic[Connection]):
 
     def _connected(self) -> Connection:
         if self._connection is not None and self._owner != os.getpid():
-            self._left_alone.append(self._connection)
+            self._inherited.append(self._connection)
             self._connection = None
         if self._connection is None:
             self._connection, self._owner = self._open(), os.getpid()
         return self._connection
 
     def _drop(self) -> None:
-        """After a failure that leaves the connection unusable."""
+        """Discard the connection after a failure."""
         self._connection = None
 
     @abstractmethod
     def _open(self) -> Connection:
-        """A connection to a database that has the table."""
+        """Open a connection and create the table if needed."""
 
     @abstractmethod
     def _execute(
         self, connection: Connection, statement: str, parameters: Mapping[str, Any]
     ) -> list[Any]:
-        """Run and commit; what the statement returned."""
+        """Run and commit a statement; returns its rows."""
 
     @abstractmethod
-    def _hang_up(self, connection: Connection) -> None: ...
+    def _close(self, connection: Connection) -> None: ...
 
 
 def _held(claim: Claim) -> dict[str, str]:

@@ -26,7 +26,7 @@ CREATE INDEX IF NOT EXISTS cuepost_inbox_ended ON cuepost_inbox (state, ended_at
 
 
 class SqliteStore(SqlStore[sqlite3.Connection]):
-    """Needs SQLite 3.35 or newer, which every Python 3.11 brings; not for network file systems."""
+    """Needs SQLite 3.35 or newer, which Python 3.11 includes; not for network file systems."""
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         )
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            # What was answered with 2xx must outlive a power cut.
+            # An acknowledged event must survive a power failure.
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript(SCHEMA)
         except BaseException:
@@ -51,5 +51,5 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
     ) -> list[Any]:
         return connection.execute(statement, parameters).fetchall()
 
-    def _hang_up(self, connection: sqlite3.Connection) -> None:
+    def _close(self, connection: sqlite3.Connection) -> None:
         connection.close()

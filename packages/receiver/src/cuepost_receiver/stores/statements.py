@@ -6,7 +6,7 @@ VALUES (:event_id, :body, 'waiting', 0, :now, :now)
 ON CONFLICT (event_id) DO NOTHING
 RETURNING event_id
 """
-# A lease that has ended lies in the past like anything else that is due.
+# `due_at` of a leased event is the end of its lease, so an expired lease is due again.
 CLAIM = """
 UPDATE cuepost_inbox
 SET state = 'working', attempts = attempts + 1, due_at = :until, lease = :lease
