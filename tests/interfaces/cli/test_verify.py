@@ -80,7 +80,9 @@ def test_the_cause_is_named_with_a_way_to_fix_it(request_file: str) -> None:
     path.write_bytes(path.read_bytes() + b"\n")
     result = run(request_file, "--any-age")
     assert result.exit_code == 1
-    assert result.stdout.startswith("✗ body_trailing_newline\n  A line end at the end of the body")
+    assert result.stdout.startswith(
+        "✗ body_trailing_newline\n  A line break at the end of the body"
+    )
     assert "\n\n  Fix: Verify the raw bytes of the request" in result.stdout
 
 
