@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -22,12 +23,14 @@ from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.event import Event
 from cuepost.domain.project import Project, ProjectStatus
+from cuepost.ports.dispatch import NextStep, Result
 from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.ports.media import NO_MEDIA, Media
 from cuepost.ports.records import Page, ReportAnswer
 from cuepost.ports.store import Store, Transaction
 from cuepost.testing import Factory, RepeatableEntropy, SequentialIds, VirtualClock
 from tests.support import core_statements
+from tests.support.records import Records
 from tests.support.store_rows import end
 
 P = ParamSpec("P")
@@ -161,6 +164,33 @@ class Harness:
 
         async def write(transaction: RecordsTransaction) -> None:
             await end(transaction, delivery.id, status, self.clock.now(), reason)
+
+        await self.sql(write)
+
+    async def record(self, delivery: Delivery, status: DeliveryStatus, **attempt: Any) -> None:
+        """What the engine does after the next attempt, which comes out like this."""
+        worker, now, queue = self.ids(self.clock.now()), self.clock.now(), tables.queue
+
+        async def write(transaction: RecordsTransaction) -> None:
+            leased = sa.update(queue).where(queue.c.id == delivery.id)
+            values = {"status": DeliveryStatus.DELIVERING, "worker": worker}
+            await core_statements.run(transaction._session, leased.values(values))
+            [row] = await core_statements.all_rows(
+                transaction._session, sa.select(queue).where(queue.c.id == delivery.id)
+            )
+            records, number = Records(self.clock, self.ids), row.attempts_made + 1
+            assignment = records.assignment(
+                delivery,
+                account=row.account,
+                lane=row.endpoint,
+                budget=row.budget,
+                number=number,
+                attempt_count=row.attempt_count,
+            )
+            made = records.attempt(delivery, budget=row.budget, number=number, **attempt)
+            due_at = now + timedelta(minutes=1) if status is DeliveryStatus.RETRYING else None
+            result = Result(assignment, made, NextStep(status, due_at))
+            assert await transaction.outcomes.record(worker, [result], now) == 0
 
         await self.sql(write)
 

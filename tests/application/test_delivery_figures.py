@@ -1,26 +1,28 @@
-"""Figures for charts: of the last day, or of the newest ones where there were very many."""
+"""Figures for charts: of an hour, a day, a week or a month, from the counts."""
 
 from datetime import timedelta
 from uuid import UUID
 
 import pytest
 
-from cuepost.application import delivery_figures
+from cuepost.application.delivery_figures import Range
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
+from cuepost.domain.delivery_counts import AttemptClass
 from cuepost.domain.errors import WebhooksNotEnabled
 from tests.application.harness import Harness
-from tests.support.records import Records
 
 
 async def ended(harness: Harness, outcome: Outcome, status: int | None, millis: float) -> None:
     delivery = await harness.complete()
-    attempt = Records(harness.clock, harness.ids).attempt(
-        delivery, outcome=outcome, response_status=status, duration_ms=millis
-    )
-    await harness.do(lambda t: t.attempts.add([attempt]))
     good = outcome is Outcome.DELIVERED
-    await harness.end(delivery, DeliveryStatus.DELIVERED if good else DeliveryStatus.FAILED)
+    await harness.record(
+        delivery,
+        DeliveryStatus.DELIVERED if good else DeliveryStatus.FAILED,
+        outcome=outcome,
+        response_status=status,
+        duration_ms=millis,
+    )
 
 
 async def busy_endpoint(harness: Harness) -> UUID:
@@ -30,7 +32,6 @@ async def busy_endpoint(harness: Harness) -> UUID:
     for millis in (20, 30, 40):
         await ended(harness, Outcome.DELIVERED, 204, millis)
     await ended(harness, Outcome.TIMEOUT, None, 15_000)
-    harness.clock.advance(hours=1)
     return webhook_id
 
 
@@ -38,50 +39,73 @@ async def test_a_page_shows_the_last_day(harness: Harness) -> None:
     webhook_id = await busy_endpoint(harness)
     figures = await harness.see(harness.service.figures.of_endpoint, harness.owner, webhook_id)
     now = harness.clock.now()
-    assert (figures.since, figures.until) == (now - timedelta(days=1), now)
-    assert figures.counts == {DeliveryStatus.DELIVERED: 3, DeliveryStatus.FAILED: 1}
-    assert figures.outcomes == {Outcome.DELIVERED: 3, Outcome.TIMEOUT: 1}
-    assert figures.classes == {"2xx": 3, "none": 1}
-    assert (figures.p50_ms, figures.p95_ms) == (30, 15_000)
-    assert (figures.success_rate, figures.total) == (0.75, 4)
-    assert [bar.total for bar in figures.bars] == [0] * 23 + [4]
+    assert figures.until - figures.since == timedelta(days=1)
+    assert timedelta(0) < figures.until - now <= timedelta(hours=1)
+    counts = figures.counts
+    assert counts.by_status == {DeliveryStatus.DELIVERED: 3, DeliveryStatus.FAILED: 1}
+    assert counts.attempts == {AttemptClass.ACKNOWLEDGED: 3, AttemptClass.TIMEOUT: 1}
+    assert counts.p50_ms == pytest.approx(37.5)
+    assert counts.p95_ms == 10_000
+    assert (counts.success_rate, counts.total) == (0.75, 4)
+    assert [bar.counts.total for bar in figures.bars] == [0] * 23 + [4]
 
 
-async def test_a_busy_endpoint_is_judged_by_its_newest_deliveries(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("span", "total", "bar"),
+    [
+        (Range.HOUR, 4, timedelta(minutes=5)),
+        (Range.DAY, 4, timedelta(hours=1)),
+        (Range.WEEK, 5, timedelta(hours=6)),
+        (Range.MONTH, 5, timedelta(days=1)),
+    ],
+)
+async def test_a_range_has_bars_that_end_with_the_present(
+    harness: Harness, span: Range, total: int, bar: timedelta
 ) -> None:
-    webhook_id = await busy_endpoint(harness)
-    monkeypatch.setattr(delivery_figures, "IN_A_LIST", 2)
-    found = await harness.see(harness.service.figures.of_endpoints, harness.owner, [webhook_id])
-    assert found[webhook_id].total == 2
-    assert found[webhook_id].since > harness.clock.now() - timedelta(hours=2)
-
-
-async def test_attempts_that_do_not_count_are_in_no_figure(harness: Harness) -> None:
-    webhook_id = (await harness.endpoint()).view.endpoint.id
-    delivery = await harness.complete()
-    records = Records(harness.clock, harness.ids)
-    lost = [
-        records.attempt(
-            delivery, budget=0, number=number, outcome=outcome, response_status=None, duration_ms=0
-        )
-        for number, outcome in enumerate((Outcome.INTERRUPTED, Outcome.SUPERSEDED), start=1)
+    await busy_endpoint(harness)
+    figures = await harness.see(harness.service.figures.of_account, harness.owner, span)
+    assert figures.counts.total == total
+    assert [each.since for each in figures.bars] == [
+        figures.since + place * bar for place in range(span.bars)
     ]
-    made = records.attempt(delivery, outcome=Outcome.DELIVERED, response_status=200, duration_ms=30)
-    await harness.do(lambda t: t.attempts.add([made, *lost]))
-    await harness.end(delivery, DeliveryStatus.DELIVERED)
+    assert figures.bars[-1].since <= harness.clock.now() < figures.until
+    assert figures.bars[-1].counts.total == 4
+
+
+async def test_a_delivery_that_was_sent_again_is_counted_once(harness: Harness) -> None:
+    webhook_id = await busy_endpoint(harness)
+    [failed] = await harness.deliveries(status=DeliveryStatus.FAILED)
+    await harness.do(harness.service.redeliver.one, harness.owner, webhook_id, failed.id)
     figures = await harness.see(harness.service.figures.of_endpoint, harness.owner, webhook_id)
-    assert (figures.outcomes, figures.classes) == ({Outcome.DELIVERED: 1}, {"2xx": 1})
-    assert (figures.p50_ms, figures.p95_ms) == (30, 30)
+    assert figures.counts.by_status == {DeliveryStatus.DELIVERED: 3}
+    assert figures.counts.attempts[AttemptClass.TIMEOUT] == 1
 
 
 async def test_an_idle_endpoint_has_no_rate(harness: Harness) -> None:
     webhook_id = (await harness.endpoint()).view.endpoint.id
     figures = await harness.see(harness.service.figures.of_endpoint, harness.owner, webhook_id)
-    assert (figures.total, figures.success_rate, figures.p50_ms) == (0, None, None)
+    counts = figures.counts
+    assert (counts.total, counts.success_rate, counts.p50_ms) == (0, None, None)
 
 
 async def test_figures_are_for_accounts_with_access(harness: Harness) -> None:
     closed = await harness.new_owner(webhooks_enabled=False)
     with pytest.raises(WebhooksNotEnabled):
         await harness.see(harness.service.figures.of_endpoints, closed, [])
+    with pytest.raises(WebhooksNotEnabled):
+        await harness.see(harness.service.figures.of_account, closed)
+
+
+async def test_attempts_that_do_not_count_are_in_no_figure(harness: Harness) -> None:
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    delivery = await harness.complete()
+    await harness.requeue(delivery, DeliveryStatus.DELIVERING)
+    [(worker,)] = [(row.worker,) for row in (await harness.dump())["queue"]]
+    now = harness.clock.now()
+    await harness.do(lambda t: t.queue.put_back(worker, [delivery.id], now, None, may_be_sent=True))
+    await harness.record(delivery, DeliveryStatus.DELIVERED, outcome=Outcome.DELIVERED)
+    attempts = await harness.see(lambda t: t.attempts.of_delivery(harness.account.id, delivery.id))
+    assert {each.outcome for each in attempts} == {Outcome.INTERRUPTED, Outcome.DELIVERED}
+    figures = await harness.see(harness.service.figures.of_endpoint, harness.owner, webhook_id)
+    assert figures.counts.attempts == {AttemptClass.ACKNOWLEDGED: 1}
+    assert sum(figures.counts.latency) == 1

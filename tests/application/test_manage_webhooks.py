@@ -8,9 +8,10 @@ import pytest
 
 from cuepost.application.manage_webhooks import EndpointChange, EndpointView
 from cuepost.domain.access import Scope
+from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.domain.endpoint import Endpoint, Health, HealthState, Keyring
+from cuepost.domain.endpoint import Endpoint, Keyring
 from cuepost.domain.errors import (
     EndpointDisabled,
     EndpointLimitReached,
@@ -19,6 +20,7 @@ from cuepost.domain.errors import (
     NotFound,
     WebhooksNotEnabled,
 )
+from cuepost.domain.health import Health, HealthState
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports.records import Page
 from tests.application.harness import EVERYTHING, RULES, Harness
@@ -50,7 +52,7 @@ async def test_a_new_endpoint_is_enabled_and_shows_its_secret_once(harness: Harn
         created_at=now,
         updated_at=now,
     )
-    assert made.view.health == Health(HealthState.NEVER_DELIVERED, now, None, 0)
+    assert made.view.health == Health(HealthState.UNKNOWN, now, None, 0)
     assert made.view.keyring == Keyring(made.view.keyring.current)
     assert made.view.keyring.current.hint == made.secret.hint
     assert made.secret.reveal().startswith("whsec_")
@@ -119,7 +121,7 @@ async def test_endpoints_are_listed_newest_first_with_health_and_hints(harness: 
     listed = await harness.see(harness.service.webhooks.page, harness.owner, EVERYTHING)
     assert listed == [
         other.view,
-        replace(one.view, health=Health(HealthState.RETRYING, None, None, 1)),
+        replace(one.view, health=Health(HealthState.DEGRADED, None, None, 1)),
     ]
     behind = Page(limit=5, before=other.view.endpoint.id)
     assert await harness.see(harness.service.webhooks.page, harness.owner, behind) == listed[1:]
@@ -301,3 +303,31 @@ async def test_an_endpoint_of_another_account_is_not_found(harness: Harness) -> 
             with pytest.raises(NotFound):
                 await harness.do(action, harness.owner, webhook_id)
     assert await harness.dump() == before
+
+
+async def test_attempts_that_failed_in_vain_are_not_called_healthy(harness: Harness) -> None:
+    """Two attempts got a 500, and the delivery was cancelled."""
+    webhook_id = (await harness.endpoint()).view.endpoint.id
+    await harness.record(
+        await harness.complete(), DeliveryStatus.DELIVERED, outcome=Outcome.DELIVERED
+    )
+    harness.clock.advance(minutes=10)
+    delivery = await harness.complete()
+    await harness.record(delivery, DeliveryStatus.RETRYING)
+    view = await harness.see(harness.service.webhooks.get, harness.owner, webhook_id)
+    troubled_since = harness.clock.now()
+    assert (view.health.state, view.health.since) == (HealthState.DEGRADED, troubled_since)
+    assert view.health.failing == 1
+
+    harness.clock.advance(minutes=1)
+    await harness.record(delivery, DeliveryStatus.RETRYING)
+    assert delivery.project_id is not None
+    await harness.do(harness.service.projects.delete, harness.owner, delivery.project_id)
+    view = await harness.see(harness.service.webhooks.get, harness.owner, webhook_id)
+    assert view.health.failing == 0
+    assert (view.health.state, view.health.since) == (HealthState.DEGRADED, troubled_since)
+
+    harness.clock.advance(hours=1)
+    await harness.record(await harness.complete(), DeliveryStatus.FAILED)
+    view = await harness.see(harness.service.webhooks.get, harness.owner, webhook_id)
+    assert (view.health.state, view.health.failed) == (HealthState.FAILING, 1)

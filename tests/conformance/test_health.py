@@ -13,6 +13,7 @@ from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
+from cuepost.domain.health import QUIET, Condition
 from cuepost.ports.dispatch import NextStep, Result
 from cuepost.testing import START
 from tests.support.records import Records
@@ -63,17 +64,19 @@ class Receiver:
                 endpoint.account_id, None, CancelReason.ENDPOINT_DISABLED, now
             )
 
-    async def health(self) -> tuple[datetime | None, datetime | None]:
+    async def health(self) -> Condition:
         async with self.store.snapshot() as transaction:
             found = await transaction.endpoints.get(self.endpoint.account_id, self.endpoint.id)
         assert found is not None
-        return found.last_delivered_at, found.failing_since
+        return Condition.of(found)
 
 
 @pytest.fixture
 async def receiver(store: AnyStore, records: Records) -> Receiver:
     account = records.account()
-    endpoint = records.endpoint(account.id, last_delivered_at=None, failing_since=None)
+    unknown = dict.fromkeys(("last_delivered_at", "last_failed_at"))
+    unknown |= dict.fromkeys(("troubled_since", "failing_since"))
+    endpoint = records.endpoint(account.id, **unknown)
     async with store.transaction() as transaction:
         await transaction.accounts.add(account)
         await transaction.endpoints.add(endpoint, records.secret())
@@ -82,38 +85,59 @@ async def receiver(store: AnyStore, records: Records) -> Receiver:
 
 async def test_a_delivered_one_moves_the_last_delivery(receiver: Receiver) -> None:
     await receiver.answer(DELIVERED, now=START)
-    assert await receiver.health() == (START, None)
+    assert await receiver.health() == Condition(START)
 
     await receiver.answer(DELIVERED, now=START + SECOND)
-    assert await receiver.health() == (START + SECOND, None)
+    assert await receiver.health() == Condition(START + SECOND)
 
 
-async def test_it_fails_since_the_first_spent_budget_until_the_next_delivered_one(
+async def test_it_is_in_trouble_from_the_first_failed_attempt_to_the_next_delivered_one(
     receiver: Receiver,
 ) -> None:
     await receiver.answer(DELIVERED, now=START)
     await receiver.answer(RETRYING, now=START + SECOND)
-    assert await receiver.health() == (START, None)
-    await receiver.answer(FAILED, now=START + 2 * SECOND)
-    await receiver.answer(FAILED, now=START + 3 * SECOND)
-    assert await receiver.health() == (START, START + 2 * SECOND)
+    assert await receiver.health() == Condition(START, START + SECOND, START + SECOND)
+    await receiver.answer(RETRYING, now=START + 2 * SECOND)
+    assert await receiver.health() == Condition(START, START + 2 * SECOND, START + SECOND)
 
-    await receiver.answer(DELIVERED, now=START + 4 * SECOND)
-    assert await receiver.health() == (START + 4 * SECOND, None)
+    await receiver.answer(DELIVERED, now=START + 3 * SECOND)
+    assert await receiver.health() == Condition(START + 3 * SECOND, START + 2 * SECOND)
+
+
+async def test_it_fails_from_the_first_spent_budget_until_it_has_recovered(
+    receiver: Receiver,
+) -> None:
+    failed, recovered = START + SECOND, START + SECOND + QUIET
+    await receiver.answer(FAILED, now=failed)
+    await receiver.answer(FAILED, now=failed + SECOND / 2)
+    assert await receiver.health() == Condition(None, failed, failed, failed)
+
+    await receiver.answer(DELIVERED, now=recovered - SECOND)
+    assert await receiver.health() == Condition(recovered - SECOND, failed, None, failed)
+    await receiver.answer(DELIVERED, now=recovered)
+    assert await receiver.health() == Condition(recovered, failed)
+
+
+async def test_it_fails_although_some_arrive_when_most_do_not(receiver: Receiver) -> None:
+    await receiver.answer(*[DELIVERED] * 5, now=START + SECOND)
+    await receiver.answer(*[FAILED] * 4, now=START + 2 * SECOND)
+    assert (await receiver.health()).failing_since is None
+
+    await receiver.answer(FAILED, now=START + 3 * SECOND)
+    assert (await receiver.health()).failing_since == START + 3 * SECOND
 
 
 @pytest.mark.parametrize(
     ("group", "expected"),
     [
-        ((FAILED, DELIVERED), (START, None)),
-        ((DELIVERED, FAILED), (START, START)),
-        ((RETRYING, RETRYING), (None, None)),
+        ((FAILED, DELIVERED), Condition(START, START, None, START)),
+        ((RETRYING, DELIVERED), Condition(START, START)),
+        ((DELIVERED, RETRYING), Condition(START, START, START)),
+        ((RETRYING, RETRYING), Condition(None, START, START)),
     ],
 )
 async def test_in_a_group_the_last_one_counts(
-    receiver: Receiver,
-    group: Sequence[DeliveryStatus],
-    expected: tuple[datetime | None, datetime | None],
+    receiver: Receiver, group: Sequence[DeliveryStatus], expected: Condition
 ) -> None:
     await receiver.answer(*group, now=START)
 
@@ -124,24 +148,29 @@ async def test_under_load_it_is_written_once_a_second(receiver: Receiver) -> Non
     for milliseconds in (0, 1, 500, 999, 1000, 1400):
         now = START + timedelta(milliseconds=milliseconds)
         await receiver.answer(DELIVERED, DELIVERED, now=now)
+    assert await receiver.health() == Condition(START + SECOND)
 
-    assert await receiver.health() == (START + SECOND, None)
+    failing = START + 2 * SECOND
+    for milliseconds in (0, 1, 500, 999, 1000, 1400):
+        now = failing + timedelta(milliseconds=milliseconds)
+        await receiver.answer(RETRYING, RETRYING, now=now)
+    assert await receiver.health() == Condition(START + SECOND, failing + SECOND, failing)
 
 
-async def test_a_failure_and_a_recovery_are_written_at_once(receiver: Receiver) -> None:
+async def test_a_failed_attempt_and_a_delivery_are_written_at_once(receiver: Receiver) -> None:
     shortly = timedelta(milliseconds=1)
     await receiver.answer(DELIVERED, now=START)
-    await receiver.answer(FAILED, now=START + shortly)
-    assert await receiver.health() == (START, START + shortly)
+    await receiver.answer(RETRYING, now=START + shortly)
+    assert (await receiver.health()).troubled_since == START + shortly
 
     await receiver.answer(DELIVERED, now=START + 2 * shortly)
-    assert await receiver.health() == (START + 2 * shortly, None)
+    assert await receiver.health() == Condition(START + 2 * shortly, START + shortly)
 
 
 async def test_a_late_result_says_nothing(receiver: Receiver) -> None:
     await receiver.answer(DELIVERED, FAILED, now=START, late=True)
 
-    assert await receiver.health() == (None, None)
+    assert await receiver.health() == Condition()
 
 
 async def test_other_endpoints_and_other_columns_are_left_alone(

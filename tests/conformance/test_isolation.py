@@ -86,12 +86,13 @@ READS: dict[str, tuple[Call, object]] = {
     "Deliveries.get": (lambda t, s, p: t.deliveries.get(s.id, p.ended.id), None),
     "Deliveries.lock": (lambda t, s, p: t.deliveries.lock(s.id, p.ended.id), None),
     "Deliveries.page": (lambda t, s, p: t.deliveries.page(s.id, DeliveryFilter(), ALL), []),
-    "Deliveries.outlines": (
-        lambda t, s, p: t.deliveries.outlines(s.id, p.endpoint.id, BEGINNING, 10),
-        [],
-    ),
     "Deliveries.of_events": (lambda t, s, p: t.deliveries.of_events(s.id, [p.event.id]), {}),
     "Deliveries.retrying": (lambda t, s, p: t.deliveries.retrying(s.id, [p.endpoint.id]), {}),
+    "DeliveryCounts.of_endpoints": (
+        lambda t, s, p: t.counts.of_endpoints(s.id, [p.endpoint.id], 60, BEGINNING),
+        {},
+    ),
+    "DeliveryCounts.of_account": (lambda t, s, p: t.counts.of_account(s.id, 60, BEGINNING), []),
     "Attempts.of_delivery": (lambda t, s, p: t.attempts.of_delivery(s.id, p.ended.id), []),
     "Attempts.last_of": (lambda t, s, p: t.attempts.last_of(s.id, [p.ended.id]), {}),
     "Attempts.figures_of": (lambda t, s, p: t.attempts.figures_of(s.id, [p.ended.id]), []),

@@ -123,7 +123,7 @@ async def test_what_is_being_sent_again_stays_until_that_has_ended(
             delivery.account_id, delivery.webhook_id, CancelReason.ENDPOINT_DISABLED, START + DAY
         )
     await delete_all(store, Expiring.HISTORY, MIDNIGHT)
-    assert set(await row_counts(store)) == {"accounts", "endpoints"}
+    assert set(await row_counts(store)) == {"accounts", "endpoints", "delivery_counts"}
 
 
 async def test_on_sqlite_it_leaves_in_chunks(sqlite_store: SqliteStore, records: Records) -> None:
@@ -134,7 +134,7 @@ async def test_on_sqlite_it_leaves_in_chunks(sqlite_store: SqliteStore, records:
         left.append(len(await delivery_ids(sqlite_store)))
 
     assert left[:3] == [3, 1, 0]
-    assert set(await row_counts(sqlite_store)) == {"accounts", "endpoints"}
+    assert set(await row_counts(sqlite_store)) == {"accounts", "endpoints", "delivery_counts"}
 
 
 async def test_on_postgresql_a_day_is_dropped_only_once_it_is_over(
@@ -188,7 +188,7 @@ async def test_many_can_forget_at_once(store: AnyStore, records: Records) -> Non
     await asyncio.gather(*(work() for _ in range(4)))
     await delete_all(store, Expiring.HISTORY, MIDNIGHT)
 
-    assert set(await row_counts(store)) == {"accounts", "endpoints"}
+    assert set(await row_counts(store)) == {"accounts", "endpoints", "delivery_counts"}
 
 
 async def test_old_bulk_retries_leave_unless_they_are_still_running(

@@ -20,7 +20,7 @@ from tests.support.records import Records
 from tests.support.store_population import Populated, populate
 from tests.support.store_rows import rows, run
 
-BIG = "deliveries|events|attempts|queue|projects|reports|artifacts"
+BIG = "delivery_counts|deliveries|events|attempts|queue|projects|reports|artifacts"
 # Reads more than what was asked for: everything, or a whole account.
 TOO_MUCH = re.compile(rf"^SCAN ({BIG})\b|^SEARCH ({BIG}) .*\(account(_id)?=\?\)$|AUTOMATIC")
 SORTS = re.compile("TEMP B-TREE")
@@ -86,7 +86,7 @@ WORK: dict[str, Work] = {
     "deliveries of a project": lambda t, p: t.deliveries.page(
         p.account.id, DeliveryFilter(project_id=p.project.id), Page(5, p.ended.id)
     ),
-    "outlines": lambda t, p: t.deliveries.outlines(p.account.id, p.endpoint.id, NOW, 5),
+    "counts": lambda t, p: t.counts.of_endpoints(p.account.id, [p.endpoint.id], 60, NOW),
     "figures": lambda t, p: t.attempts.figures_of(p.account.id, [p.ended.id]),
     "delete an endpoint": lambda t, p: t.endpoints.delete(p.account.id, p.endpoint.id, NOW),
     "deliveries by status": lambda t, p: t.deliveries.page(
@@ -97,6 +97,7 @@ WORK: dict[str, Work] = {
 
 # These sort what they have found, which is no more than they were asked for.
 OF_FEW: dict[str, Work] = {
+    "counts of an account": lambda t, p: t.counts.of_account(p.account.id, 60, NOW),
     "results": lambda t, p: t.outcomes.record(p.job.id, [result(p)], NOW),
     "late results": lambda t, p: t.outcomes.record(p.job.id, [result(p)] * 2, NOW),
     "claim": lambda t, p: t.queue.claim(Claim(p.job.id, 5, lambda _: 5), NOW),

@@ -121,7 +121,8 @@ class Populator:
         await self._delivered_then_failed(t, healthy, project.id)
         now = SystemClock().now()
         await t.endpoints.save(replace(healthy, last_delivered_at=now - timedelta(minutes=14)))
-        await t.endpoints.save(replace(failing, failing_since=now - timedelta(hours=21)))
+        since = now - timedelta(hours=21)
+        await t.endpoints.save(replace(failing, failing_since=since, troubled_since=since))
 
     async def _delivered_then_failed(
         self, t: Transaction, endpoint: Endpoint, project: UUID

@@ -86,6 +86,8 @@ class Records:
             updated_at=now + timedelta(milliseconds=3),
             last_delivered_at=now + timedelta(milliseconds=4),
             failing_since=now + timedelta(milliseconds=5),
+            troubled_since=now + timedelta(milliseconds=6),
+            last_failed_at=now + timedelta(milliseconds=7),
         )
         return _made(endpoint, changed)
 

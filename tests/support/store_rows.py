@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.records import attempt_rows
+from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.numbers import account_numbers
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.tables import (
@@ -146,6 +147,12 @@ async def end(
             ),
         ),
     )
+    [row] = await core_statements.all_rows(
+        session, sa.select(queue).where(queue.c.id == delivery_id)
+    )
+    tally = Tally()
+    tally.ended(row.account, row.endpoint, delivery_id, status, row.attempt_count)
+    await tally.write(session)
     await core_statements.run(session, sa.delete(queue).where(queue.c.id == delivery_id))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from cuepost.application.delivery_figures import class_of
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.attempt import Attempt, Outcome, last_of
 from cuepost.domain.audit import AuditEntry
@@ -220,6 +219,11 @@ async def with_last_attempts(
     asked = [delivery.id for delivery in deliveries]
     last = await transaction.attempts.last_of(account_id, asked) if asked else {}
     return [DeliveryView(delivery, last.get(delivery.id)) for delivery in deliveries]
+
+
+def class_of(attempt: AttemptFigures) -> str:
+    """`2xx` and so on, or `none` where no answer came."""
+    return "none" if attempt.status is None else f"{attempt.status // 100}xx"
 
 
 def _of(event: Event, deliveries: Mapping[UUID, Sequence[Delivery]]) -> Sequence[Delivery]:

@@ -10,15 +10,9 @@ from cuepost.application.audit_trail import AuditTrail
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason, Delivery, Trigger
+from cuepost.domain.delivery_counts import FINE_MINUTES
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.domain.endpoint import (
-    Endpoint,
-    Health,
-    Keyring,
-    StoredSecret,
-    health,
-    subscription,
-)
+from cuepost.domain.endpoint import Endpoint, Keyring, StoredSecret, subscription
 from cuepost.domain.errors import (
     EndpointDisabled,
     EndpointLimitReached,
@@ -29,6 +23,7 @@ from cuepost.domain.errors import (
 from cuepost.domain.event import Event, event_body
 from cuepost.domain.event_catalog import TEST_EVENT, webhook_test_data
 from cuepost.domain.fanout import delivery_to
+from cuepost.domain.health import RECENT, Health, health
 from cuepost.domain.receiver_url import ReceiverUrlRefused, parse_receiver_url
 from cuepost.domain.signing import KEY_BYTES, SigningSecret
 from cuepost.domain.version import Expected, endpoint_version, require_version
@@ -263,11 +258,18 @@ class ManageWebhooks:
         secrets = await transaction.endpoints.secrets(account_id, identifiers)
         retrying = await transaction.deliveries.retrying(account_id, identifiers)
         now = self.clock.now()
+        counted = await transaction.counts.of_endpoints(
+            account_id, identifiers, FINE_MINUTES, now - RECENT
+        )
         return [
             EndpointView(
                 endpoint,
                 Keyring.at(now, secrets[endpoint.id]),
-                health(endpoint, retrying.get(endpoint.id, 0)),
+                health(
+                    endpoint,
+                    retrying.get(endpoint.id, 0),
+                    sum(each.counts.failed for each in counted.get(endpoint.id, ())),
+                ),
             )
             for endpoint in endpoints
         ]

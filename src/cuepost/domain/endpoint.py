@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from uuid import UUID
 
 from cuepost.domain.errors import FieldError, Invalid, RotationOverlapActive
@@ -23,6 +22,8 @@ class Endpoint:
     updated_at: datetime
     last_delivered_at: datetime | None = None
     failing_since: datetime | None = None
+    troubled_since: datetime | None = None
+    last_failed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,40 +74,6 @@ class Keyring:
 
     def rotated(self, successor: StoredSecret, overlap: timedelta) -> "Keyring":
         return Keyring(successor, self.current.expiring(successor.created_at + overlap))
-
-
-class HealthState(StrEnum):
-    HEALTHY = "healthy"
-    RETRYING = "retrying"
-    FAILING = "failing"
-    DISABLED = "disabled"
-    NEVER_DELIVERED = "never_delivered"
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    state: HealthState
-    since: datetime | None
-    last_delivered_at: datetime | None
-    failing: int
-
-
-def health(endpoint: Endpoint, retrying: int) -> Health:
-    """The health of the endpoint; `retrying` is the number of deliveries that are retried."""
-    state, since = _health_state(endpoint, retrying)
-    return Health(state, since, endpoint.last_delivered_at, retrying)
-
-
-def _health_state(endpoint: Endpoint, retrying: int) -> tuple[HealthState, datetime | None]:
-    if not endpoint.enabled:
-        return HealthState.DISABLED, endpoint.updated_at
-    if endpoint.failing_since is not None:
-        return HealthState.FAILING, endpoint.failing_since
-    if retrying:
-        return HealthState.RETRYING, None
-    if endpoint.last_delivered_at is None:
-        return HealthState.NEVER_DELIVERED, endpoint.created_at
-    return HealthState.HEALTHY, endpoint.last_delivered_at
 
 
 def subscription(events: Sequence[str] | None) -> tuple[str, ...]:

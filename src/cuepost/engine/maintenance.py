@@ -30,6 +30,8 @@ from cuepost.tuning import (
 )
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
+# Those of an hour are shown; for the rest of the history there are counts of hours.
+SHORT_COUNTS_LIFE = timedelta(hours=2)
 
 logger = logging.getLogger("cuepost.maintenance")
 
@@ -92,6 +94,8 @@ def _retention_jobs(expiry: Expiry, retention: timedelta) -> Iterator[Maintenanc
     minute, hour = timedelta(minutes=1), timedelta(hours=1)
     for what, life, every in (
         (Expiring.HISTORY, retention, 10 * minute),
+        (Expiring.COUNTS, retention + hour, 10 * minute),
+        (Expiring.SHORT_COUNTS, SHORT_COUNTS_LIFE, 10 * minute),
         (Expiring.BULK_RETRIES, retention, hour),
         (Expiring.REPORTS, retention, hour),
         (Expiring.AUDIT_TRAIL, timedelta(days=audit.RETENTION_DAYS), hour),

@@ -9,6 +9,7 @@ from uuid import UUID
 from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.bulk_retry import BulkRetry
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
+from cuepost.domain.delivery_counts import Interval
 from cuepost.domain.event import Event
 from cuepost.ports.records import Page
 
@@ -25,14 +26,6 @@ class DeliveryFilter:
     since: datetime | None = None
     until: datetime | None = None
     include_delivered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What charts need of a delivery: its id, which contains the time, and its final status."""
-
-    id: UUID
-    final_status: DeliveryStatus | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +64,6 @@ class Deliveries(Protocol):
     async def page(
         self, account_id: UUID, chosen: DeliveryFilter, page: Page
     ) -> list[Delivery]: ...
-    async def outlines(
-        self, account_id: UUID, webhook_id: UUID, since: datetime, limit: int
-    ) -> list[Outline]:
-        """The newest come first."""
-        ...
-
     async def of_events(
         self, account_id: UUID, event_ids: Sequence[UUID]
     ) -> dict[UUID, list[Delivery]]: ...
@@ -119,6 +106,18 @@ class Attempts(Protocol):
         self, account_id: UUID, delivery_ids: Sequence[UUID]
     ) -> list[AttemptFigures]:
         """The attempts that count, by delivery, in the order in which they were made."""
+        ...
+
+
+class DeliveryCounts(Protocol):
+    """How many deliveries ended how, by the interval in which they began, in no order."""
+
+    async def of_endpoints(
+        self, account_id: UUID, webhook_ids: Sequence[UUID], minutes: int, since: datetime
+    ) -> dict[UUID, list[Interval]]: ...
+
+    async def of_account(self, account_id: UUID, minutes: int, since: datetime) -> list[Interval]:
+        """Of all its endpoints together."""
         ...
 
 

@@ -9,6 +9,8 @@ class Expiring(StrEnum):
     """What is kept for a limited time."""
 
     HISTORY = "history"
+    COUNTS = "counts of deliveries"
+    SHORT_COUNTS = "counts of short intervals"
     BULK_RETRIES = "bulk retries"
     REPORTS = "reports"
     IDEMPOTENCY_KEYS = "idempotency keys"

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Protocol, TypeVar
 
 from cuepost.ports.dispatch import DeliveryQueue, Outcomes
-from cuepost.ports.history import Attempts, BulkRetries, Deliveries, Events
+from cuepost.ports.history import Attempts, BulkRetries, Deliveries, DeliveryCounts, Events
 from cuepost.ports.inboxes import Inboxes
 from cuepost.ports.listeners import Listeners
 from cuepost.ports.moves import AccountMoves
@@ -118,6 +118,8 @@ class Transaction(Protocol):
     def deliveries(self) -> Deliveries: ...
     @property
     def attempts(self) -> Attempts: ...
+    @property
+    def counts(self) -> DeliveryCounts: ...
     @property
     def queue(self) -> DeliveryQueue: ...
     @property

@@ -5,7 +5,7 @@ import pytest
 from tests.application.harness import BASE_URL
 from tests.interfaces.rest.client import NOW, RULES, URL, Api, faults, opened, problem
 
-HEALTH = {"state": "never_delivered", "since": NOW, "lastDeliveredAt": None, "failing": 0}
+HEALTH = {"state": "unknown", "since": NOW, "lastDeliveredAt": None, "failing": 0, "failed": 0}
 
 
 async def created(api: Api) -> dict[str, object]:

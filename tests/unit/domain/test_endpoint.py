@@ -1,21 +1,17 @@
-"""Endpoints: subscriptions, the keyring with its rotation overlap, and health."""
+"""Endpoints: subscriptions, and the keyring with its rotation overlap."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from cuepost.domain.endpoint import (
-    Endpoint,
-    Health,
-    HealthState,
     Keyring,
     StoredSecret,
-    health,
     subscription,
 )
 from cuepost.domain.errors import FieldError, Invalid, RotationOverlapActive
-from cuepost.testing import START, SequentialIds
+from cuepost.testing import START
 
 OVERLAP = timedelta(hours=24)
 TICK = timedelta(milliseconds=1)
@@ -109,51 +105,3 @@ def test_a_stored_secret_shows_its_hint_and_nothing_more() -> None:
     assert repr(Keyring(FIRST)) == (
         "Keyring(current=StoredSecret(version=1, whsec_…none), previous=None)"
     )
-
-
-def endpoint(**changed: object) -> Endpoint:
-    ids = SequentialIds()
-    values: dict[str, object] = {
-        "account_id": ids(START),
-        "id": ids(START),
-        "url": "https://hooks.example.com/cue",
-        "events": ("project.completed",),
-        "description": "",
-        "enabled": True,
-        "created_at": START,
-        "updated_at": START + timedelta(hours=1),
-    }
-    return Endpoint(**(values | changed))  # type: ignore[arg-type]  # named by the test
-
-
-DELIVERED = START + timedelta(hours=2)
-FAILING = START + timedelta(hours=3)
-
-
-@pytest.mark.parametrize(
-    ("changed", "retrying", "state", "since"),
-    [
-        ({}, 0, HealthState.NEVER_DELIVERED, START),
-        ({}, 2, HealthState.RETRYING, None),
-        ({"last_delivered_at": DELIVERED}, 0, HealthState.HEALTHY, DELIVERED),
-        ({"last_delivered_at": DELIVERED}, 1, HealthState.RETRYING, None),
-        ({"failing_since": FAILING}, 0, HealthState.FAILING, FAILING),
-        (
-            {"failing_since": FAILING, "last_delivered_at": DELIVERED},
-            3,
-            HealthState.FAILING,
-            FAILING,
-        ),
-        (
-            {"enabled": False, "failing_since": FAILING},
-            1,
-            HealthState.DISABLED,
-            START + timedelta(hours=1),
-        ),
-    ],
-)
-def test_health_tells_the_state_and_since_when(
-    changed: dict[str, object], retrying: int, state: HealthState, since: datetime | None
-) -> None:
-    judged = endpoint(**changed)
-    assert health(judged, retrying) == Health(state, since, judged.last_delivered_at, retrying)

@@ -67,13 +67,16 @@ _NAMES: Mapping[ColumnType, str] = {
     ),
     INSTANT: (
         "created_at updated_at deleted_at expires_at revoked_at last_used_at access_expires_at "
-        "access_ended_at exported_at last_delivered_at failing_since occurred_at delivered_at "
-        "finished_at started_at due_at alive_until served_at mark_at ends_at since until "
-        "erasing_since"
+        "access_ended_at exported_at last_delivered_at failing_since troubled_since last_failed_at "
+        "occurred_at delivered_at finished_at started_at due_at alive_until served_at mark_at "
+        "ends_at since until erasing_since"
     ),
     INTEGER: (
         "number account endpoint attempt_count budget attempts_made version count total retried "
-        "skipped response_status"
+        "skipped response_status minutes delivered failed cancelled abandoned http_2xx http_3xx "
+        "http_4xx http_5xx timeout connect_error tls_error blocked_destination protocol_error "
+        "latency_0 latency_1 latency_2 latency_3 latency_4 latency_5 latency_6 latency_7 "
+        "latency_8 latency_9 latency_10"
     ),
     BIGINT: "size_bytes mark_number acknowledged last_position position",
     DOUBLE: "duration_ms dns_ms connect_ms tls_ms first_byte_ms",

@@ -84,6 +84,13 @@ class PostgresSession:
             shape = Shape("update", table, (*changed, *key), key)
             await self._buffer(shape, list(zip(*rows, strict=True)))
 
+    async def accumulate_encoded(
+        self, table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: EncodedRows
+    ) -> None:
+        if rows:
+            shape = Shape("accumulate", table, (*key, *counted), key)
+            await self._buffer(shape, list(zip(*rows, strict=True)))
+
     async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
         if rows:
             await self._buffer(Shape("delete", table, key, key), list(zip(*rows, strict=True)))

@@ -15,7 +15,7 @@ Columns = Sequence[Sequence[Any]]
 class Shape:
     """A write without its values."""
 
-    verb: Literal["insert", "update", "delete"]
+    verb: Literal["insert", "accumulate", "update", "delete"]
     table: str
     columns: tuple[str, ...]
     key: tuple[str, ...] = ()
@@ -86,6 +86,13 @@ def _insert(shape: Shape, first: int) -> str:
     return f"INSERT INTO {shape.table} ({_names(shape)}) SELECT * FROM {given}"
 
 
+def _accumulate(shape: Shape, first: int) -> str:
+    counted = (name for name in shape.columns if name not in shape.key)
+    sums = ", ".join(f'"{name}" = {shape.table}."{name}" + excluded."{name}"' for name in counted)
+    key = ", ".join(shape.key)
+    return f"{_insert(shape, first)} ON CONFLICT ({key}) DO UPDATE SET {sums}"
+
+
 def _update(shape: Shape, first: int) -> str:
     changed = (name for name in shape.columns if name not in shape.key)
     changes = ", ".join(f'"{name}" = given."{name}"' for name in changed)
@@ -100,6 +107,7 @@ def _delete(shape: Shape, first: int) -> str:
 
 _WRITTEN: Mapping[str, Callable[[Shape, int], str]] = {
     "insert": _insert,
+    "accumulate": _accumulate,
     "update": _update,
     "delete": _delete,
 }

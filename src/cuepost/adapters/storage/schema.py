@@ -11,7 +11,9 @@ MIGRATIONS = Path(__file__).with_name("migrations")
 VERSION = "alembic_version"
 # History in tables of an older revision that is still to be moved.
 TO_BE_MOVED = ("events", "deliveries", "attempts", "reports")
-_MARKERS = (VERSION, *(f"old_{table}" for table in TO_BE_MOVED))
+# Deliveries of an older revision that are still to be counted.
+TO_BE_COUNTED = "old_counts"
+_MARKERS = (VERSION, TO_BE_COUNTED, *(f"old_{table}" for table in TO_BE_MOVED))
 # Older schemas lack the second column.
 VERSION_ROW = f"SELECT * FROM {VERSION}"
 # Returns the same two columns before and after an upgrade, because connections cache the plan.

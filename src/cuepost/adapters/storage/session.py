@@ -70,6 +70,12 @@ class StoreSession(Protocol):
         """As `update`, with encoded values: the changed columns, then the key."""
         ...
 
+    async def accumulate_encoded(
+        self, table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: EncodedRows
+    ) -> None:
+        """Rows with their key first: new ones, or numbers to add to those that are there."""
+        ...
+
     async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
         """As `delete`, with encoded keys."""
         ...

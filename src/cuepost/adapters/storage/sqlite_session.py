@@ -99,6 +99,11 @@ class SqliteSession:
     async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
         await self._write(partial(_delete_sql, table, key, None), rows)
 
+    async def accumulate_encoded(
+        self, table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: EncodedRows
+    ) -> None:
+        await self._write(partial(_accumulate_sql, table, key, counted), rows)
+
     async def remove_encoded(
         self, table: str, match: tuple[str, ...], rows: EncodedRows
     ) -> Sequence[Any]:
@@ -185,6 +190,13 @@ def _insert_sql(table: str, columns: tuple[str, ...], rows: int) -> str:
     marks = ", ".join("?" for _ in columns)
     # OR FAIL needs no statement journal: if a row is refused, the whole transaction is rolled back.
     return f"INSERT OR FAIL INTO {table} ({names}) VALUES " + ", ".join([f"({marks})"] * rows)
+
+
+@cache
+def _accumulate_sql(table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: int) -> str:
+    sums = ", ".join(f"{name} = {name} + excluded.{name}" for name in counted)
+    inserted = _insert_sql(table, (*key, *counted), rows)
+    return f"{inserted} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sums}"
 
 
 @cache

@@ -8,6 +8,7 @@ from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
 from cuepost.adapters.storage.records.attempts import AttemptRecords
 from cuepost.adapters.storage.records.backlog import BacklogRecords
 from cuepost.adapters.storage.records.bulk_retries import BulkRetryRecords
+from cuepost.adapters.storage.records.counts import CountRecords
 from cuepost.adapters.storage.records.deliveries import DeliveryRecords
 from cuepost.adapters.storage.records.endpoints import EndpointRecords
 from cuepost.adapters.storage.records.events import EventRecords
@@ -100,6 +101,10 @@ class RecordsTransaction:
     @cached_property
     def attempts(self) -> AttemptRecords:
         return AttemptRecords(self._session)
+
+    @cached_property
+    def counts(self) -> CountRecords:
+        return CountRecords(self._session)
 
     @cached_property
     def queue(self) -> QueueRecords:

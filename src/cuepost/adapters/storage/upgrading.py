@@ -11,7 +11,7 @@ from alembic.config import Config
 from alembic.script import Script, ScriptDirectory
 
 from cuepost.adapters.storage import schema
-from cuepost.adapters.storage.migrations import old_history
+from cuepost.adapters.storage.migrations import old_counts, old_history
 
 T = TypeVar("T")
 log = logging.getLogger("cuepost.store")
@@ -52,11 +52,12 @@ def needs_upgrade(connection: sa.Connection, *, with_downtime: bool = True) -> b
 
 
 def move_some(connection: sa.Connection) -> str | None:
-    """Moves some of the history of an older revision; the progress, or None when all is moved.
+    """Some of the history of an older revision: how far that got, or None when all of it is moved
+    and counted.
 
     The store must not be opened before that.
     """
-    return old_history.move_some(connection)
+    return old_history.move_some(connection) or old_counts.count_all(connection)
 
 
 def migrate(connection: sa.Connection, to: str = "head") -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cuepost.application.delivery_figures import DAY, Figures
+from cuepost.application.delivery_figures import Figures
 from cuepost.domain.attempt import Attempt
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.interfaces.web.rendering import share
@@ -12,7 +12,7 @@ from cuepost.interfaces.web.times import span
 
 _S = DeliveryStatus
 # The order of the stack, from the bottom.
-ORDER = (_S.DELIVERED, _S.PENDING, _S.FAILED, _S.CANCELLED)
+ORDER = (_S.DELIVERED, _S.FAILED, _S.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,42 +48,34 @@ class Phase:
 
 def bars(figures: Figures, width: int, height: int) -> Chart:
     """Stacked by status; also as a sentence for screen readers."""
-    highest = max((bar.total for bar in figures.bars), default=0)
+    highest = max((bar.counts.total for bar in figures.bars), default=0)
     step = width / len(figures.bars)
     blocks: list[Block] = []
     for index, bar in enumerate(figures.bars):
         top = float(height)
         for status in ORDER:
-            count = bar.counts.get(status, 0)
+            count = bar.counts.by_status.get(status, 0)
             block_height = max(count / highest * (height - 2), 1.5) if count else 0.0
             top -= block_height
             if count:
                 x = round(index * step, 1)
                 sides = round(step * 0.8, 1), round(block_height, 1)
                 blocks.append(Block(x, round(top, 1), *sides, status, count))
-    legend = [(status.value, _word(status)) for status in ORDER if figures.counts.get(status)]
+    by_status = figures.counts.by_status
+    legend = [(status.value, status.value) for status in ORDER if status in by_status]
     length = span((figures.until - figures.since) / len(figures.bars))
     scale = f"A bar is {length}, the tallest is {highest}."
     return Chart(width, height, blocks, in_words(figures), legend, scale)
 
 
 def in_words(figures: Figures) -> str:
-    period = "Last 24 hours"
-    if figures.until - figures.since < DAY:
-        period = f"Last {span(figures.until - figures.since)}"
-    if not figures.total:
-        return f"{period}: no deliveries."
-    counted = ", ".join(
-        f"{figures.counts[status]} {_word(status)}"
-        for status in ORDER
-        if figures.counts.get(status)
-    )
-    rate = figures.success_rate
+    period = f"Last {span(figures.until - figures.since)}"
+    by_status = figures.counts.by_status
+    if not by_status:
+        return f"{period}: no delivery has ended."
+    counted = ", ".join(f"{by_status[status]} {status}" for status in ORDER if status in by_status)
+    rate = figures.counts.success_rate
     return f"{period}: {counted}" + (f"; {share(rate)} delivered." if rate is not None else ".")
-
-
-def _word(status: DeliveryStatus) -> str:
-    return "in progress" if status is _S.PENDING else status.value
 
 
 def proportions(counts: Mapping[Any, int]) -> list[tuple[str, int, float]]:

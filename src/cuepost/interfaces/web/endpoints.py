@@ -64,8 +64,7 @@ async def show(context: PageContext) -> Response:
         summary=sentences.of_health(view.health, context.site.now()),
         figures=figures,
         chart=charts.bars(figures, 720, 120),
-        outcomes=charts.proportions(figures.outcomes),
-        classes=charts.proportions(figures.classes),
+        classes=charts.proportions(figures.counts.attempts),
         recent=recent.deliveries,
         host=host_of(view),
     )

@@ -75,7 +75,7 @@ def inert(content: bytes | str) -> str:
 
 
 def words(code: str) -> str:
-    """`never_delivered` as `never delivered`."""
+    """`connect_error` as `connect error`."""
     return code.replace("_", " ")
 
 

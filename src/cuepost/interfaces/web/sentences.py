@@ -5,8 +5,8 @@ from datetime import datetime
 
 from cuepost.domain.attempt import Attempt, Outcome
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
-from cuepost.domain.endpoint import Health, HealthState
 from cuepost.domain.event import SilenceReason
+from cuepost.domain.health import Health, HealthState
 from cuepost.interfaces.web.rendering import millis
 from cuepost.interfaces.web.times import span
 
@@ -76,13 +76,23 @@ def of_attempt(attempt: Attempt) -> str:
 
 
 def of_health(health: Health, now: datetime) -> str:
-    if health.state is HealthState.RETRYING:
-        waiting = "delivery waits" if health.failing == 1 else "deliveries wait"
-        return f"{health.failing} {waiting} for another attempt"
+    if health.state is HealthState.DEGRADED:
+        return _why_degraded(health, now)
     if health.state is HealthState.FAILING and health.since is not None:
-        return f"every attempt has failed for {span(now - health.since)}"
+        return f"deliveries have been failing for {span(now - health.since)}"
     if health.state is HealthState.DISABLED:
         return "nothing is sent"
-    if health.state is HealthState.NEVER_DELIVERED:
+    if health.state is HealthState.UNKNOWN:
         return "send a test event to see it work"
     return "the last delivery arrived"
+
+
+def _why_degraded(health: Health, now: datetime) -> str:
+    if health.failing:
+        waiting = "delivery waits" if health.failing == 1 else "deliveries wait"
+        return f"{health.failing} {waiting} for another attempt"
+    if health.failed:
+        failed = "delivery" if health.failed == 1 else "deliveries"
+        return f"{health.failed} {failed} failed in the last hour"
+    assert health.since is not None
+    return f"not every attempt of the last {span(now - health.since)} was acknowledged"

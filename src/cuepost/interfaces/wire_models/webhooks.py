@@ -6,8 +6,8 @@ from uuid import UUID
 from msgspec import UNSET, Meta, UnsetType
 
 from cuepost.application.manage_webhooks import EndpointChange, EndpointView, EndpointWithSecret
-from cuepost.domain.endpoint import Health, HealthState
 from cuepost.domain.event_catalog import DEFAULT_SUBSCRIPTION, SUBSCRIBABLE
+from cuepost.domain.health import Health, HealthState
 from cuepost.domain.instants import to_text
 from cuepost.interfaces.wire_models.shapes import (
     LINE,
@@ -80,12 +80,16 @@ class UpdateWebhook(Request, frozen=True):
 
 
 class WebhookHealth(ResponseModel, frozen=True):
-    """`failing` is the number of deliveries that wait for a retry."""
+    """`failing` is the number of deliveries that wait for a retry.
+
+    `failed` is the number of those created within the last hour that failed.
+    """
 
     state: HealthState
     since: Moment | None
     last_delivered_at: Moment | None
     failing: int
+    failed: int
 
     @classmethod
     def of(cls, health: Health) -> "WebhookHealth":
@@ -94,6 +98,7 @@ class WebhookHealth(ResponseModel, frozen=True):
             since=moment(health.since),
             last_delivered_at=moment(health.last_delivered_at),
             failing=health.failing,
+            failed=health.failed,
         )
 
 

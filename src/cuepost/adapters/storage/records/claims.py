@@ -11,6 +11,7 @@ from uuid import UUID
 
 from cuepost.adapters.storage.records import claim_statements as sql
 from cuepost.adapters.storage.records.claim_statements import Due
+from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import StoreSession
@@ -154,6 +155,11 @@ class Claims:
         await self._session.insert("deliveries", [row | {"finished_at": now} for row in ended])
         keys = [{name: row[name] for name in _QUEUE_KEY} for row in ended]
         await self._session.delete("queue", _QUEUE_KEY, keys)
+        tally = Tally()
+        for row in ended:
+            which = row["account"], row["endpoint"], row["id"]
+            tally.ended(*which, row["status"], row["attempt_count"])
+        await tally.write(self._session)
 
     async def _assigned(
         self, worker: UUID, picked: Sequence[Due], now: datetime

@@ -11,6 +11,7 @@ from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records import attempt_rows, stops
 from cuepost.adapters.storage.records import delivery_pages as sql
 from cuepost.adapters.storage.records import delivery_rows as rows
+from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.numbers import (
     AccountNumbers,
     account_numbers,
@@ -20,9 +21,9 @@ from cuepost.adapters.storage.records.numbers import (
 from cuepost.adapters.storage.records.targets import load_targets
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus, Trigger
-from cuepost.domain.ids import instant_of, lowest_at
-from cuepost.ports.history import DeliveryFilter, Outline
+from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
+from cuepost.domain.ids import instant_of
+from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 
 _REOPEN = Sql(
@@ -43,7 +44,8 @@ class DeliveryRecords:
         endpoints = await endpoint_numbers(
             self._session, ((each.account_id, each.webhook_id) for each in made)
         )
-        ended, live, encoding = [], [], ENCODINGS[self._session.dialect]
+        ended, live, tally = [], [], Tally()
+        encoding = ENCODINGS[self._session.dialect]
         for each in made:
             account, endpoint = accounts[each.account_id], endpoints[each.webhook_id]
             if each.finished_at is None:
@@ -52,8 +54,10 @@ class DeliveryRecords:
                 live.append(rows.live_row(each, account, endpoint, worker, encoding))
             else:
                 ended.append(rows.ended_row(each, account, endpoint))
+                tally.ended(account, endpoint, each.id, each.status, each.attempt_count)
         await self._session.insert("deliveries", ended)
         await self._session.insert_encoded("queue", rows.LIVE_COLUMNS, live)
+        await tally.write(self._session)
         reserved = self._outbox.reserved
         if reserved:
             lanes = {each.lane for each in reserved}
@@ -78,21 +82,6 @@ class DeliveryRecords:
             ended += map(rows.Ended._make, await session.fetch(statement, **values))
         found = rows.newest_first(live, ended, page.limit)
         return [row.delivery(account_id, numbers.webhook_of) for row in found]
-
-    async def outlines(
-        self, account_id: UUID, webhook_id: UUID, since: datetime, limit: int
-    ) -> list[Outline]:
-        numbers = await numbers_of(self._session, account_id)
-        chosen = {"account": numbers.account, "endpoint": numbers.endpoint(webhook_id)}
-        found = [
-            row
-            for statement in sql.OUTLINES
-            for row in await self._session.fetch(
-                statement, **chosen, lowest=lowest_at(since), most=limit
-            )
-        ]
-        newest = sorted(found, key=lambda row: row[0], reverse=True)[:limit]
-        return [Outline(key, status if status in FINAL else None) for key, status in newest]
 
     async def of_events(
         self, account_id: UUID, event_ids: Sequence[UUID]
@@ -139,7 +128,7 @@ class DeliveryRecords:
         self, account_id: UUID, delivery_ids: Sequence[UUID], now: datetime
     ) -> int:
         numbers = await numbers_of(self._session, account_id)
-        account, made, live = numbers.account, [], []
+        account, made, live, tally = numbers.account, [], [], Tally()
         for row in await self._session.fetch(_REOPEN, account=account, ids=delivery_ids):
             own = len(rows.Ended._fields)
             ended, attempt = rows.Ended._make(row[:own]), row[own:]
@@ -147,9 +136,11 @@ class DeliveryRecords:
             if number is not None:
                 made.append(attempt_rows.from_ended(account, ended, attempt))
             live.append(_reopened(ended, account, now))
+            tally.ended(account, ended.endpoint, ended.id, ended.status, ended.attempt_count, by=-1)
             self._outbox.wait(ended.endpoint)
         await self._session.insert("attempts", made)
         await self._session.insert("queue", live)
+        await tally.write(self._session)
         return len(live)
 
     async def _one(

@@ -90,28 +90,6 @@ def _waiting_as(status: DeliveryStatus) -> str:
     return f"{WAITING} AND status = {STATUS[status]}"
 
 
-def _outlines(table: str, condition: str) -> Sql:
-    return Sql(
-        f"""
-        SELECT id, status FROM {table}
-        WHERE account = :account AND endpoint = :endpoint AND id >= :lowest AND {condition}
-        ORDER BY id DESC LIMIT :most
-        """
-    )
-
-
-# Each status has its own index range, which is in the order of ids.
-OUTLINES = (
-    *(_outlines("deliveries", f"status = {STATUS[status]}") for status in FINAL),
-    *(
-        _outlines("queue", _waiting_as(status))
-        for status in LIVE
-        if status is not DeliveryStatus.DELIVERING
-    ),
-    _outlines("queue", IN_FLIGHT),
-)
-
-
 def ended_pages(numbers: AccountNumbers, chosen: DeliveryFilter, page: Page) -> Iterator[Statement]:
     """The newest of each requested status, or of all if one index has them in order."""
     if chosen.status in LIVE:

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
-from cuepost.adapters.storage.records import paging
+from cuepost.adapters.storage.records import counts, paging
 from cuepost.adapters.storage.records.numbers import numbers_of
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
@@ -191,6 +191,7 @@ class EndpointRecords:
             if ids:
                 await session.execute(clear, account=account, ids=ids)
         if len(ids) < rows:
+            await session.execute(counts.CLEAR_ENDPOINT, **key)
             await self._session.execute(_DELETE_ROW, endpoint=endpoint)
 
 
@@ -208,6 +209,8 @@ def _mutable(endpoint: Endpoint) -> dict[str, Any]:
         "updated_at": endpoint.updated_at,
         "last_delivered_at": endpoint.last_delivered_at,
         "failing_since": endpoint.failing_since,
+        "troubled_since": endpoint.troubled_since,
+        "last_failed_at": endpoint.last_failed_at,
     }
 
 

@@ -1,75 +1,127 @@
-"""The health of endpoints, updated in the same transaction as the outcomes."""
+"""How endpoints are doing, kept beside the outcomes and in the same transaction."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
+from cuepost.adapters.storage.records.counts import TABLE
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.domain.delivery import DeliveryStatus
+from cuepost.domain.delivery_counts import FINE_MINUTES
+from cuepost.domain.health import RECENT, Condition, Recent
+from cuepost.domain.ids import instant_of
 from cuepost.ports.dispatch import Lane, Result
 
-Health: TypeAlias = tuple[datetime | None, datetime | None]
-# The time of the last delivery of a healthy endpoint is updated at most this often.
+# While nothing changes, the instants of the last attempts move no more often than this.
 PRECISION = timedelta(seconds=1)
+CONDITION = ("last_delivered_at", "last_failed_at", "troubled_since", "failing_since")
+
+
+def _recent(column: str) -> str:
+    return f"""
+    (SELECT coalesce(sum({TABLE}.{column}), 0) FROM {TABLE}
+    JOIN accounts ON accounts.number = {TABLE}.account
+    WHERE accounts.id = endpoints.account_id AND {TABLE}.endpoint = endpoints.number
+        AND {TABLE}.minutes = {FINE_MINUTES} AND {TABLE}.since >= :recent) AS {column}
+    """
+
 
 # Locks only the endpoints whose health may change, in the order of ids as a fan-out does, to avoid
 # deadlocks.
-CHANGING = """
-SELECT endpoints.number, endpoints.last_delivered_at, endpoints.failing_since
+CHANGING = f"""
+SELECT endpoints.number, {", ".join(f"endpoints.{name}" for name in CONDITION)},
+    {_recent("delivered")}, {_recent("failed")}
 FROM endpoints
 WHERE endpoints.number IN :health_lanes
     AND (
-        endpoints.failing_since IS NOT NULL
-        OR endpoints.last_delivered_at IS NULL
-        OR endpoints.last_delivered_at <= :stale
-        OR endpoints.number IN :failed
+        (
+            endpoints.number IN :acknowledged
+            AND (
+                endpoints.troubled_since IS NOT NULL
+                OR endpoints.failing_since IS NOT NULL
+                OR endpoints.last_delivered_at IS NULL
+                OR endpoints.last_delivered_at <= :stale
+            )
+        )
+        OR (
+            endpoints.number IN :unsuccessful
+            AND (endpoints.troubled_since IS NULL OR endpoints.last_failed_at <= :stale)
+        )
+        OR (endpoints.number IN :spent AND endpoints.failing_since IS NULL)
     )
 ORDER BY endpoints.id FOR NO KEY UPDATE OF endpoints
 """
+COLUMNS = ("number", *CONDITION, "delivered", "failed")
+
+
+class Remembered(NamedTuple):
+    condition: Condition
+    recent: Recent
+
+
+def remembered(rows: Sequence[Sequence[Any]]) -> dict[Lane, Remembered]:
+    """From the rows of `CHANGING`."""
+    return {
+        lane: Remembered(Condition(*instants), Recent(int(delivered), int(failed)))
+        for lane, *instants, delivered, failed in rows
+    }
 
 
 def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
     """The parameters of `CHANGING`."""
-    delivered = _lanes(results, DeliveryStatus.DELIVERED)
-    failed = _lanes(results, DeliveryStatus.FAILED)
+    lanes: dict[bool, set[Lane]] = {True: set(), False: set()}
+    spent: set[Lane] = set()
+    for each in results:
+        status, lane = each.next_step.status, each.assignment.lane
+        lanes[status is DeliveryStatus.DELIVERED].add(lane)
+        if status is DeliveryStatus.FAILED:
+            spent.add(lane)
     return {
-        "health_lanes": delivered | failed,
-        "failed": failed,
+        "health_lanes": lanes[True] | lanes[False],
+        "acknowledged": lanes[True],
+        "unsuccessful": lanes[False],
+        "spent": spent,
         "stale": now - PRECISION,
+        "recent": now - RECENT,
     }
 
 
 async def note(
-    session: StoreSession, changing: Mapping[Lane, Health], results: Sequence[Result], now: datetime
+    session: StoreSession,
+    changing: Mapping[Lane, Remembered],
+    results: Sequence[Result],
+    now: datetime,
 ) -> None:
-    """`results` are in the order in which their attempts ended."""
-    state: dict[Lane, Health] = {}
+    """Results in the order in which their attempts ended."""
+    if not changing:
+        return
+    ends = Counter((each.assignment.lane, each.next_step.status) for each in results)
+    after: dict[Lane, Condition] = {}
     for each in results:
         lane = each.assignment.lane
         if lane in changing:
-            state[lane] = _after(each.next_step.status, *state.get(lane, changing[lane]), now)
+            before, recent = changing[lane]
+            own = recent.plus(
+                delivered=ends[lane, DeliveryStatus.DELIVERED],
+                failed=ends[lane, DeliveryStatus.FAILED],
+            )
+            after[lane] = _after(after.get(lane, before), each, own, now)
     await session.update(
         "endpoints",
         ("number",),
         [
-            {"number": lane, "last_delivered_at": last, "failing_since": since}
-            for lane, (last, since) in state.items()
+            {"number": lane} | {name: getattr(found, name) for name in CONDITION}
+            for lane, found in after.items()
         ],
     )
 
 
-def _after(
-    status: DeliveryStatus,
-    last_delivered_at: datetime | None,
-    failing_since: datetime | None,
-    now: datetime,
-) -> Health:
+def _after(before: Condition, result: Result, recent: Recent, now: datetime) -> Condition:
+    status = result.next_step.status
     if status is DeliveryStatus.DELIVERED:
-        return now, None
+        return before.acknowledged(now)
     if status is DeliveryStatus.FAILED:
-        return last_delivered_at, failing_since or now
-    return last_delivered_at, failing_since
-
-
-def _lanes(results: Sequence[Result], status: DeliveryStatus) -> set[Lane]:
-    return {each.assignment.lane for each in results if each.next_step.status is status}
+        began_at = instant_of(result.assignment.delivery_id)
+        return before.delivery_failed(began_at, recent, now)
+    return before.attempt_failed(now)

@@ -10,6 +10,7 @@ OWNED: Mapping[str, tuple[str, ...]] = {
     "audit_entries": ("account_id", "id"),
     "bulk_retries": ("account_id", "id"),
     "deliveries": ("account", "id"),
+    "delivery_counts": ("account", "endpoint", "minutes", "since"),
     "endpoints": ("number",),
     "events": ("account", "id"),
     "idempotency_keys": ("account_id", "key_id", "key"),

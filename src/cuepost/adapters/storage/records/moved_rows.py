@@ -23,6 +23,7 @@ from cuepost.adapters.storage.columns import (
     Convert,
     kind_of,
 )
+from cuepost.adapters.storage.records.counts import COUNTED
 from cuepost.adapters.storage.records.keys import OWNED, owner_in, quoted
 from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.parking import SHIFT, unparked
@@ -48,7 +49,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     table: tuple(columns.split())
     for table, columns in {
         "endpoints": "id url events description enabled created_at updated_at last_delivered_at "
-        "failing_since deleted_at",
+        "failing_since deleted_at troubled_since last_failed_at",
         "queue": f"{_DELIVERY} due_at attempts_made worker stop_reason",
         "signing_secrets": "webhook_id version sealed hint created_at expires_at",
         "api_keys": "id name digest scopes created_at expires_at revoked_at last_used_at",
@@ -72,6 +73,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "reports": "report_id event_id reason created_at digest",
         "events": "id type project_id occurred_at body reason",
         "deliveries": f"{_DELIVERY} reason finished_at {_ATTEMPT}",
+        "delivery_counts": f"endpoint minutes since {' '.join(COUNTED)}",
         "attempts": f"delivery_id budget {_ATTEMPT} trigger held_by",
     }.items()
 }

@@ -14,6 +14,7 @@ from uuid import UUID
 from cuepost.adapters.storage.codes import CANCEL_REASON, EVENT_TYPE, STATUS, TRIGGER
 from cuepost.adapters.storage.encoding import ENCODINGS, Encoding
 from cuepost.adapters.storage.records import attempt_rows, health, late_results
+from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql, by_keys
@@ -50,7 +51,7 @@ _HEALTH = Sql(health.CHANGING)
 OPEN_AND_HEALTH = by_keys(
     f"""
     WITH changing AS ({health.CHANGING})
-    SELECT {_COLUMNS}, changing.number, changing.last_delivered_at, changing.failing_since
+    SELECT {_COLUMNS}, {", ".join(f"changing.{name}" for name in health.COLUMNS)}
     FROM queue LEFT JOIN changing ON changing.number = queue.endpoint
     """,
     *_KEY,
@@ -69,6 +70,7 @@ class OutcomeRecords:
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
         waiting, changing = await self._open_and_changing(results, now)
         valid, late = await self._move(worker, results, waiting, now)
+        await self._count(valid)
         await health.note(self._session, changing, valid, now)
         return await late_results.keep(self._session, worker, late)
 
@@ -91,6 +93,15 @@ class OutcomeRecords:
         await self._put_back([each for each in valid if each.next_step.due_at is not None])
         return valid, late
 
+    async def _count(self, valid: Sequence[Result]) -> None:
+        tally = Tally()
+        for each in valid:
+            made, step = each.assignment, each.next_step
+            tally.attempted(made.account, made.lane, each.attempt)
+            if step.due_at is None:
+                tally.ended(made.account, made.lane, made.delivery_id, step.status, made.number)
+        await tally.write(self._session)
+
     async def _end(self, ended: Sequence[Result], now: datetime) -> None:
         encoding = ENCODINGS[self._session.dialect]
         finished_at = encoding.instant(now)
@@ -109,14 +120,14 @@ class OutcomeRecords:
 
     async def _open_and_changing(
         self, results: Sequence[Result], now: datetime
-    ) -> tuple[dict[UUID, _Open], dict[Lane, health.Health]]:
+    ) -> tuple[dict[UUID, _Open], dict[Lane, health.Remembered]]:
         """The deliveries that have not ended, and the endpoints whose health may change."""
         rows = await self._session.fetch(
             OPEN_AND_HEALTH, **_keys_of(results), **health.chosen_by(results, now)
         )
         facts = len(_Open._fields)
         found = [row[facts:] for row in rows if row[facts] is not None]
-        return _by_id(rows), {lane: (last, since) for lane, last, since in found}
+        return _by_id(rows), health.remembered(found)
 
 
 class SqliteOutcomeRecords(OutcomeRecords):
@@ -133,18 +144,19 @@ class SqliteOutcomeRecords(OutcomeRecords):
         if rest:
             waiting = _by_id(await self._session.fetch(_OPEN, **_keys_of(rest)))
             valid, late = await self._move(worker, rest, waiting, now)
-            ended += valid
+            ended = _in_order(results, [*ended, *valid])
+        await self._count(ended)
         await health.note(self._session, changing, ended, now)
         return await late_results.keep(self._session, worker, late)
 
     async def _changing(
         self, results: Sequence[Result], now: datetime
-    ) -> dict[Lane, health.Health]:
+    ) -> dict[Lane, health.Remembered]:
         chosen = health.chosen_by(results, now)
         if not chosen["health_lanes"]:
             return {}
         found = await self._session.fetch(_HEALTH, **chosen)
-        return {lane: (last, since) for lane, last, since in found}
+        return health.remembered(found)
 
     async def _end_leased(
         self, worker: UUID, results: Sequence[Result], now: datetime
@@ -181,6 +193,12 @@ def _keys_of(results: Sequence[Result]) -> dict[str, Sequence[object]]:
         "accounts": [each.assignment.account for each in results],
         "deliveries": [each.assignment.delivery_id for each in results],
     }
+
+
+def _in_order(results: Sequence[Result], recorded: Sequence[Result]) -> list[Result]:
+    """Those that were recorded, as their attempts ended; a stop may have changed what follows."""
+    by_attempt = {id(each.attempt): each for each in recorded}
+    return [by_attempt[key] for each in results if (key := id(each.attempt)) in by_attempt]
 
 
 def _by_id(rows: Sequence[Sequence[Any]]) -> dict[UUID, _Open]:

@@ -11,6 +11,7 @@ from cuepost.adapters.storage.records import stops
 from cuepost.adapters.storage.records.attempts import add_uncounted
 from cuepost.adapters.storage.records.claim_statements import EARLIEST
 from cuepost.adapters.storage.records.claims import Claims
+from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.handed_over import handed_over
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
@@ -200,8 +201,10 @@ class QueueRecords:
         for each in held:
             if each.stop_reason is not None:
                 stopped[each.account, each.stop_reason].append(each.id)
+        tally = Tally()
         for (account, reason), ids in stopped.items():
-            await stops.cancel(self._session, account, ids, reason, now)
+            await stops.cancel(self._session, account, ids, reason, now, tally=tally)
+        await tally.write(self._session)
         await self._session.update(
             "queue",
             _QUEUE_KEY,

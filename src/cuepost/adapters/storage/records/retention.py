@@ -11,6 +11,7 @@ from cuepost.adapters.storage import partitions
 from cuepost.adapters.storage.records.keys import OWNED, quoted
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
+from cuepost.domain.delivery_counts import FINE_MINUTES, HOUR_MINUTES
 from cuepost.domain.ids import lowest_at
 from cuepost.ports.retention import Expiring
 
@@ -54,6 +55,10 @@ class Rule:
 
 
 RULES: Mapping[Expiring, Rule] = {
+    Expiring.COUNTS: Rule("delivery_counts", f"minutes = {HOUR_MINUTES} AND since < :instant"),
+    Expiring.SHORT_COUNTS: Rule(
+        "delivery_counts", f"minutes = {FINE_MINUTES} AND since < :instant"
+    ),
     Expiring.BULK_RETRIES: Rule(
         "bulk_retries",
         "bulk_retries.id < :lowest AND bulk_retries.finished_at IS NOT NULL",

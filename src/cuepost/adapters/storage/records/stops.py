@@ -8,6 +8,7 @@ from uuid import UUID
 
 from cuepost.adapters.storage.codes import STATUS
 from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
+from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.delivery_pages import LIVE_OF_EVENTS, bounds_of_events
 from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.session import StoreSession
@@ -48,7 +49,7 @@ _CANCEL = Sql(
     FROM queue WHERE {_BY_IDS}
     """
 )
-_UNQUEUE = Sql(f"DELETE FROM queue WHERE {_BY_IDS}")
+_UNQUEUE = Sql(f"DELETE FROM queue WHERE {_BY_IDS} RETURNING endpoint, id, attempt_count")
 _EVENTS_OF_PROJECT = Sql("SELECT id FROM events WHERE account = :account AND project_id = :project")
 _ACCESS_ENDED = Sql(
     """
@@ -67,17 +68,26 @@ async def stop(
         # Locks all first, in the order of ids, so that no worker claims one in between.
         await session.fetch(which.lock, **chosen)
     await session.execute(which.mark, why=reason, **chosen)
+    tally = Tally()
     while rows := await session.fetch(which.some, **chosen):
         ids = [delivery_id for (delivery_id,) in rows]
-        await cancel(session, chosen["account"], ids, reason, now)
+        await cancel(session, chosen["account"], ids, reason, now, tally=tally)
+    await tally.write(session)
 
 
 async def cancel(
-    session: StoreSession, account: int, ids: Sequence[UUID], reason: CancelReason, now: datetime
+    session: StoreSession,
+    account: int,
+    ids: Sequence[UUID],
+    reason: CancelReason,
+    now: datetime,
+    *,
+    tally: Tally,
 ) -> None:
-    """These deliveries end now, even if a worker is sending them."""
+    """These end now, whether or not a worker is sending them; they are counted in the tally."""
     await session.execute(_CANCEL, account=account, ids=ids, why=reason, at=now)
-    await session.execute(_UNQUEUE, account=account, ids=ids)
+    for endpoint, each, attempts in await session.fetch(_UNQUEUE, account=account, ids=ids):
+        tally.ended(account, endpoint, each, DeliveryStatus.CANCELLED, attempts)
 
 
 async def stop_project(

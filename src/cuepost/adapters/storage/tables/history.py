@@ -8,6 +8,7 @@ accounts and endpoints by their numbers, because their keys are in every index.
 import sqlalchemy as sa
 
 from cuepost.adapters.storage import codes
+from cuepost.adapters.storage.records.counts import COUNTED
 from cuepost.adapters.storage.tables.metadata import metadata, one_of, partial_index
 from cuepost.adapters.storage.types import Code, Id, Instant
 from cuepost.domain.bulk_retry import BulkRetryState
@@ -186,6 +187,21 @@ partial_index(
     "bulk_retries_running",
     bulk_retries.c.state,
     where=bulk_retries.c.state == sa.literal_column("'running'"),
+)
+
+# Deliveries are counted in the interval in which they began, by the instant in their ids.
+delivery_counts = sa.Table(
+    "delivery_counts",
+    metadata,
+    sa.Column("account", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("endpoint", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("minutes", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("since", Instant, primary_key=True),
+    *(sa.Column(name, sa.Integer, nullable=False) for name in COUNTED),
+    sa.Index(None, "minutes", "since"),
+    sqlite_with_rowid=False,
+    # A row is changed again and again until its interval is over.
+    postgresql_with={"fillfactor": 50},
 )
 
 PARTITIONED = (events, deliveries, attempts)

@@ -128,6 +128,9 @@ endpoints = sa.Table(
     sa.Column("last_delivered_at", Instant),
     sa.Column("failing_since", Instant),
     sa.Column("deleted_at", Instant),
+    # The first failed attempt since the last acknowledged one, and the last failed one.
+    sa.Column("troubled_since", Instant),
+    sa.Column("last_failed_at", Instant),
     sa.CheckConstraint("deleted_at IS NULL OR NOT enabled", name="deleted"),
     sa.UniqueConstraint("account_id", "id"),
     sqlite_autoincrement=True,

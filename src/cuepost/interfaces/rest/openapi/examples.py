@@ -9,8 +9,8 @@ import msgspec
 from cuepost.domain.audit import Action
 from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.domain.endpoint import HealthState
 from cuepost.domain.event_catalog import BY_NAME, DEFAULT_SUBSCRIPTION
+from cuepost.domain.health import HealthState
 from cuepost.domain.project import Origin, ProjectKind, ProjectStatus, Stage
 from cuepost.interfaces.wire_models.audit import AuditEntry, AuditList
 from cuepost.interfaces.wire_models.bulk_retries import BulkRetry, StartBulkRetry
@@ -69,7 +69,7 @@ _webhook = Webhook(
     previous_secret_expires_at=None,
     created_at=_NOON,
     updated_at=_NOON,
-    health=WebhookHealth(HealthState.HEALTHY, _NOON, _NOON, 0),
+    health=WebhookHealth(HealthState.HEALTHY, _NOON, _NOON, 0, 0),
 )
 _delivery = Delivery(
     id=_DELIVERY,

@@ -10,10 +10,10 @@ from alembic import op
 from cuepost.adapters.storage.types import Instant
 
 revision = "0015"
-down_revision = "0012"
+down_revision = "0013"
 branch_labels = None
 depends_on = None
-oldest_code = "0012"
+oldest_code = "0013"
 
 
 def upgrade() -> None:

@@ -1,0 +1,172 @@
+"""Counts per endpoint and interval, written in the transaction of what they count.
+
+Each delivery is counted in two intervals, a short one and an hour, by the instant in its id. A
+tally collects what one call has to count, and adds it to the store in one statement.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from cuepost.adapters.storage.encoding import ENCODINGS
+from cuepost.adapters.storage.records.numbers import numbers_of
+from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.sql import Sql
+from cuepost.domain.attempt import Attempt
+from cuepost.domain.delivery import DeliveryStatus
+from cuepost.domain.delivery_counts import (
+    FINE_MINUTES,
+    HOUR_MINUTES,
+    LATENCY_BINS,
+    AttemptClass,
+    Counts,
+    Interval,
+    class_of,
+    interval_of,
+    latency_bin,
+)
+from cuepost.domain.instants import from_millis
+
+TABLE = "delivery_counts"
+KEY = ("account", "endpoint", "minutes", "since")
+ENDS = ("delivered", "failed", "cancelled", "abandoned")
+CLASSES = tuple(each.value for each in AttemptClass)
+BINS = tuple(f"latency_{place}" for place in range(LATENCY_BINS))
+COUNTED = (*ENDS, *CLASSES, *BINS)
+_PLACE = {name: place for place, name in enumerate(COUNTED)}
+_PLACE_OF_STATUS = {
+    DeliveryStatus.DELIVERED: _PLACE["delivered"],
+    DeliveryStatus.FAILED: _PLACE["failed"],
+    DeliveryStatus.CANCELLED: _PLACE["cancelled"],
+}
+_ABANDONED, _FIRST_BIN = _PLACE["abandoned"], _PLACE[BINS[0]]
+_BITS_BELOW_MILLIS = 80
+_MILLIS_OF_MINUTE = 60_000
+_FINE = FINE_MINUTES * _MILLIS_OF_MINUTE
+_Key = tuple[int, int, int]
+_instant = lru_cache(maxsize=256)(from_millis)
+
+_SUMS = ", ".join(f"sum({name}) AS {name}" for name in COUNTED)
+_OF_ENDPOINTS = Sql(
+    f"""
+    SELECT endpoint, since, {", ".join(COUNTED)} FROM {TABLE}
+    WHERE account = :account AND endpoint IN :endpoints
+        AND minutes = :minutes AND since >= :since
+    """
+)
+_OF_ACCOUNT = Sql(
+    f"""
+    SELECT since, {_SUMS} FROM {TABLE}
+    WHERE account = :account AND endpoint IN :endpoints
+        AND minutes = :minutes AND since >= :since
+    GROUP BY since
+    """
+)
+CLEAR_ENDPOINT = Sql(f"DELETE FROM {TABLE} WHERE account = :account AND endpoint = :endpoint")
+
+
+class Tally:
+    """What one call counts; deliveries that begin again are counted with -1."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows: dict[_Key, list[int]] = {}
+
+    def ended(
+        self,
+        account: int,
+        endpoint: int,
+        delivery_id: UUID,
+        status: DeliveryStatus,
+        attempt_count: int,
+        *,
+        by: int = 1,
+    ) -> None:
+        row = self._row(account, endpoint, delivery_id)
+        row[_PLACE_OF_STATUS[status]] += by
+        if status is DeliveryStatus.CANCELLED and attempt_count:
+            row[_ABANDONED] += by
+
+    def attempted(self, account: int, endpoint: int, attempt: Attempt) -> None:
+        found = class_of(attempt.outcome, attempt.response_status)
+        if found is not None:
+            row = self._row(account, endpoint, attempt.delivery_id)
+            row[_PLACE[found]] += 1
+            row[_FIRST_BIN + latency_bin(attempt.duration_ms)] += 1
+
+    async def write(self, session: StoreSession) -> None:
+        if self._rows:
+            instant = ENCODINGS[session.dialect].instant
+            rows = [
+                (account, endpoint, minutes, instant(_instant(since)), *counted)
+                for (account, endpoint, minutes, since), counted in sorted(self._both().items())
+            ]
+            await session.accumulate_encoded(TABLE, KEY, COUNTED, rows)
+
+    def _row(self, account: int, endpoint: int, delivery_id: UUID) -> list[int]:
+        millis = delivery_id.int >> _BITS_BELOW_MILLIS
+        key = (account, endpoint, millis - millis % _FINE)
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = [0] * len(COUNTED)
+        return row
+
+    def _both(self) -> dict[tuple[int, int, int, int], Sequence[int]]:
+        """In the order of their keys, so that transactions wait for one another in one order."""
+        found: dict[tuple[int, int, int, int], Sequence[int]] = {}
+        for (account, endpoint, since), counted in self._rows.items():
+            found[account, endpoint, FINE_MINUTES, since] = counted
+            hour = (account, endpoint, HOUR_MINUTES, interval_of(since, HOUR_MINUTES))
+            before = found.get(hour)
+            found[hour] = (
+                counted
+                if before is None
+                else [one + other for one, other in zip(before, counted, strict=True)]
+            )
+        return found
+
+
+class CountRecords:
+    def __init__(self, session: StoreSession) -> None:
+        self._session = session
+
+    async def of_endpoints(
+        self, account_id: UUID, webhook_ids: Sequence[UUID], minutes: int, since: datetime
+    ) -> dict[UUID, list[Interval]]:
+        numbers = await numbers_of(self._session, account_id)
+        found: dict[UUID, list[Interval]] = defaultdict(list)
+        endpoints = [numbers.endpoint(each) for each in webhook_ids]
+        for endpoint, begin, *counted in await self._session.offloaded.fetch(
+            _OF_ENDPOINTS,
+            account=numbers.account,
+            endpoints=endpoints,
+            minutes=minutes,
+            since=since,
+        ):
+            found[numbers.webhook_of[endpoint]].append(Interval(begin, _counts(counted)))
+        return found
+
+    async def of_account(self, account_id: UUID, minutes: int, since: datetime) -> list[Interval]:
+        numbers = await numbers_of(self._session, account_id)
+        present = [each for each in numbers.webhook_of if each not in numbers.deleted]
+        rows = await self._session.offloaded.fetch(
+            _OF_ACCOUNT, account=numbers.account, endpoints=present, minutes=minutes, since=since
+        )
+        return [Interval(begin, _counts(counted)) for begin, *counted in rows]
+
+
+def _counts(counted: Sequence[Any]) -> Counts:
+    ends, classes = counted[: len(ENDS)], counted[len(ENDS) : _FIRST_BIN]
+    delivered, failed, cancelled, abandoned = map(int, ends)
+    return Counts(
+        delivered,
+        failed,
+        cancelled,
+        abandoned,
+        {each: int(count) for each, count in zip(AttemptClass, classes, strict=True) if count},
+        tuple(map(int, counted[_FIRST_BIN:])),
+    )
