@@ -160,7 +160,7 @@ async def test_an_invitation_can_be_looked_at_and_ends_after_a_week(people: Harn
     assert await people.see(people.service.members.invitations, people.owner, ALL) == []
 
 
-async def test_an_invitation_that_ends_while_the_password_is_hashed_lets_nobody_in(
+async def test_an_invitation_that_ends_while_the_password_is_hashed_admits_no_one(
     people: Harness,
 ) -> None:
     made = await people.do(people.service.members.invite, people.owner, Role.VIEWER, None)
@@ -176,7 +176,7 @@ async def test_an_invitation_that_ends_while_the_password_is_hashed_lets_nobody_
     assert await people.see(people.service.members.page, people.owner, ALL) == []
 
 
-async def test_a_revoked_invitation_lets_nobody_in(people: Harness) -> None:
+async def test_a_revoked_invitation_admits_no_one(people: Harness) -> None:
     members = people.service.members
     made = await people.do(members.invite, people.owner, Role.VIEWER, "ada@example.com")
     assert await people.see(members.invitations, people.owner, ALL) == [made.invitation]

@@ -25,7 +25,7 @@ from tests.support.service_process import ServiceProcess, free_port, run
 DATABASE = "cuepost"
 PATIENCE_SECONDS = 30.0
 USED, UNUSED = "event=replica_used", "event=replica_unused"
-NOTICE = "old: the database that they come from is behind"
+NOTICE = "old, because the database replica lags"
 READERS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'reader'"
 PAUSE, RESUME = "SELECT pg_wal_replay_pause()", "SELECT pg_wal_replay_resume()"
 pytestmark = pytest.mark.timeout(300)
