@@ -17,9 +17,10 @@ from starlette.types import Message
 from cuepost.adapters.answer_reader import AnswerReader, BadAnswer
 from cuepost.adapters.media.link_tokens import LinkTokens
 from cuepost.domain.access import key_id_in
+from cuepost.domain.account_reference import account_reference
 from cuepost.domain.artifact import is_media_key
 from cuepost.domain.egress_policy import EgressPolicy, parse_networks, parse_ports
-from cuepost.domain.errors import Invalid
+from cuepost.domain.errors import Invalid, NotFound
 from cuepost.domain.host_name import normalise_host_name
 from cuepost.domain.inbox import inbox_token_in
 from cuepost.domain.person import checked_email, checked_password, opaque_token_digest
@@ -37,6 +38,7 @@ from cuepost.interfaces.rest.problems import Rejected
 from cuepost.interfaces.rest.table import OPERATIONS
 from cuepost.interfaces.web.forms import BadForm, read_form
 from cuepost.interfaces.web.protection import carries_token, form_token
+from cuepost.interfaces.wire_models.accounts import AccountQuery
 from cuepost.interfaces.wire_models.milestones import Entry, EntryByEntry, ReportMilestones
 from cuepost.interfaces.wire_models.paging import cursor_of, id_in
 from cuepost.ports.media import Grant
@@ -50,7 +52,7 @@ from cuepost_receiver.results.problems import ResultFailed
 from cuepost_receiver.results.transfer import next_url
 from cuepost_receiver.signing_key import key_of
 from tests.adapters.test_answer_properties import ANSWERS, exchanged
-from tests.fuzz.malformed import anything, blobs, documents, near, texts, visible
+from tests.fuzz.malformed import IDS, anything, blobs, documents, near, texts, visible
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 TOKEN = "cpk_01990000000070008000000000000021AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE"
@@ -261,5 +263,17 @@ PARSERS = (
     *(body(each) for each in OPERATIONS if each.takes_body),
     Parser("reported entries", documents(ReportMilestones), reported, (Invalid, Rejected)),
     *map(query, OPERATIONS),
+    Parser(
+        "names of accounts",
+        texts("external:cust_42", *IDS),
+        account_reference,
+        (NotFound,),
+    ),
+    Parser(
+        "cursors of a search",
+        texts("A" * 30),
+        lambda text: AccountQuery(name_prefix="a", cursor=text).wanted(),
+        (Invalid,),
+    ),
     *map(arguments, TOOLS),
 )

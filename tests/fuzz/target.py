@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Scope
 from cuepost.adapters.argon2_passwords import Argon2Passwords
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.application.service import Rules, SystemPorts, assemble
-from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES
+from cuepost.domain.access import ACCOUNT_SCOPES, OPERATOR_SCOPES, SERVICE_SCOPES
 from cuepost.interfaces.mcp.app import McpApp
 from cuepost.interfaces.mcp.authentication import own_hosts
 from cuepost.interfaces.media.app import media_routes
@@ -53,6 +53,7 @@ class FuzzTarget:
     app: ASGIApp
     account_key: str
     service_key: str
+    operator_key: str
     ids: dict[str, str]
     cookie: str
     media_link: str
@@ -162,11 +163,13 @@ async def _populated(harness: Harness, app: ASGIApp, portal: BlockingPortal) -> 
         app,
         await keys.new_key(ACCOUNT_SCOPES),
         await keys.new_key(SERVICE_SCOPES),
+        await keys.new_key(OPERATOR_SCOPES),
         {
             "webhookId": str(endpoint.id),
             "projectId": str(project.id),
             "deliveryId": str(delivery.id),
             "eventId": str(delivery.event_id),
+            "accountId": str((await harness.new_owner()).account),
         },
         session.token,
         result.links[0].url.removeprefix(BASE_URL),

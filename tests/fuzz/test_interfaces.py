@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from cuepost.domain.access import KeyKind, kind_of
 from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.mcp.tool import Tool
 from cuepost.interfaces.rest.operation import Operation
@@ -101,8 +102,12 @@ def test_a_call_of_the_api(
     key: str | None,
 ) -> None:
     body = data.draw(documents(operation.body)) if operation.takes_body else b""
-    scopes = operation.scope.startswith("milestones")
-    headers = [*JSON, bearer(target.service_key if scopes else target.account_key)]
+    keys = {
+        KeyKind.ACCOUNT: target.account_key,
+        KeyKind.SERVICE: target.service_key,
+        KeyKind.OPERATOR: target.operator_key,
+    }
+    headers = [*JSON, bearer(keys[kind_of(frozenset({operation.scope}))])]
     if key is not None:
         headers.append((b"idempotency-key", key.encode("latin-1")))
     path = filled(operation.path, target, replacement)

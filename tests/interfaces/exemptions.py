@@ -34,6 +34,22 @@ EXEMPTIONS = (
         "people look at the events instead.",
     ),
     Exemption(
+        (
+            "accounts.create",
+            "accounts.search",
+            "accounts.get",
+            "accounts.change",
+            "accounts.set_webhooks",
+            "accounts.erase",
+            "accounts.keys",
+            "accounts.create_key",
+            "accounts.revoke_key",
+        ),
+        (MCP, PAGES),
+        "They are the operator's, for all accounts: the settings pages show one account to its own "
+        "members, and an agent must not be able to make keys or to erase accounts.",
+    ),
+    Exemption(
         ("history.deliveries",),
         (PAGES,),
         "The pages list deliveries by history.search, which takes the same filters and besides "

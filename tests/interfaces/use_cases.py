@@ -7,13 +7,23 @@ from typing import Any
 import httpx2
 
 from cuepost.application.service import Service
+from cuepost.domain.access import KeyKind, kind_of
 from cuepost.interfaces.rest.app import create_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
 from cuepost.interfaces.rest.openapi.examples import example_of
 from cuepost.interfaces.rest.table import OPERATIONS
 from tests.application.harness import BASE_URL
 
-GROUPS = ("projects", "results", "milestones", "webhooks", "history", "redeliver", "listeners")
+GROUPS = (
+    "projects",
+    "results",
+    "milestones",
+    "webhooks",
+    "history",
+    "redeliver",
+    "listeners",
+    "accounts",
+)
 
 
 @dataclass(frozen=True)
@@ -39,8 +49,11 @@ def noting(service: Service, calls: set[str]) -> Service:
     return replace(service, **noted)
 
 
-async def used_by_rest(service: Service, owner: str, pipeline: str) -> dict[str, set[str]]:
+async def used_by_rest(
+    service: Service, owner: str, pipeline: str, operator: str
+) -> dict[str, set[str]]:
     """Each call, with ids of nothing: the use case is asked, and then finds nothing."""
+    keys = {KeyKind.ACCOUNT: owner, KeyKind.SERVICE: pipeline, KeyKind.OPERATOR: operator}
     found: dict[str, set[str]] = {}
     for operation in OPERATIONS:
         calls: set[str] = set()
@@ -51,13 +64,15 @@ async def used_by_rest(service: Service, owner: str, pipeline: str) -> dict[str,
         )
         calls.clear()
         path = re.sub(r"{\w+}", "0198c0de-5a3b-7d21-9c4e-000000000009", operation.path)
-        key = pipeline if operation.name == "reportMilestones" else owner
+        key = keys[kind_of(frozenset({operation.scope}))]
+        params = {"namePrefix": "a"} if operation.name == "listAccounts" else None
         async with httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app), base_url=BASE_URL
         ) as http:
             await http.request(
                 operation.method,
                 path,
+                params=params,
                 headers={"Authorization": f"Bearer {key}"},
                 json=example_of(operation.body) if operation.takes_body else None,
             )

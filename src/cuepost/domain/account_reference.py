@@ -14,6 +14,7 @@ EXTERNAL_ID_FAULT = (
 )
 _EXTERNAL_ID = re.compile(EXTERNAL_ID)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+REFERENCE = rf"^({_UUID.pattern}|{EXTERNAL}[A-Za-z0-9._~:@-]{{1,200}})$"
 
 AccountReference = UUID | str
 """The id of an account, or its external id as text."""
@@ -25,7 +26,7 @@ def account_reference(text: str) -> AccountReference:
         return UUID(text)
     external_id = text.removeprefix(EXTERNAL)
     if external_id == text or not _EXTERNAL_ID.match(external_id):
-        raise NotFound
+        raise NotFound("There is no such account.")
     return external_id
 
 

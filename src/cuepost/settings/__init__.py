@@ -239,6 +239,9 @@ CLIENT_VARIABLES: dict[str, Setting] = {
     "CUEPOST_SERVICE_KEY": Setting(
         kinds.API_KEY, "", "A service key, with which `trigger` reports milestones."
     ),
+    "CUEPOST_OPERATOR_KEY": Setting(
+        kinds.API_KEY, "", "An operator key, for the calls about accounts in `cuepost.http`."
+    ),
     "CUEPOST_WEBHOOK_SECRET": Setting(
         kinds.SIGNING_SECRETS, "", "Signing secrets for `verify` and `receiver check`."
     ),

@@ -74,6 +74,24 @@ def test_a_service_key_belongs_to_no_account(terminal: Terminal) -> None:
     assert (key["accountId"], key["scopes"]) == (None, ["milestones:report"])
 
 
+def test_an_operator_key_belongs_to_no_account(terminal: Terminal) -> None:
+    key = terminal.json("keys", "create", "--operator", "--name", "our product")
+    assert key["accountId"] is None
+    assert key["scopes"] == ["accounts:manage", "accounts:read", "portal:create"]
+    narrow = terminal.json("keys", "create", "--operator", "--scope", "accounts:read")
+    assert narrow["scopes"] == ["accounts:read"]
+    service = terminal.json("keys", "create", "--service")
+    for option, expected in (("--operator", [key, narrow]), ("--service", [service])):
+        found = terminal.json("keys", "list", option)["data"]
+        assert [each["id"] for each in found] == [each["id"] for each in expected]
+    assert "(operator)" in terminal.words("keys", "list")
+    refused = terminal.refusal("keys", "list", "--service", "--operator")
+    assert refused[0] == 2
+    terminal.words("keys", "revoke", key["id"])
+    [revoked] = [each for each in terminal.json("keys", "list")["data"] if each["id"] == key["id"]]
+    assert revoked["revokedAt"]
+
+
 def test_keys_are_listed_without_their_secrets(terminal: Terminal, account_id: str) -> None:
     service = terminal.json("keys", "create", "--service")
     mine = terminal.json("keys", "create", "--account", account_id)
@@ -129,9 +147,18 @@ def test_what_does_not_exist_is_said_in_one_line(terminal: Terminal) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ((), "Give either --account ID or --service."),
-        (("--service", "--account", UNKNOWN), "Give either --account ID or --service."),
+        ((), "Give one of --account ID, --service and --operator."),
+        (
+            ("--service", "--account", UNKNOWN),
+            "Give one of --account ID, --service and --operator.",
+        ),
         (("--service", "--scope", "projects:read"), "Choose from milestones:report."),
+        (("--operator", "--service"), "Give one of --account ID, --service and --operator."),
+        (("--service", "--scope", "accounts:read"), "Choose from milestones:report."),
+        (
+            ("--operator", "--scope", "projects:read"),
+            "Choose from accounts:manage, accounts:read, portal:create.",
+        ),
         (("--service", "--expires-at", "soon"), "'soon' is not a time such as 2027-01-31T"),
         (("--service", "--expires-at", "2126-01-31T00:00:00"), "has no time zone;"),
         (("--service", "--expires-at", "2020-01-31T00:00:00Z"), "--expires-at is in the past."),

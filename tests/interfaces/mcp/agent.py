@@ -13,7 +13,16 @@ from mcp.types import TextContent, TextResourceContents
 from starlette.applications import Starlette
 
 from cuepost.application.service import Rules
-from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Caller, Interface, Scope
+from cuepost.domain.access import (
+    ACCOUNT_SCOPES,
+    OPERATOR_SCOPES,
+    SERVICE_SCOPES,
+    Caller,
+    Interface,
+    KeyKind,
+    Scope,
+    kind_of,
+)
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.interfaces.mcp.app import McpApp
@@ -42,6 +51,7 @@ class McpService:
     app: Starlette
     owner: str = ""
     pipeline: str = ""
+    operator: str = ""
 
     @property
     def caller(self) -> Caller:
@@ -82,7 +92,8 @@ class McpService:
 
     async def new_key(self, scopes: Iterable[Scope], account_id: UUID | None = None) -> str:
         chosen = frozenset(scopes)
-        account = None if chosen <= SERVICE_SCOPES else account_id or self.harness.account.id
+        is_account = kind_of(chosen) is KeyKind.ACCOUNT
+        account = account_id or self.harness.account.id if is_account else None
         made = await self.harness.do(
             self.harness.service.access.create_key, OPERATOR, account, name="test", scopes=chosen
         )
@@ -114,6 +125,7 @@ async def opened(
             mcp_service,
             owner=await mcp_service.new_key(ACCOUNT_SCOPES),
             pipeline=await mcp_service.new_key(SERVICE_SCOPES),
+            operator=await mcp_service.new_key(OPERATOR_SCOPES),
         )
 
 

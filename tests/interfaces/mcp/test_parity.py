@@ -21,7 +21,10 @@ async def test_every_use_case_of_rest_is_a_tool_or_is_exempt(
     sqlite_mcp_service: McpService,
 ) -> None:
     by_operation = await used_by_rest(
-        sqlite_mcp_service.harness.service, sqlite_mcp_service.owner, sqlite_mcp_service.pipeline
+        sqlite_mcp_service.harness.service,
+        sqlite_mcp_service.owner,
+        sqlite_mcp_service.pipeline,
+        sqlite_mcp_service.operator,
     )
     assert {name for name, calls in by_operation.items() if not calls} == set(WITHOUT_USE_CASE)
     wanted = set().union(*by_operation.values())

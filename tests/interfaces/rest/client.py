@@ -8,13 +8,22 @@ from uuid import UUID
 import httpx2
 
 from cuepost.application.service import Rules
-from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Scope
+from cuepost.domain.access import (
+    ACCOUNT_SCOPES,
+    OPERATOR_SCOPES,
+    SERVICE_SCOPES,
+    Interface,
+    KeyKind,
+    Scope,
+    kind_of,
+)
 from cuepost.domain.attempt import Attempt, Outcome, Timings
 from cuepost.domain.delivery import Delivery, Trigger
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.interfaces.media.app import media_routes
 from cuepost.interfaces.rest.app import create_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
+from cuepost.interfaces.rest.operation import Operation
 from tests.application.harness import BASE_URL, OPERATOR, Harness
 
 NOW = "2026-01-02T03:04:05.678Z"
@@ -24,12 +33,13 @@ RULES = Rules(BASE_URL, EgressPolicy(), endpoint_limit=5, requests_per_minute=10
 
 @dataclass(frozen=True)
 class Api:
-    """A client with the keys of an account's owner and of the pipeline."""
+    """A client with the keys of an account's owner, of the pipeline and of the operator."""
 
     harness: Harness
     client: httpx2.AsyncClient
     owner: str
     pipeline: str
+    operator: str = ""
 
     async def call(
         self, method: str, path: str, body: Any = None, *, key: str | None = None, **more: Any
@@ -59,11 +69,24 @@ class Api:
 
     async def new_key(self, scopes: Iterable[Scope], account_id: UUID | None = None) -> str:
         chosen = frozenset(scopes)
-        account = None if chosen <= SERVICE_SCOPES else account_id or self.harness.account.id
+        is_account = kind_of(chosen) is KeyKind.ACCOUNT
+        account = account_id or self.harness.account.id if is_account else None
         made = await self.harness.do(
             self.harness.service.access.create_key, OPERATOR, account, name="test", scopes=chosen
         )
         return made.token
+
+    async def scopes_of(self, key: str) -> frozenset[Scope]:
+        authenticate = self.harness.service.authenticate
+        return (await authenticate.caller(key, Interface.REST, None)).scopes
+
+    def key_for(self, operation: Operation) -> str:
+        kind = kind_of(frozenset({operation.scope}))
+        return {
+            KeyKind.ACCOUNT: self.owner,
+            KeyKind.SERVICE: self.pipeline,
+            KeyKind.OPERATOR: self.operator,
+        }[kind]
 
     async def stranger(self, *, webhooks_enabled: bool = True) -> str:
         """A key of another account, with every scope."""
@@ -87,6 +110,7 @@ async def opened(harness: Harness, rules: Rules = RULES) -> Api:
         api,
         owner=await api.new_key(ACCOUNT_SCOPES),
         pipeline=await api.new_key(SERVICE_SCOPES),
+        operator=await api.new_key(OPERATOR_SCOPES),
     )
 
 

@@ -223,13 +223,16 @@ async def test_a_call_without_a_body_takes_an_empty_object_and_no_other(
     project = await api.harness.project()
     path = operation.path.replace("{webhookId}", str(endpoint.id))
     path = path.replace("{projectId}", str(project.id)).replace("{deliveryId}", str(project.id))
-    before = await api.stored()
-    refused = await api.call("POST", path, {"colour": "red"})
+    path = path.replace("{accountId}", str(api.harness.account.id))
+    before, key = await api.stored(), api.key_for(operation)
+    refused = await api.call("POST", path, {"colour": "red"}, key=key)
     assert faults(refused) == [("colour", "unknown_field")]
-    plain = await api.call("POST", path, content=b"{}", headers={"Content-Type": "text/plain"})
+    plain = await api.call(
+        "POST", path, content=b"{}", headers={"Content-Type": "text/plain"}, key=key
+    )
     assert problem(plain) == (415, "unsupported_media_type")
-    malformed = await api.call("POST", path, content=b"{", headers=JSON)
+    malformed = await api.call("POST", path, content=b"{", headers=JSON, key=key)
     assert problem(malformed) == (400, "malformed_json")
     assert await api.stored() == before
-    empty = await api.call("POST", path, {})
+    empty = await api.call("POST", path, {}, key=key)
     assert empty.status_code in {operation.status, 404, 409}

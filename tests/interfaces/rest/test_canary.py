@@ -12,7 +12,7 @@ from cuepost.interfaces.rest.table import OPERATIONS
 from cuepost.interfaces.wire_models.webhooks import CreatedWebhook, RotatedSecret
 from tests.interfaces.rest.client import NOW, URL, Api
 
-UNVEILING = ("createWebhook", "rotateSecret")
+UNVEILING = ("createWebhook", "rotateSecret", "createAccountKey")
 
 
 def forms(token: str) -> tuple[str, ...]:
@@ -34,6 +34,8 @@ async def drive(api: Api, webhook_id: str, delivery_id: str, project_id: str) ->
         "{projectId}": project_id,
         "{eventId}": delivery_id,
         "{retryId}": delivery_id,
+        "{accountId}": str((await api.harness.new_owner()).account),
+        "{keyId}": delivery_id,
     }
     harmless = [each for each in OPERATIONS if each.name not in UNVEILING]
     for operation in sorted(harmless, key=lambda each: each.method == "DELETE"):
@@ -47,6 +49,7 @@ async def drive(api: Api, webhook_id: str, delivery_id: str, project_id: str) ->
             {"content": b"{", "headers": {"Content-Type": "application/json"}},
             {"body": body, "key": api.owner[:-1] + "A"},
             {"body": body, "key": api.pipeline},
+            {"body": body, "key": api.operator},
         ]
         for way in ways:
             answer = await api.call(operation.method, path, way.pop("body", None), **way)

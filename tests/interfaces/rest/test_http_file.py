@@ -62,6 +62,7 @@ async def test_every_call_is_in_the_file_and_is_understood(sqlite_api: Api) -> N
     environ = {
         "CUEPOST_API_KEY": sqlite_api.owner,
         "CUEPOST_SERVICE_KEY": sqlite_api.pipeline,
+        "CUEPOST_OPERATOR_KEY": sqlite_api.operator,
     }
     editor = Editor(environ, dict(DEFINITION.findall(text)), {})
     found: dict[str, int] = {}

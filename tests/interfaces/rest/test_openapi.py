@@ -64,7 +64,8 @@ def test_a_call_tells_its_scope_its_parameters_and_every_refusal(operation: Oper
     assert shown["operationId"] == operation.name
     assert f"`{operation.scope}`" in shown["description"]
     [[scheme, scopes]] = [next(iter(each.items())) for each in shown["security"]]
-    assert scheme == ("serviceKey" if operation.scope == "milestones:report" else "accountKey")
+    kinds = {"milestones": "serviceKey", "accounts": "operatorKey"}
+    assert scheme == kinds.get(operation.scope.partition(":")[0], "accountKey")
     assert scopes == [operation.scope]
     in_path = {each["name"] for each in shown.get("parameters", ()) if each.get("in") == "path"}
     assert in_path == set(re.findall(r"{(\w+)}", operation.path))

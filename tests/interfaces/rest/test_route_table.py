@@ -7,20 +7,33 @@ from typing import Any
 import httpx2
 import pytest
 
-from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Scope
+from cuepost.domain.access import (
+    ACCOUNT_SCOPES,
+    OPERATOR_SCOPES,
+    SERVICE_SCOPES,
+    Scope,
+    key_id_in,
+    kind_of,
+)
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.interfaces.rest.openapi.examples import example_of
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.table import OPERATIONS
 from tests.interfaces.rest.client import NOW, Api, problem
 
+OF_OPERATOR = [operation for operation in OPERATIONS if operation.scope in OPERATOR_SCOPES]
 WITH_IDS = [operation for operation in OPERATIONS if "{" in operation.path]
 LISTS = [
     operation
     for operation in OPERATIONS
-    if operation.method == "GET" and operation not in WITH_IDS and operation.query.__struct_fields__
+    if operation.method == "GET"
+    and operation not in (*WITH_IDS, *OF_OPERATOR)
+    and operation.query.__struct_fields__
 ]
-IMPLIED = {Scope.WEBHOOKS_READ: {Scope.WEBHOOKS_MANAGE}}
+IMPLIED = {
+    Scope.WEBHOOKS_READ: {Scope.WEBHOOKS_MANAGE},
+    Scope.ACCOUNTS_READ: {Scope.ACCOUNTS_MANAGE},
+}
 
 
 def named(operation: Operation) -> str:
@@ -60,6 +73,8 @@ async def things_of(api: Api) -> Things:
             "projectId": str(delivery.project_id),
             "retryId": job["id"],
             "listenerId": listener["id"],
+            "accountId": str(api.harness.account.id),
+            "keyId": str(key_id_in(await api.new_key(ACCOUNT_SCOPES))),
         }
     )
 
@@ -76,6 +91,8 @@ def key_scopes(*, without: Scope) -> frozenset[Scope]:
     """Every scope that the same kind of key can have, but this one and those that include it."""
     possible = SERVICE_SCOPES if without not in SERVICE_SCOPES else ACCOUNT_SCOPES
     same_kind = ACCOUNT_SCOPES if without in ACCOUNT_SCOPES else possible
+    if without in OPERATOR_SCOPES:
+        same_kind = OPERATOR_SCOPES
     return same_kind - {without} - IMPLIED.get(without, set())
 
 
@@ -98,7 +115,9 @@ async def test_no_one_gets_through_without_the_scope(api: Api, operation: Operat
     assert await api.stored() == before
 
 
-@pytest.mark.parametrize("operation", WITH_IDS, ids=named)
+@pytest.mark.parametrize(
+    "operation", [each for each in WITH_IDS if each not in OF_OPERATOR], ids=named
+)
 async def test_a_thing_of_another_account_is_as_one_that_does_not_exist(
     api: Api, operation: Operation
 ) -> None:
@@ -125,7 +144,8 @@ async def test_a_thing_of_another_account_is_as_one_that_does_not_exist(
 async def test_the_owner_reaches_the_same_thing(api: Api, operation: Operation) -> None:
     """Or else the test above would prove nothing."""
     things = await things_of(api)
-    answer = await api.call(operation.method, things.path(operation), body_of(operation))
+    path, key = things.path(operation), api.key_for(operation)
+    answer = await api.call(operation.method, path, body_of(operation), key=key)
     assert answer.status_code in {operation.status, 409}
 
 
@@ -164,7 +184,8 @@ async def test_other_methods_are_refused_and_the_right_ones_named(
 @pytest.mark.parametrize("operation", [o for o in OPERATIONS if o.method == "GET"], ids=named)
 async def test_head_answers_like_get_without_a_body(api: Api, operation: Operation) -> None:
     path = (await things_of(api)).path(operation)
-    head, get = await api.call("HEAD", path), await api.call("GET", path)
+    key = api.key_for(operation)
+    head, get = await api.call("HEAD", path, key=key), await api.call("GET", path, key=key)
     assert (head.status_code, head.content) == (get.status_code, b"")
     for header in ("content-type", "content-length", "cache-control"):
         assert head.headers[header] == get.headers[header]
@@ -173,7 +194,7 @@ async def test_head_answers_like_get_without_a_body(api: Api, operation: Operati
 @each_call
 async def test_unknown_query_parameters_are_refused_by_name(api: Api, operation: Operation) -> None:
     path = (await things_of(api)).path(operation)
-    key = api.pipeline if operation.scope in SERVICE_SCOPES else api.owner
+    key = api.key_for(operation)
     answer = await api.call(
         operation.method, path, body_of(operation), key=key, params={"colour": "red"}
     )
@@ -188,3 +209,64 @@ def test_every_call_has_a_name_of_its_own() -> None:
     assert len(set(names)) == len(names)
     addresses = [(operation.method, operation.path) for operation in OPERATIONS]
     assert len(set(addresses)) == len(addresses)
+
+
+async def keys_of_other_kinds(api: Api, operation: Operation) -> list[str]:
+    """Of those of which one is the operator's; a key of another account is among them."""
+    own = kind_of(frozenset({operation.scope}))
+    keys = {
+        *(api.owner, await api.stranger(), api.pipeline, api.operator),
+        *[await api.new_key({scope}) for scope in OPERATOR_SCOPES],
+    }
+    is_operators = operation in OF_OPERATOR
+    scopes = {key: (await api.scopes_of(key)) for key in keys}
+    return [
+        key
+        for key, held in scopes.items()
+        if kind_of(held) is not own and (is_operators or held <= OPERATOR_SCOPES)
+    ]
+
+
+@each_call
+async def test_operator_keys_and_other_keys_have_no_call_in_common(
+    api: Api, operation: Operation
+) -> None:
+    """A new call is tried by itself, since it is in the table; with ids of things that exist."""
+    things = await things_of(api)
+    keys = await keys_of_other_kinds(api, operation)
+    assert len(keys) == (3 if operation in OF_OPERATOR else 4)
+    before = await api.stored()
+    for key in keys:
+        for path in (things.path(operation), operation.path):
+            answer = await api.call(operation.method, path, body_of(operation), key=key)
+            assert problem(answer) == (403, "wrong_kind_of_key")
+            assert not [found for found in things.ids.values() if found in answer.text]
+    assert await api.stored() == before
+
+
+@pytest.mark.parametrize("operation", [o for o in OF_OPERATOR if o in WITH_IDS], ids=named)
+async def test_an_account_that_does_not_exist_answers_the_operator_alike(
+    api: Api, operation: Operation
+) -> None:
+    things = await things_of(api)
+    before = await api.stored()
+    answers = []
+    for reference in (
+        "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90",
+        "external:nobody",
+        "external:",
+        "nonsense",
+    ):
+        path = Things(things.ids | {"accountId": reference}).path(operation)
+        answers.append(
+            await api.call(
+                operation.method,
+                path,
+                body_of(operation),
+                key=api.operator,
+                headers={"X-Request-Id": "one"},
+            )
+        )
+    assert {problem(answer) for answer in answers} == {(404, "not_found")}
+    assert len({answer.content for answer in answers}) == 1
+    assert await api.stored() == before

@@ -23,6 +23,7 @@ class Running:
     url: str
     account_key: str
     service_key: str
+    operator_key: str
 
 
 @pytest.fixture
@@ -38,12 +39,17 @@ def service(tmp_path: Path) -> Iterator[Running]:
     }
     keys = json.loads(run(settings, "setup", "--json").stdout)
     with ServiceProcess(settings):
-        yield Running(url, keys["apiKey"], keys["serviceKey"])
+        made = run(settings, "keys", "create", "--operator", "--json").stdout
+        yield Running(url, keys["apiKey"], keys["serviceKey"], json.loads(made)["token"])
 
 
 @pytest.mark.timeout(LIMIT_SECONDS)
 def test_schemathesis_finds_nothing(service: Running, tmp_path: Path) -> None:
-    keys = {"ACCOUNT_KEY": service.account_key, "SERVICE_KEY": service.service_key}
+    keys = {
+        "ACCOUNT_KEY": service.account_key,
+        "SERVICE_KEY": service.service_key,
+        "OPERATOR_KEY": service.operator_key,
+    }
     found_in = [str(CONFIG.parent), os.environ.get("PYTHONPATH", "")]
     found = subprocess.run(
         [

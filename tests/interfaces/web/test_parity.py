@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Scope
+from cuepost.domain.access import ACCOUNT_SCOPES, OPERATOR_SCOPES, SERVICE_SCOPES, Scope
 from cuepost.interfaces.web.app import PAGES
 from cuepost.interfaces.web.page_context import PageRoute
 from tests.application.harness import OPERATOR, Harness
@@ -27,7 +27,7 @@ STREAMS = ("/settings/deliveries/live",)
 
 
 async def key_of(harness: Harness, scopes: frozenset[Scope]) -> str:
-    account = None if scopes <= SERVICE_SCOPES else harness.account.id
+    account = harness.account.id if scopes <= ACCOUNT_SCOPES else None
     made = await harness.do(
         harness.service.access.create_key, OPERATOR, account, name="test", scopes=scopes
     )
@@ -62,6 +62,7 @@ async def test_every_use_case_of_rest_is_in_the_pages_or_is_exempt(sqlite_harnes
         harness.service,
         await key_of(harness, ACCOUNT_SCOPES),
         await key_of(harness, SERVICE_SCOPES),
+        await key_of(harness, OPERATOR_SCOPES),
     )
     wanted = set().union(*by_operation.values())
     assert wanted - offered == exempt_from(THE_PAGES)

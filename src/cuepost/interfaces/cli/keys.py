@@ -1,4 +1,4 @@
-"""`cuepost keys`: API keys of accounts, and service keys of the processing pipeline."""
+"""`cuepost keys`: API keys of accounts, service keys and operator keys."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,7 +7,16 @@ from uuid import UUID
 import click
 
 from cuepost.application.access import NewKey
-from cuepost.domain.access import SERVICE_SCOPES, USUAL_SCOPES, ApiKey, Scope
+from cuepost.domain.access import (
+    ACCOUNT_SCOPES,
+    OPERATOR_SCOPES,
+    SERVICE_SCOPES,
+    USUAL_SCOPES,
+    ApiKey,
+    KeyKind,
+    Scope,
+    kind_of,
+)
 from cuepost.interfaces.cli.accounts import no_account
 from cuepost.interfaces.cli.groups import OrderedGroup
 from cuepost.interfaces.cli.output import json_option, key_json, print_result, table, time_text
@@ -20,12 +29,14 @@ from cuepost.ports.store import Transaction
 def keys() -> None:
     """Create, list and revoke API keys.
 
-    An account key acts for one account; a service key reports milestones for all of them.
+    An account key acts for one account. A service key reports milestones for all of them, and an
+    operator key manages the accounts themselves.
 
     \b
     Examples:
       cuepost keys create --account 01890a5d-ac96-774b-bcce-b302099a8057
       cuepost keys create --service --name "export pipeline"
+      cuepost keys create --operator --name "our product"
       cuepost keys revoke 01890a5e-0b3c-7cc2-a1ff-2f6ad9a0d0f3
     """
 
@@ -33,6 +44,9 @@ def keys() -> None:
 @keys.command("create")
 @click.option("--account", type=click.UUID, help="The account that the key belongs to.")
 @click.option("--service", is_flag=True, help="Create a service key, for the pipeline.")
+@click.option(
+    "--operator", "for_operator", is_flag=True, help="Create an operator key, for your product."
+)
 @click.option(
     "--name", type=Name(), default="API key", show_default=True, help="A name for the key."
 )
@@ -51,6 +65,7 @@ def create(
     *,
     account: UUID | None,
     service: bool,
+    for_operator: bool,
     name: str,
     scopes: Sequence[str],
     expires_at: datetime | None,
@@ -60,10 +75,9 @@ def create(
 
     The key is shown only once: the store keeps a digest of it, not the key itself.
     """
-    if (account is None) is not service:
-        raise click.UsageError("Give either --account ID or --service.")
-    usual = SERVICE_SCOPES if service else USUAL_SCOPES
-    chosen = frozenset(map(Scope, scopes)) or usual
+    if [account is not None, service, for_operator].count(True) != 1:
+        raise click.UsageError("Give one of --account ID, --service and --operator.")
+    chosen = _chosen(scopes, service=service, for_operator=for_operator)
 
     async def work(context: CommandContext) -> NewKey:
         access = context.service.access
@@ -80,19 +94,32 @@ def create(
     print_result(as_json, key_json(made.key) | {"token": made.token}, words)
 
 
+def _chosen(scopes: Sequence[str], *, service: bool, for_operator: bool) -> frozenset[Scope]:
+    possible, usual = ACCOUNT_SCOPES, USUAL_SCOPES
+    if service or for_operator:
+        possible = usual = SERVICE_SCOPES if service else OPERATOR_SCOPES
+    chosen = frozenset(map(Scope, scopes)) or usual
+    if not chosen <= possible:
+        raise click.UsageError(f"Choose from {', '.join(sorted(possible))}.")
+    return chosen
+
+
 @keys.command("list")
 @click.option("--account", type=click.UUID, help="Only the keys of this account.")
 @click.option("--service", is_flag=True, help="Only the service keys.")
+@click.option("--operator", "for_operator", is_flag=True, help="Only the operator keys.")
 @json_option
-def list_some(account: UUID | None, service: bool, as_json: bool) -> None:
-    """List all keys, the keys of one account, or the service keys."""
-    if account and service:
-        raise click.UsageError("Give --account ID or --service, not both.")
+def list_some(account: UUID | None, service: bool, for_operator: bool, as_json: bool) -> None:
+    """List all keys, the keys of one account, the service keys or the operator keys."""
+    if [account is not None, service, for_operator].count(True) > 1:
+        raise click.UsageError("Give only one of --account ID, --service and --operator.")
+    kind = KeyKind.SERVICE if service else KeyKind.OPERATOR if for_operator else None
 
     async def work(context: CommandContext) -> list[ApiKey]:
         async def look(transaction: Transaction) -> list[ApiKey]:
-            if account or service:
-                return await transaction.keys.all(account)
+            if account or kind:
+                found = await transaction.keys.all(account)
+                return [key for key in found if kind in (None, kind_of(key.scopes))]
             owners = [None, *(each.id for each in await transaction.accounts.all())]
             return [key for owner in owners for key in await transaction.keys.all(owner)]
 
@@ -127,7 +154,7 @@ def revoke(key_id: UUID, as_json: bool) -> None:
 
 
 def _row(key: ApiKey) -> tuple[str, ...]:
-    owner = str(key.account_id) if key.account_id else "(service)"
+    owner = str(key.account_id) if key.account_id else f"({kind_of(key.scopes)})"
     state = "revoked" if key.revoked_at else "active"
     if key.expires_at and not key.revoked_at:
         state = f"until {time_text(key.expires_at)}"

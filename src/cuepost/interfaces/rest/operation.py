@@ -8,6 +8,7 @@ from uuid import UUID
 from cuepost.application.perform import IdempotentCall
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Scope
+from cuepost.domain.account_reference import AccountReference
 from cuepost.domain.errors import Refused
 from cuepost.domain.version import Expected
 from cuepost.interfaces.rest.answers import Rendered, Reply
@@ -25,13 +26,17 @@ class NoInput(Request, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Body, Query]):
-    """A validated request; `expected` are the versions in `If-Match`."""
+    """A validated request; `expected` are the versions in `If-Match`.
+
+    `account` is the one that an operator's call names.
+    """
 
     caller: Caller
     ids: Mapping[str, UUID]
     body: Body
     query: Query
     expected: Expected = None
+    account: AccountReference | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from cuepost.application.rate_limit import Allowance
 from cuepost.application.retry_after import LEAST_SECONDS
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Interface
+from cuepost.domain.account_reference import AccountReference, account_reference
 from cuepost.domain.errors import (
     AccountMoving,
     FieldError,
@@ -43,6 +44,7 @@ logger = logging.getLogger("cuepost.rest")
 _BEARER = re.compile(rb"bearer +([\x21-\x7e]+)", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 NO_IDS: Mapping[str, str] = {}
+ACCOUNT_ID = "accountId"
 _WITHOUT_BODY = ("GET", "DELETE")
 _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,200}")
 
@@ -135,7 +137,7 @@ class GuardedCall:
         caller = await self._authenticate(incoming)
         self._spend(incoming, caller)
         self._require_permission(caller)
-        ids = _ids(incoming.scope.get("path_params") or NO_IDS)
+        account, ids = _named(incoming.scope.get("path_params") or NO_IDS)
         key = self._idempotency_key(incoming.headers)
         query = self._read_query(incoming.scope["query_string"])
         with deadline.paused():
@@ -144,7 +146,8 @@ class GuardedCall:
         if key is not None:
             idempotent = IdempotentCall(key, _fingerprint(incoming.scope, canonical))
         context = Context(self._service, self._render, idempotent)
-        call: Call[Any, Any] = Call(caller, ids, body, query, self._expected(incoming.scope))
+        expected = self._expected(incoming.scope)
+        call: Call[Any, Any] = Call(caller, ids, body, query, expected, account)
         rendered = await self.operation.run(context, call)
         return not_modified(rendered) if self._is_known(incoming.scope, rendered) else rendered
 
@@ -213,6 +216,14 @@ class GuardedCall:
             return self._nothing, b""
         require_json(incoming.headers)
         return self._reader.read(body)
+
+
+def _named(path_params: Mapping[str, str]) -> tuple[AccountReference | None, dict[str, UUID]]:
+    """An account can be named by its external id as well; everything else only by its id."""
+    if ACCOUNT_ID not in path_params:
+        return None, _ids(path_params)
+    others = {name: text for name, text in path_params.items() if name != ACCOUNT_ID}
+    return account_reference(path_params[ACCOUNT_ID]), _ids(others)
 
 
 def _ids(path_params: Mapping[str, str]) -> dict[str, UUID]:

@@ -1,6 +1,14 @@
 """The route table: every call of the API, the most frequent one first."""
 
-from cuepost.interfaces.rest import history, listeners, milestones, projects, retries, webhooks
+from cuepost.interfaces.rest import (
+    accounts,
+    history,
+    listeners,
+    milestones,
+    projects,
+    retries,
+    webhooks,
+)
 from cuepost.interfaces.rest.operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -10,4 +18,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *retries.OPERATIONS,
     *listeners.OPERATIONS,
     *projects.OPERATIONS,
+    *accounts.OPERATIONS,
 )

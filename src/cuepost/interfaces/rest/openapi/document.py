@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuepost import __version__
-from cuepost.domain.access import SERVICE_SCOPES
+from cuepost.domain.access import KeyKind, kind_of
+from cuepost.domain.account_reference import REFERENCE
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.interfaces.rest.openapi.events import webhooks_section
 from cuepost.interfaces.rest.openapi.examples import example_of
@@ -14,8 +15,13 @@ from cuepost.interfaces.rest.openapi.portable import Schema
 from cuepost.interfaces.rest.openapi.responses import headers, problem_responses, responses_of
 from cuepost.interfaces.rest.openapi.schemas import component_name, ref, schemas_of
 from cuepost.interfaces.rest.operation import NoInput, Operation
+from cuepost.interfaces.rest.path_handler import ACCOUNT_ID
 
-ACCOUNT_KEY, SERVICE_KEY = "accountKey", "serviceKey"
+SCHEMES = {
+    KeyKind.ACCOUNT: ("accountKey", "An API key of an account."),
+    KeyKind.SERVICE: ("serviceKey", "A key of the operator, for the processing pipeline."),
+    KeyKind.OPERATOR: ("operatorKey", "A key of the operator, for the accounts of a product."),
+}
 IDEMPOTENCY_KEY = "Idempotency-Key"
 
 _TAGS = {
@@ -27,13 +33,21 @@ _TAGS = {
     "Listeners": "Streams of events for programs that cannot be reached from outside.",
     "Projects": "Video projects and the files of their exports.",
     "Audit": "Who changed what.",
+    "Accounts": "The accounts of the service, for the operator's own product.",
 }
 
+_ACCOUNT_ID: Schema = {
+    "schema": {"type": "string", "pattern": REFERENCE.replace("?:", "")},
+    "description": "The account's id, or `external:` and its external id.",
+}
 _DESCRIPTION = """\
 Signed webhook notifications for a captioning and video-export product.
 
 **Keys.** Every call needs `Authorization: Bearer <API_KEY>`. A key has scopes; the description of
-each call names the scope that it needs. `webhooks:manage` includes `webhooks:read`.
+each call names the scope that it needs. `webhooks:manage` includes `webhooks:read`,
+and `accounts:manage` includes `accounts:read`. An operator key is refused with 403
+`wrong_kind_of_key` by every call except those of the tag Accounts, and these calls refuse every
+other key.
 
 **Lists** are newest first: `?limit=` and `?cursor=`, with the `nextCursor` of the previous page.
 
@@ -101,7 +115,7 @@ def _models(operations: Sequence[Operation]) -> list[type[Any]]:
 def _operation(
     operation: Operation, operations: Sequence[Operation], schemas: dict[str, Schema]
 ) -> Schema:
-    is_service = operation.scope in SERVICE_SCOPES
+    scheme, _ = SCHEMES[kind_of(frozenset({operation.scope}))]
     needs = f"Needs the scope `{operation.scope}`."
     if operation.webhooks:
         needs += " The account must have access to webhooks."
@@ -110,7 +124,7 @@ def _operation(
         "tags": [operation.tag],
         "summary": operation.summary,
         "description": f"{operation.description}\n\n{needs}".strip(),
-        "security": [{SERVICE_KEY if is_service else ACCOUNT_KEY: [operation.scope.value]}],
+        "security": [{scheme: [operation.scope.value]}],
     }
     parameters = [
         *_path_parameters(operation),
@@ -136,11 +150,17 @@ def _path_parameters(operation: Operation) -> list[Schema]:
             "name": name,
             "in": "path",
             "required": True,
-            "schema": {"type": "string", "format": "uuid"},
-            "description": f"The {re.sub('Id$', '', name)}'s id.",
+            **(_ACCOUNT_ID if name == ACCOUNT_ID else _id_of(name)),
         }
         for name in path_ids(operation)
     ]
+
+
+def _id_of(name: str) -> Schema:
+    return {
+        "schema": {"type": "string", "format": "uuid"},
+        "description": f"The {re.sub('Id$', '', name)}'s id.",
+    }
 
 
 def _query_parameters(operation: Operation, schemas: dict[str, Schema]) -> list[Schema]:
@@ -177,16 +197,11 @@ def _idempotency_key() -> Schema:
 
 def _security_schemes() -> Schema:
     return {
-        ACCOUNT_KEY: {
+        name: {
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": "cpk_…",
-            "description": "An API key of an account.",
-        },
-        SERVICE_KEY: {
-            "type": "http",
-            "scheme": "bearer",
-            "bearerFormat": "cpk_…",
-            "description": "A key of the operator, for the processing pipeline.",
-        },
+            "description": description,
+        }
+        for name, description in SCHEMES.values()
     }

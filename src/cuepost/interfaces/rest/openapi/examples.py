@@ -6,12 +6,25 @@ from uuid import UUID
 
 import msgspec
 
+from cuepost.domain.access import Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.event_catalog import BY_NAME, DEFAULT_SUBSCRIPTION
 from cuepost.domain.health import HealthState
 from cuepost.domain.project import Origin, ProjectKind, ProjectStatus, Stage
+from cuepost.interfaces.wire_models.accounts import (
+    Account,
+    AccountList,
+    AccountStanding,
+    ApiKey,
+    ApiKeyList,
+    CreateAccount,
+    CreateApiKey,
+    CreatedApiKey,
+    UpdateAccount,
+    WebhooksAccess,
+)
 from cuepost.interfaces.wire_models.audit import AuditEntry, AuditList
 from cuepost.interfaces.wire_models.bulk_retries import BulkRetry, StartBulkRetry
 from cuepost.interfaces.wire_models.deliveries import Delivery, DeliveryList
@@ -57,6 +70,9 @@ _URL = "https://hooks.example.com/cuepost"
 _WEBHOOK, _PROJECT, _EVENT, _DELIVERY, _RETRY, _ENTRY, _LISTENER = (
     UUID(f"0198c0de-5a3b-7d21-9c4e-00000000000{place}") for place in (1, 2, 3, 4, 5, 6, 8)
 )
+_ACCOUNT, _KEY = (UUID(f"0198c0de-5a3b-7d21-9c4e-0000000000{place}") for place in ("0a", "0b"))
+# Not a secret either.
+_TOKEN = f"cpk_{_KEY.hex}ZXhhbXBsZWV4YW1wbGVleGFtcGxlZXhhbXBsZWV4YW0"
 _COMPLETED = BY_NAME["project.completed"]
 
 _webhook = Webhook(
@@ -150,6 +166,19 @@ _report = MilestoneReport(
     ],
 )
 
+_account = Account(
+    _ACCOUNT, "cust_42", "Harbour Films", WebhooksAccess.OPEN, AccountStanding.LIVE, _NOON
+)
+_key = ApiKey(
+    id=_KEY,
+    account_id=_ACCOUNT,
+    name="Server",
+    scopes=[Scope.PROJECTS_READ, Scope.PROJECTS_WRITE],
+    created_at=_NOON,
+    expires_at=None,
+    revoked_at=None,
+    last_used_at=None,
+)
 _EXAMPLES: tuple[msgspec.Struct, ...] = (
     CreateWebhook(url=_URL, events=list(DEFAULT_SUBSCRIPTION), description="Production"),
     UpdateWebhook(enabled=False),
@@ -187,6 +216,14 @@ _EXAMPLES: tuple[msgspec.Struct, ...] = (
     _project,
     ProjectList([_project], None),
     ProjectResult(_PROJECT, ProjectStatus.COMPLETED, Stage.EXPORT, [_link], _NOON, None),
+    CreateAccount(name="Harbour Films", external_id="cust_42"),
+    UpdateAccount(name="Harbour Films Ltd"),
+    _account,
+    AccountList([_account], None),
+    CreateApiKey(name="Server", scopes=["projects:read", "projects:write"]),
+    _key,
+    ApiKeyList([_key], None),
+    CreatedApiKey(token=_TOKEN, **msgspec.structs.asdict(_key)),
     ReportMilestones([_report]),
     MilestoneResults(
         [

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from cuepost.domain.access import SERVICE_SCOPES
+from cuepost.domain.access import KeyKind, kind_of
 from cuepost.interfaces.rest.openapi.examples import example_of
 from cuepost.interfaces.rest.operation import NoInput, Operation
 from cuepost.interfaces.rest.table import OPERATIONS
@@ -12,11 +12,13 @@ from cuepost.interfaces.rest.table import OPERATIONS
 _HEAD = """\
 # Every call of the API, for editors that send .http files: VS Code with REST Client, and others.
 # The keys come from the environment: CUEPOST_API_KEY of an account, CUEPOST_SERVICE_KEY of the
-# pipeline. Send the calls from top to bottom: later calls use ids from earlier responses.
+# pipeline, CUEPOST_OPERATOR_KEY of the operator. Send the calls from top to bottom: later calls use
+# ids from earlier responses.
 
 @url = BASE_URL
 @apiKey = {{$processEnv CUEPOST_API_KEY}}
 @serviceKey = {{$processEnv CUEPOST_SERVICE_KEY}}
+@operatorKey = {{$processEnv CUEPOST_OPERATOR_KEY}}
 """
 _TAGS = (
     "Projects",
@@ -27,7 +29,13 @@ _TAGS = (
     "Retries",
     "Listeners",
     "Audit",
+    "Accounts",
 )
+_KEYS = {
+    KeyKind.ACCOUNT: "apiKey",
+    KeyKind.SERVICE: "serviceKey",
+    KeyKind.OPERATOR: "operatorKey",
+}
 # These come late in the file; the example of updateWebhook disables the endpoint.
 _STOPPING = ("cancelProject", "updateWebhook")
 # The calls whose responses contain the ids that later calls use.
@@ -38,6 +46,8 @@ _IDS = {
     "deliveryId": ("listDeliveries", "$.data[0].id"),
     "retryId": ("startBulkRetry", "$.id"),
     "listenerId": ("registerListener", "$.id"),
+    "accountId": ("createAccount", "$.id"),
+    "keyId": ("createAccountKey", "$.id"),
 }
 
 
@@ -66,7 +76,7 @@ def _lines(operation: Operation) -> Iterator[str]:
         yield f"# Optional query parameters: {names}"
     path = re.sub(r"{(\w+)}", lambda found: _variable(found[1]), operation.path)
     yield f"{operation.method} {{{{url}}}}{path}"
-    key = "serviceKey" if operation.scope in SERVICE_SCOPES else "apiKey"
+    key = _KEYS[kind_of(frozenset({operation.scope}))]
     yield f"Authorization: Bearer {{{{{key}}}}}"
     if operation.takes_body:
         yield "Content-Type: application/json"

@@ -19,6 +19,11 @@ _IDS: Mapping[str, Mapping[str, str]] = {
         "retryId": "$response.body#/id",
     },
     "registerListener": {"listenerId": "$response.body#/id"},
+    "createAccount": {"accountId": "$response.body#/id"},
+    "createAccountKey": {
+        "accountId": "$request.path.accountId",
+        "keyId": "$response.body#/id",
+    },
     "createProject": {"projectId": "$response.body#/id"},
 }
 

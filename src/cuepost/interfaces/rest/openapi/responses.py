@@ -17,6 +17,7 @@ from cuepost.domain.errors import (
     Refused,
     Unauthenticated,
     WebhooksNotEnabled,
+    WrongKindOfKey,
 )
 from cuepost.interfaces.rest.openapi.examples import example_of
 from cuepost.interfaces.rest.openapi.links import links_of
@@ -91,7 +92,10 @@ def responses_of(operation: Operation, operations: Sequence[Operation]) -> dict[
 
 def codes_of(operation: Operation) -> dict[int, list[str]]:
     """Every error status of this call, with its possible codes."""
-    kinds: list[type[Refused]] = [Unauthenticated, MissingScope, RateLimited, Invalid]
+    kinds: list[type[Refused]] = [
+        *(Unauthenticated, MissingScope, WrongKindOfKey),
+        *(RateLimited, Invalid),
+    ]
     kinds.append(AccountMoving)
     if operation.scope is not Scope.MILESTONES_REPORT:
         kinds.append(AccountMoved)
