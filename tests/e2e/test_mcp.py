@@ -193,7 +193,10 @@ def test_a_key_that_is_not_good_for_it_is_said_in_a_line(settings: dict[str, str
             ("cpk_wrong", f"The service at {address} rejected the API key in CUEPOST_API_KEY."),
             (
                 api_user.keys.service,
-                f"{address}: This key has no scope that any tool needs; use an account key.",
+                (
+                    f"{address}: This key has no scope that any tool needs; "
+                    "use an API key of an account."
+                ),
             ),
         ):
             ended = run({"URL": api_user.base_url, "API_KEY": key}, "mcp")
