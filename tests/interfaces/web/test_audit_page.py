@@ -1,6 +1,7 @@
 """The audit trail as sentences."""
 
 import re
+from dataclasses import replace
 
 from cuepost.domain.access import Interface
 from cuepost.domain.audit import Action
@@ -84,3 +85,11 @@ async def test_a_key_is_called_by_its_name(page_client: PageClient) -> None:
     found = await entries(page_client)
     assert found["webhook.created"].startswith("<strong>The API key Build &lt;1&gt;</strong> ")
     assert found["key.created"].endswith(" created the API key <em>Build &lt;1&gt;</em>")
+
+
+async def test_another_user_is_called_by_the_name_of_that_time(page_client: PageClient) -> None:
+    harness = page_client.harness
+    named = replace(harness.owner, actor="user:someone", name="ada@example.com")
+    await harness.do(harness.service.webhooks.create, named, URL, [], "")
+    found = await entries(page_client)
+    assert found["webhook.created"].startswith("<strong>ada@example.com</strong> created ")

@@ -42,11 +42,11 @@ SENTENCES: Mapping[str, str] = {
     "user.sign_in_refused": "failed to sign in",
     "user.signed_out": "signed out",
     "user.credentials_changed": "changed the e-mail and the password",
-    "member.invited": "invited {email}",
-    "member.joined": "joined the account",
-    "member.role_changed": "changed the role of a member to {role}",
-    "member.removed": "removed a member",
-    "invitation.revoked": "revoked an invitation",
+    "member.invited": "invited {email} as {role}",
+    "member.joined": "joined the account as {role}",
+    "member.role_changed": "changed the role of {email} to {role}",
+    "member.removed": "removed the member {email}",
+    "invitation.revoked": "revoked the invitation of {email}",
 }
 # Where the subject of an entry is shown, by the first word of its action.
 PLACES: Mapping[str, str] = {
@@ -70,25 +70,26 @@ def sentence(entry: AuditEntry, names: Names) -> Markup:
     phrase = SENTENCES.get(entry.action, words(entry.action.replace(".", " ")))
     details = {name: _quoted(text) for name, text in entry.details.items()}
     said = Markup(phrase).format_map(_Details(details | {"subject": _subject(entry, names)}))
-    return Markup("<strong>{}</strong> {}").format(actor(entry.actor, names), said)
+    return Markup("<strong>{}</strong> {}").format(actor(entry, names), said)
 
 
-def actor(text: str, names: Names) -> str:
-    kind, _, name = text.partition(":")
-    if text == names.viewer:
+def actor(entry: AuditEntry, names: Names) -> str:
+    """By the name that the actor had then; entries of older versions have none."""
+    kind, _, name = entry.actor.partition(":")
+    if entry.actor == names.viewer:
         return "You"
     if kind == "key":
-        return f"The API key {names.objects.get(name, name)}"
+        return f"The API key {entry.actor_name or names.objects.get(name, name)}"
     if kind == "operator":
         return f"The operator {name}"
-    return names.objects.get(name, "Another user") if kind == "user" else text
+    return entry.actor_name or ("Another user" if kind == "user" else entry.actor)
 
 
 class _Details(dict[str, Markup]):
-    """Entries of older versions may lack a detail."""
+    """An invitation by link names no e-mail; entries of older versions may lack more."""
 
     def __missing__(self, name: str) -> Markup:
-        return Markup("")
+        return Markup("a member" if name == "email" else "")
 
 
 def _subject(entry: AuditEntry, names: Names) -> Markup:
