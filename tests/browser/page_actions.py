@@ -29,7 +29,7 @@ class PageActions:
         if role != "link":
             self.use(target)
             return
-        # Whoever loads the page again before a slow one has arrived stays where they were.
+        # A reload before the next page has arrived would stay on this one.
         with self.page.expect_navigation():
             self.use(target)
 
@@ -80,7 +80,7 @@ class Keyboard(PageActions):
         target.wait_for()
         for _ in range(MOST_TABS):
             if target.evaluate("element => element === document.activeElement"):
-                assert self._focus_is_visible(), "nobody sees where the focus is"
+                assert self._focus_is_visible(), "the focus is not visible"
                 return
             self.page.keyboard.press("Tab")
         raise AssertionError(f"the keyboard does not reach {target}")

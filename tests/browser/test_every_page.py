@@ -1,4 +1,4 @@
-"""Every page in every dress: what axe-core and the console say, its policy, what it weighs."""
+"""Every page in both themes and widths: axe-core, the console, its policy and its size."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from tests.support.populated_pages import Populated
 
 pytestmark = pytest.mark.timeout(300)
 
-DRESSES = [(1280, False), (1280, True), (390, True), (390, False)]
+VARIANTS = [(1280, False), (1280, True), (390, True), (390, False)]
 MOST_BYTES = 150_000
 OPEN_ALL = "for (const each of document.querySelectorAll('details')) each.open = true"
 # An error page is answered with its number, which browsers mention.
@@ -47,7 +47,7 @@ def faults_of_policy(answer: Response) -> list[str]:
 def test_no_page_has_a_violation_or_a_complaint_or_anything_inline_or_scrolls_sideways(
     browser: Browser, site: Populated, tour: Callable[[Page, Populated], Iterator[str]]
 ) -> None:
-    """Each is loaded once, and changes its dress while it is looked at."""
+    """Each page is loaded once and checked in every variant."""
     faults: dict[str, object] = {}
     documents: list[Response] = []
     with opened_context(browser) as context:
@@ -59,7 +59,7 @@ def test_no_page_has_a_violation_or_a_complaint_or_anything_inline_or_scrolls_si
             if inline:
                 faults[f"{name} inline"] = inline
             page.evaluate(OPEN_ALL)
-            for width, dark in DRESSES:
+            for width, dark in VARIANTS:
                 page.emulate_media(color_scheme="dark" if dark else "light")
                 page.set_viewport_size({"width": width, "height": 900})
                 wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")

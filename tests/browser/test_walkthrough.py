@@ -25,6 +25,6 @@ def test_the_whole_walkthrough_without_javascript(browser: Browser, printed_link
         walk(PageActions(context.new_page(), is_live=False), printed_link)
 
 
-def test_the_whole_walkthrough_on_a_telephone(browser: Browser, printed_link: str) -> None:
+def test_the_whole_walkthrough_on_a_phone(browser: Browser, printed_link: str) -> None:
     with opened_context(browser, width=390, dark=True) as context:
         walk(PageActions(context.new_page()), printed_link)

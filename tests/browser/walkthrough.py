@@ -1,4 +1,4 @@
-"""The whole story of an endpoint, told in the pages alone; no step needs a terminal."""
+"""The life of an endpoint in the pages alone; no step needs a terminal."""
 
 import re
 from urllib.parse import urlsplit
@@ -63,7 +63,7 @@ def _send_test(actions: PageActions) -> None:
 
 
 def _complete_a_project(actions: PageActions) -> str:
-    """The address of the delivery that tells of it."""
+    """The address of its delivery."""
     actions.press("link", "Projects")
     actions.write("Name", "Trailer")
     actions.press("button", "Create project")

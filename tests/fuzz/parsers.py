@@ -37,7 +37,9 @@ from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.problems import Rejected
 from cuepost.interfaces.rest.table import OPERATIONS
 from cuepost.interfaces.web.forms import BadForm, read_form
+from cuepost.interfaces.web.json_text import highlighted
 from cuepost.interfaces.web.protection import carries_token, form_token
+from cuepost.interfaces.web.unknown_pages import accepts_html
 from cuepost.interfaces.wire_models.accounts import AccountQuery
 from cuepost.interfaces.wire_models.milestones import Entry, EntryByEntry, ReportMilestones
 from cuepost.interfaces.wire_models.paging import cursor_of, id_in
@@ -201,6 +203,8 @@ PARSERS = (
         lambda pair: carries_token(*pair),
     ),
     Parser("form", blobs("_token=a&url=https%3A%2F%2Fa.example&events=b"), sent_form, (BadForm,)),
+    Parser("accepted formats", texts("text/html,*/*;q=0.8"), accepts_html),
+    Parser("shown JSON", blobs(EVENT), highlighted),
     Parser("e-mail", texts("ada@example.com"), checked_email, (Invalid,)),
     Parser("password", texts("correct horse battery"), checked_password, (Invalid,)),
     Parser(

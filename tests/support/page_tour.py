@@ -1,4 +1,4 @@
-"""Pages that are not there until someone does something, brought about as people would."""
+"""Pages that appear only after an action, reached as a user would reach them."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def sign_in(page: Page, site: Populated, account: Account | None = None) -> None
 
 
 def as_stranger(page: Page, site: Populated) -> Iterator[str]:
-    """Of whoever is not signed in; each is shown when its name is given."""
+    """Pages without a session; each is open when its name is yielded."""
     page.goto(f"{site.base_url}/sign-in")
     yield "sign-in"
     page.get_by_label("E-mail").fill("nobody@example.com")

@@ -95,7 +95,7 @@ async def test_a_page_of_an_id_that_is_none_answers_404(page_client: PageClient)
             assert (await page_client.get(nothing.path_to(page))).status_code == 404, page.path
 
 
-async def test_every_page_is_closed_to_whoever_is_not_signed_in(stranger: PageClient) -> None:
+async def test_every_page_is_closed_without_a_session(stranger: PageClient) -> None:
     owned = await owned_objects_of(stranger)
     for page in all_pages():
         if not page.is_open and page.get is not None:
@@ -110,7 +110,7 @@ async def test_a_form_that_cannot_be_read_is_refused(page_client: PageClient) ->
         assert answer.status_code == 400, body[:10]
 
 
-async def test_another_method_is_answered_politely(page_client: PageClient) -> None:
+async def test_another_method_is_answered_with_405(page_client: PageClient) -> None:
     assert (await page_client.client.delete("/settings/webhooks")).status_code == 405
     assert (await page_client.post("/settings/audit")).status_code == 405
 

@@ -20,7 +20,7 @@ async def with_password(page_client: PageClient) -> None:
     )
 
 
-async def test_whoever_is_not_signed_in_is_led_to_the_sign_in_and_back(
+async def test_a_request_without_a_session_leads_to_the_sign_in_and_back(
     stranger: PageClient,
 ) -> None:
     answer = await stranger.get("/settings/deliveries?status=failed")
@@ -74,7 +74,7 @@ async def test_the_cookie_is_new_at_sign_in_and_for_http_alone(stranger: PageCli
         assert word in cookie
 
 
-async def test_a_session_ends_at_sign_out_for_whoever_has_the_cookie(
+async def test_a_session_ends_at_sign_out_for_every_holder_of_the_cookie(
     page_client: PageClient,
 ) -> None:
     cookies = dict(page_client.client.cookies)
@@ -107,7 +107,7 @@ async def test_a_new_password_ends_the_other_sessions(page_client: PageClient) -
     assert (await other.get("/settings/webhooks")).status_code == 303
 
 
-async def test_whoever_forgot_the_password_chooses_another_after_a_link(
+async def test_a_user_without_the_password_sets_another_after_a_link(
     page_client: PageClient,
 ) -> None:
     await with_password(page_client)
@@ -123,7 +123,7 @@ async def test_whoever_forgot_the_password_chooses_another_after_a_link(
     assert await page_client.done("/sign-in", email=EMAIL, password="not forgotten")
 
 
-async def test_whoever_finds_too_many_passwords_waiting_is_asked_to_come_back(
+async def test_a_sign_in_while_too_many_passwords_are_checked_gets_retry_after(
     stranger: PageClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(argon2_passwords, "MOST_AT_WORK", 0)
