@@ -27,7 +27,7 @@ def _sign_in(actions: PageActions, link: str) -> None:
     actions.page.goto(link)
     actions.press("button", "Sign in")
     actions.sees("You are signed in.")
-    actions.sees("Tell your server when a video is done")
+    actions.sees("There is no endpoint yet")
 
 
 def _create_endpoint(actions: PageActions) -> str:

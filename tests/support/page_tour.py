@@ -14,7 +14,7 @@ RECEIVER = "https://93.184.216.34/new"
 def sign_in(page: Page, site: Populated, account: Account | None = None) -> None:
     page.goto(site.sign_in_link(account))
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/settings/webhooks**")
+    page.wait_for_url("**/settings?**")
 
 
 def as_stranger(page: Page, site: Populated) -> Iterator[str]:
@@ -37,11 +37,14 @@ def as_stranger(page: Page, site: Populated) -> Iterator[str]:
 def as_newcomer(page: Page, site: Populated) -> Iterator[str]:
     """Of an account in which nothing has happened yet, and of one without access."""
     sign_in(page, site, site.empty)
+    yield "overview-empty"
     for name in EMPTY:
         page.goto(f"{site.base_url}/settings/{name}")
         yield f"{name}-empty"
     page.get_by_role("button", name="Sign out").click()
     sign_in(page, site, site.closed)
+    yield "overview-no-access"
+    page.goto(f"{site.base_url}/settings/webhooks")
     yield "no-access"
 
 

@@ -4,11 +4,14 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from uuid import UUID
 
+from cuepost.adapters.storage.records.counts import Tally
+from cuepost.adapters.storage.records.numbers import numbers_of
+from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.application.manage_webhooks import EndpointChange, EndpointWithSecret
 from cuepost.application.service import Service
 from cuepost.domain.access import ACCOUNT_SCOPES, Caller, Interface, Scope
-from cuepost.domain.attempt import Outcome, Timings
+from cuepost.domain.attempt import Attempt, Outcome, Timings
 from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
@@ -243,12 +246,16 @@ class Populator:
                 response_truncated=False,
             )
             await t.attempts.add([attempt])
+            await _count(t, delivery.webhook_id, attempt)
 
     def _name_pages(
         self, healthy: Endpoint, failing: Endpoint, disabled: Endpoint, token: str
     ) -> None:
         delivery = self.paths["delivery-delivered"].rpartition("/")[2]
         self.paths |= {
+            "overview": "/settings",
+            "overview-hour": "/settings?range=1h",
+            "overview-month": "/settings?range=30d",
             "webhooks": WEBHOOKS,
             "webhook-new": f"{WEBHOOKS}/new",
             "webhook": f"{WEBHOOKS}/{healthy.id}",
@@ -292,3 +299,11 @@ def _signed_headers(delivery: Delivery) -> tuple[tuple[str, str], ...]:
         ("webhook-timestamp", str(int(delivery.created_at.timestamp()))),
         ("webhook-signature", f"v1,{'A' * 43}="),
     )
+
+
+async def _count(t: Transaction, webhook_id: UUID, attempt: Attempt) -> None:
+    """Attempts are counted where outcomes are recorded, which needs a worker."""
+    assert isinstance(t, RecordsTransaction)
+    numbers, tally = await numbers_of(t._session, attempt.account_id), Tally()
+    tally.attempted(numbers.account, numbers.endpoint(webhook_id), attempt)
+    await tally.write(t._session)

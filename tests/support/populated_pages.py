@@ -141,7 +141,7 @@ async def _opened(folder: Path, base_url: str, loop: asyncio.AbstractEventLoop) 
         loop,
         await account("Harbour Films", webhooks=True),
         await account("Newcomers", webhooks=True),
-        await account("Closed SiteContext", webhooks=False),
+        await account("Closed Studio", webhooks=False),
     )
     site.paths = await Populator(service, site.account.id).populate()
     return site

@@ -66,7 +66,7 @@ class PageClient:
         link = await self.harness.do(sign_in.make_link, OPERATOR, account_id)
         path = link.url.removeprefix(BASE_URL)
         await self.get(path)
-        assert (await self.done(path)).startswith("/settings/webhooks")
+        assert (await self.done(path)).startswith("/settings")
         await self.get("/settings/account")
         return self
 

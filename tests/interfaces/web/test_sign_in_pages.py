@@ -42,7 +42,7 @@ async def test_a_sign_in_leads_nowhere_else(stranger: PageClient, wanted: str) -
     await with_password(await stranger.another().sign_in())
     await stranger.get("/sign-in")
     there = await stranger.done("/sign-in", email=EMAIL, password=PASSWORD, next=wanted)
-    assert there == "/settings/webhooks"
+    assert there == "/settings"
 
 
 async def test_a_link_is_not_used_up_by_looking_at_it(stranger: PageClient) -> None:

@@ -15,6 +15,7 @@ from cuepost.interfaces.web import (
     inbox,
     keys,
     live_rows,
+    overview,
     projects,
     records,
     secrets_once,
@@ -30,6 +31,7 @@ from cuepost.interfaces.web.unknown_pages import UnknownPages
 # The order matters: /settings/webhooks/new must match before /settings/webhooks/{webhook_id}.
 PAGES: tuple[PageRoute, ...] = (
     *sign_in.ROUTES,
+    *overview.ROUTES,
     *secrets_once.ROUTES,
     *live_rows.ROUTES,
     *bulk_retries.ROUTES,

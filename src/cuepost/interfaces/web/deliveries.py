@@ -159,10 +159,15 @@ async def show_progress(context: PageContext) -> Response:
     where = f"{LIST}/{webhook_id}/deliveries/{delivery_id}"
     if not context.is_fragment:
         return context.go(where)
-    summary = sentences.of_delivery(detail.delivery, detail.last_attempt)
-    return context.page(
-        "fragments/progress.html", delivery=detail.delivery, where=where, summary=summary
+    delivery = detail.delivery
+    summary = sentences.of_delivery(delivery, detail.last_attempt)
+    response = context.page(
+        "fragments/progress.html", delivery=delivery, where=where, summary=summary
     )
+    if context.query("seen") != f"{delivery.status}-{delivery.attempt_count}":
+        # Other parts of the page show the endpoint's health and figures.
+        response.headers["hx-trigger"] = "delivery-changed"
+    return response
 
 
 async def retry(context: PageContext) -> Response:

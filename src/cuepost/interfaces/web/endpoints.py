@@ -12,6 +12,7 @@ from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.web import charts, sentences
+from cuepost.interfaces.web.figure_charts import RANGES, figure_charts, range_in
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
@@ -45,11 +46,11 @@ async def show_all(context: PageContext) -> Response:
 
 
 async def show(context: PageContext) -> Response:
-    webhook_id = context.id("webhook_id")
+    webhook_id, span = context.id("webhook_id"), range_in(context.query("range"))
 
     async def read(transaction: Transaction) -> tuple[Figures, Searched]:
         service, caller = context.service, context.caller
-        figures = await service.figures.of_endpoint(transaction, caller, webhook_id)
+        figures = await service.figures.of_endpoint(transaction, caller, webhook_id, span)
         wanted = DeliveryFilter(webhook_id=webhook_id)
         return figures, await service.history.search(
             transaction, caller, wanted, EndFilter(), Page(RECENT)
@@ -62,9 +63,8 @@ async def show(context: PageContext) -> Response:
         section="webhooks",
         view=view,
         summary=sentences.of_health(view.health, context.site.now()),
-        figures=figures,
-        chart=charts.bars(figures, 720, 120),
-        classes=charts.proportions(figures.counts.attempts),
+        charts=figure_charts(figures, span),
+        ranges=RANGES,
         recent=recent.deliveries,
         host=host_of(view),
     )

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from cuepost.interfaces.web.json_text import highlighted
 from cuepost.interfaces.web.static_files import address_of
-from cuepost.interfaces.web.times import ago, in_field, moment, span
+from cuepost.interfaces.web.times import ago, in_field, moment, plain_time, span
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -34,6 +34,7 @@ def environment() -> "Environment":
         moment=moment,
         ago=ago,
         in_field=in_field,
+        plain_time=plain_time,
         span=span,
         millis=millis,
         size=size,

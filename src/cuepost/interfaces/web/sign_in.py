@@ -16,7 +16,7 @@ from cuepost.domain.errors import (
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.interfaces.web.page_handler import failure
 
-HOME = "/settings/webhooks"
+HOME = "/settings"
 ANOTHER_LINK = "An operator can create another one with `cuepost accounts sign-in-link`."
 
 
@@ -124,7 +124,6 @@ def _started_session(context: PageContext, session: NewSession, path: str) -> Re
 
 ROUTES = (
     PageRoute("/", get=landing_page),
-    PageRoute("/settings", get=landing_page),
     PageRoute("/sign-in", get=show_sign_in, post=sign_in, is_open=True),
     PageRoute("/sign-in/{token}", get=show_link, post=sign_in_by_link, is_open=True),
     PageRoute("/sign-out", post=sign_out),

@@ -61,3 +61,8 @@ def _element(instant: datetime, shown: str, kind: str) -> Markup:
     # Only digits, letters and punctuation: nothing has to be escaped.
     title = f"{_absolute(instant)} UTC"
     return Markup(f'<time datetime="{to_text(instant)}" title="{title}"{kind}>{shown}</time>')
+
+
+def plain_time(instant: datetime) -> str:
+    """For where no element fits; to the minute."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

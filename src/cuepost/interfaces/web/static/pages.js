@@ -47,6 +47,18 @@ document.addEventListener("formdata", (event) => {
 });
 document.querySelector("[data-zone]").textContent = `Times are in your time zone, ${zone}.`;
 
+const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+const shortDayAndTime = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+
+// Labels of whole days are days in UTC, and stay as they are.
+function localiseCharts(within) {
+  for (const tick of within.querySelectorAll("[data-tick]")) {
+    const isAxis = tick.tagName === "text", seconds = Number(tick.dataset.interval);
+    if (seconds >= 86400 || (isAxis && seconds > 3600)) continue;
+    tick.textContent = (isAxis ? timeOfDay : shortDayAndTime).format(new Date(tick.dataset.tick));
+  }
+}
+
 function span(milliseconds) {
   let seconds = Math.max(Math.round(milliseconds / 1000), 0);
   const parts = [];
@@ -163,9 +175,10 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   if (kept.contains(document.activeElement) || open.length) event.detail.shouldSwap = false;
 });
 document.addEventListener("htmx:sendError", () => announce("The server is unreachable; try again."));
-document.addEventListener("htmx:afterSettle", () => { localise(document); countDown(); });
+document.addEventListener("htmx:afterSettle", () => { localise(document); localiseCharts(document); countDown(); });
 
 localise(document);
+localiseCharts(document);
 countDown();
 setInterval(countDown, 1000);
 setInterval(() => localise(document), 10000);

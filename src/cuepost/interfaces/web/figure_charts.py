@@ -1,0 +1,58 @@
+"""The figures of an account or an endpoint, as charts over a range of time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cuepost.application.delivery_figures import Figures, Range
+from cuepost.domain.delivery_counts import Counts
+from cuepost.interfaces.web.charts import proportions
+from cuepost.interfaces.web.time_charts import Kind, Sample, TimeChart, lines, stacked_bars
+
+RANGES = {
+    Range.HOUR: "1 hour",
+    Range.DAY: "24 hours",
+    Range.WEEK: "7 days",
+    Range.MONTH: "30 days",
+}
+ENDS = (Kind("delivered", "delivered"), Kind("failed", "failed"), Kind("cancelled", "cancelled"))
+LATENCIES = (Kind("p50", "p50"), Kind("p95", "p95"))
+
+
+@dataclass(frozen=True, slots=True)
+class FigureCharts:
+    span: Range
+    counts: Counts
+    deliveries: TimeChart
+    latency: TimeChart
+    classes: Sequence[tuple[str, int, float]]
+
+
+def range_in(text: str) -> Range:
+    """From an address; a value that is none of the ranges means a day."""
+    return next((each for each in Range if each.value == text), Range.DAY)
+
+
+def figure_charts(figures: Figures, span: Range) -> FigureCharts:
+    ends = [Sample(bar.since, _ends(bar.counts)) for bar in figures.bars]
+    latencies = [Sample(bar.since, _latencies(bar.counts)) for bar in figures.bars]
+    return FigureCharts(
+        span,
+        figures.counts,
+        stacked_bars("Deliveries by outcome", ends, ENDS, span.bar),
+        lines("Latency of attempts", latencies, LATENCIES, span.bar, _latency),
+        proportions(figures.counts.attempts),
+    )
+
+
+def _latency(millis: float) -> str:
+    """Short, because an axis has little room."""
+    return f"{millis / 1000:.3g} s" if millis >= 1000 else f"{millis:.3g} ms"
+
+
+def _ends(counts: Counts) -> dict[str, float]:
+    return {status.value: count for status, count in counts.by_status.items()}
+
+
+def _latencies(counts: Counts) -> dict[str, float]:
+    values = {"p50": counts.p50_ms, "p95": counts.p95_ms}
+    return {key: value for key, value in values.items() if value is not None}

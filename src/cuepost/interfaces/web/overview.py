@@ -1,0 +1,70 @@
+"""The overview of an account: what needs attention, then deliveries and latency over time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from starlette.responses import Response
+
+from cuepost.application.manage_webhooks import EndpointView
+from cuepost.domain.health import HealthState
+from cuepost.interfaces.web import sentences
+from cuepost.interfaces.web.figure_charts import RANGES, figure_charts, range_in
+from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.ports.records import Page
+
+MOST_SHOWN = 100
+# A rotation that ends this soon may still surprise a receiver that has only the old secret.
+OVERLAP_WARNING = timedelta(hours=24)
+# The worst first.
+_UNHEALTHY = (HealthState.FAILING, HealthState.DEGRADED)
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """One thing that the account's owner should look at."""
+
+    state: str
+    endpoint: EndpointView
+    sentence: str
+
+
+async def show(context: PageContext) -> Response:
+    span = range_in(context.query("range"))
+    if not context.caller.webhooks_enabled:
+        return context.page("overview_closed.html", section="overview")
+    service, caller = context.service, context.caller
+    views = await context.see(
+        lambda transaction: service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
+    )
+    figures = await context.browse(
+        lambda transaction: service.figures.of_account(transaction, caller, span)
+    )
+    return context.page(
+        "overview.html",
+        section="overview",
+        views=views,
+        attention=needs_attention(views, context.site.now()),
+        charts=figure_charts(figures, span),
+        ranges=RANGES,
+    )
+
+
+def needs_attention(views: Sequence[EndpointView], now: datetime) -> list[Attention]:
+    unhealthy = [
+        Attention(view.health.state, view, sentences.of_health(view.health, now))
+        for state in _UNHEALTHY
+        for view in views
+        if view.health.state is state
+    ]
+    ending = [
+        Attention("expiring", view, "The previous secret stops working soon.")
+        for view in views
+        if view.keyring.previous is not None
+        and view.keyring.previous.expires_at is not None
+        and now < view.keyring.previous.expires_at <= now + OVERLAP_WARNING
+    ]
+    return unhealthy + ending
+
+
+ROUTES = (PageRoute("/settings", get=show),)

@@ -1,0 +1,92 @@
+"""The overview: what needs attention comes first, and its figures are those of the history."""
+
+import re
+
+import pytest
+
+from cuepost.domain.attempt import Outcome
+from cuepost.domain.delivery import DeliveryStatus as S
+from tests.interfaces.web.endpoints import LIST, created
+from tests.interfaces.web.page_client import PageClient
+
+TILE = re.compile(r"<div><dt>([^<]+)</dt><dd>([^<]*)</dd></div>")
+
+
+def tiles(page: str) -> dict[str, str]:
+    return dict(TILE.findall(page.partition('<dl class="tiles">')[2].partition("</dl>")[0]))
+
+
+async def overview(page_client: PageClient, query: str = "") -> str:
+    return (await page_client.get(f"/settings{query}")).text
+
+
+async def test_an_account_without_endpoints_is_led_to_the_test_inbox(
+    page_client: PageClient,
+) -> None:
+    page = await overview(page_client)
+    assert "There is no endpoint yet" in page
+    assert f'href="{LIST}/new?inbox=1"' in page
+
+
+async def test_a_new_endpoint_needs_no_attention(page_client: PageClient) -> None:
+    await created(page_client)
+    page = await overview(page_client)
+    assert "Nothing. All endpoints that have received something are healthy." in page
+    assert 'class="attention"' not in page
+
+
+async def test_a_rotation_is_announced_on_its_last_day(page_client: PageClient) -> None:
+    webhook_id, harness = await created(page_client), page_client.harness
+    await harness.do(harness.service.webhooks.rotate_secret, harness.owner, webhook_id)
+    assert "The previous secret stops working" in await overview(page_client)
+    harness.clock.advance(days=2)
+    assert "The previous secret stops working" not in await overview(page_client)
+
+
+@pytest.mark.parametrize(
+    ("query", "current"),
+    [
+        ("", "24 hours"),
+        ("?range=1h", "1 hour"),
+        ("?range=7d", "7 days"),
+        ("?range=30d", "30 days"),
+        ("?range=nonsense", "24 hours"),
+    ],
+)
+async def test_the_range_is_in_the_address(
+    page_client: PageClient, query: str, current: str
+) -> None:
+    page = await overview(page_client, query)
+    assert re.findall(r'aria-current="true">([^<]+)<', page) == [current]
+
+
+async def test_figures_are_of_the_range(page_client: PageClient) -> None:
+    webhook_id, harness = await created(page_client), page_client.harness
+    for status in (S.DELIVERED, S.DELIVERED, S.DELIVERED, S.FAILED, S.CANCELLED):
+        delivery = await harness.complete_to(webhook_id)
+        if status is S.CANCELLED:
+            await harness.end(delivery, status)
+        else:
+            outcome = Outcome.DELIVERED if status is S.DELIVERED else Outcome.HTTP_ERROR
+            await harness.record(delivery, status, outcome=outcome, duration_ms=20.0)
+    page = await overview(page_client)
+    assert tiles(page) == {
+        "Success rate": "75 %",
+        "Delivered": "3",
+        "Failed": "1",
+        "Cancelled": "1",
+        "p50 latency": "18 ms",
+        "p95 latency": "24 ms",
+    }
+    assert "3 delivered, 1 failed, 1 cancelled" in page
+    assert 'class="attention"' in page
+    harness.clock.advance(days=2)
+    assert tiles(await overview(page_client))["Delivered"] == "0"
+    assert tiles(await overview(page_client, "?range=7d"))["Delivered"] == "3"
+
+
+async def test_without_access_the_overview_says_who_can_open_it(stranger: PageClient) -> None:
+    await stranger.sign_in(await stranger.harness.new_owner(webhooks_enabled=False))
+    answer = await stranger.get("/settings")
+    assert answer.status_code == 200
+    assert "Ask the operator of this service to open access." in answer.text
