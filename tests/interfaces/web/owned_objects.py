@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from cuepost.domain.access import Role
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.interfaces.web.page_context import PageRoute
-from tests.interfaces.web.page_client import PageClient
+from tests.interfaces.web.page_client import PageClient, member_of
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Owned:
     job_id: UUID
     project_id: UUID
     key_id: UUID
+    member_id: UUID
+    invitation_id: UUID
     token: str
 
     def path_to(self, page: PageRoute) -> str:
@@ -42,6 +45,8 @@ async def owned_objects_of(page_client: PageClient) -> Owned:
     key = await harness.do(
         harness.service.keys.create, owner, name="theirs", scopes=owner.scopes, expires_at=None
     )
+    member = await member_of(page_client, Role.VIEWER, "theirs@example.com")
+    invited = await harness.do(harness.service.members.invite, owner, Role.VIEWER, None)
     inbox = await harness.do(harness.service.inbox.mine, owner)
     assert delivery.project_id is not None
     return Owned(
@@ -51,5 +56,7 @@ async def owned_objects_of(page_client: PageClient) -> Owned:
         job.id,
         delivery.project_id,
         key.key.id,
+        member.id,
+        invited.invitation.id,
         inbox.token,
     )

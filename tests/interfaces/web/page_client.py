@@ -10,7 +10,8 @@ from argon2 import PasswordHasher
 
 from cuepost.adapters.argon2_passwords import Argon2Passwords
 from cuepost.application.service import Rules, SystemPorts, assemble
-from cuepost.domain.access import Caller
+from cuepost.domain.access import Caller, Role
+from cuepost.domain.person import User
 from cuepost.interfaces.rest.app import create_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
 from cuepost.interfaces.web.app import create_pages
@@ -19,6 +20,7 @@ from tests.application.harness import BASE_URL, OPERATOR, POLICY, Harness
 
 TOKEN = re.compile(r'name="_token" value="([^"]+)"')
 ONCE = re.compile(r'name="once" value="([^"]+)"')
+PASSWORD = "correct horse battery"
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 RULES = Rules(BASE_URL, POLICY, endpoint_limit=5)
 HERE = {"sec-fetch-site": "same-origin", "origin": BASE_URL}
@@ -70,8 +72,22 @@ class PageClient:
         await self.get("/settings/account")
         return self
 
+    async def sign_in_as(self, email: str) -> "PageClient":
+        await self.get("/sign-in")
+        assert (await self.done("/sign-in", email=email, password=PASSWORD)) == "/settings/webhooks"
+        await self.get("/settings/account")
+        return self
+
     def another(self) -> "PageClient":
         return PageClient(self.harness, _client(self.harness))
+
+
+async def member_of(client: PageClient, role: Role, email: str) -> User:
+    """Someone who has accepted an invitation; the password is PASSWORD."""
+    service = client.harness.service
+    made = await client.harness.do(service.members.invite, client.harness.owner, role, None)
+    token = made.url.removeprefix(f"{BASE_URL}/join/")
+    return (await service.joining.accept(token, email, PASSWORD, None)).user
 
 
 def opened(harness: Harness) -> PageClient:

@@ -21,6 +21,7 @@ FORM = {
     "sure": "yes",
     "to": "ready",
     "answer": "ok",
+    "role": "viewer",
 }
 # A stream goes on until someone leaves; the list that it belongs to asks the same use case.
 STREAMS = ("/settings/deliveries/live",)

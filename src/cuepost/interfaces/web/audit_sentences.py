@@ -44,9 +44,9 @@ SENTENCES: Mapping[str, str] = {
     "user.credentials_changed": "changed the e-mail and the password",
     "member.invited": "invited {email} as {role}",
     "member.joined": "joined the account as {role}",
-    "member.role_changed": "changed the role of {email} to {role}",
+    "member.role_changed": "changed the role of {email} from {was} to {role}",
     "member.removed": "removed the member {email}",
-    "invitation.revoked": "revoked the invitation of {email}",
+    "invitation.revoked": "revoked an invitation for {email}",
 }
 # Where the subject of an entry is shown, by the first word of its action.
 PLACES: Mapping[str, str] = {
@@ -68,7 +68,8 @@ class Names:
 
 def sentence(entry: AuditEntry, names: Names) -> Markup:
     phrase = SENTENCES.get(entry.action, words(entry.action.replace(".", " ")))
-    details = {name: _quoted(text) for name, text in entry.details.items()}
+    details = {"email": Markup("a person")}
+    details |= {name: _quoted(text) for name, text in entry.details.items()}
     said = Markup(phrase).format_map(_Details(details | {"subject": _subject(entry, names)}))
     return Markup("<strong>{}</strong> {}").format(actor(entry, names), said)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from cuepost.domain.access import Scope
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import FINAL, DeliveryStatus
 from cuepost.domain.errors import EndpointDisabled, Invalid
@@ -120,7 +121,7 @@ async def _form(
 
 
 ROUTES = (
-    PageRoute(f"{RETRIES}/new", get=show_new, post=start),
+    PageRoute(f"{RETRIES}/new", get=show_new, post=start, reads=Scope.WEBHOOKS_MANAGE),
     PageRoute(f"{RETRIES}/{{job_id}}", get=show),
     PageRoute(f"{RETRIES}/{{job_id}}/cancel", post=cancel),
 )

@@ -49,7 +49,7 @@ async def examine(context: PageContext) -> Response:
     return _page(context, pasted, found)
 
 
-ROUTES = (PageRoute(HERE, get=show, post=examine),)
+ROUTES = (PageRoute(HERE, get=show, post=examine, writes=None),)
 
 
 async def _prefilled(context: PageContext) -> Pasted:

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from cuepost.application.browse_history import EndFilter, Searched
 from cuepost.application.delivery_figures import Figures
 from cuepost.application.manage_webhooks import EndpointChange, EndpointView
+from cuepost.domain.access import Scope
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event_catalog import CATALOG
@@ -223,11 +224,11 @@ def _form(
 ROUTES = (
     PageRoute(LIST, get=show_all),
     PageRoute(f"{ONE}/secret", get=show_keyring),
-    PageRoute(f"{ONE}/edit", get=show_edit, post=edit),
+    PageRoute(f"{ONE}/edit", get=show_edit, post=edit, reads=Scope.WEBHOOKS_MANAGE),
     PageRoute(f"{ONE}/enable", post=enable),
     PageRoute(f"{ONE}/disable", post=disable),
     PageRoute(f"{ONE}/end-overlap", post=end_overlap),
     PageRoute(f"{ONE}/test", post=send_test),
-    PageRoute(f"{ONE}/delete", get=show_delete, post=delete),
+    PageRoute(f"{ONE}/delete", get=show_delete, post=delete, reads=Scope.WEBHOOKS_MANAGE),
     PageRoute(ONE, get=show),
 )

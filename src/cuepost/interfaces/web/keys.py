@@ -18,6 +18,8 @@ MEANINGS = {
     Scope.WEBHOOKS_READ: "Read webhooks, events and deliveries.",
     Scope.PROJECTS_READ: "Read projects and fetch their results.",
     Scope.PROJECTS_WRITE: "Create, export, cancel and delete projects.",
+    Scope.MEMBERS_READ: "Read members and open invitations.",
+    Scope.MEMBERS_MANAGE: "Invite people, change their roles and remove them, owners included.",
 }
 LIFETIMES = {"": None, "30": 30, "90": 90, "365": 365}
 
@@ -72,6 +74,7 @@ async def _list(context: PageContext, errors: tuple[FieldError, ...]) -> Respons
         section="keys",
         keys=found,
         meanings=MEANINGS,
+        may_manage=context.caller.may(Scope.MEMBERS_MANAGE),
         errors=errors,
         name=context.form.text("name"),
         selected_scopes=context.form.all("scopes"),
@@ -80,6 +83,6 @@ async def _list(context: PageContext, errors: tuple[FieldError, ...]) -> Respons
 
 
 ROUTES = (
-    PageRoute(ALL, get=show_all, post=create),
-    PageRoute(f"{ALL}/{{key_id}}/revoke", post=revoke),
+    PageRoute(ALL, get=show_all, post=create, writes=Scope.MEMBERS_MANAGE),
+    PageRoute(f"{ALL}/{{key_id}}/revoke", post=revoke, writes=Scope.MEMBERS_MANAGE),
 )

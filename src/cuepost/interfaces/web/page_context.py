@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from cuepost.application.service import Service
 from cuepost.application.sign_in import SignedIn
-from cuepost.domain.access import Caller
+from cuepost.domain.access import Caller, Scope
 from cuepost.domain.errors import NotFound
 from cuepost.domain.person import compose_opaque_token
 from cuepost.interfaces.web.forms import Form
@@ -151,6 +151,8 @@ class PageRoute:
     """`is_open`: available without a session.
 
     `has_deadline`: the request is cancelled after `CUEPOST_REQUEST_TIMEOUT`.
+    `reads` and `writes`: the scope that the role of a member must have, for GET and for POST. A new
+    form is refused to viewers unless its route says otherwise.
     """
 
     path: str
@@ -158,3 +160,5 @@ class PageRoute:
     post: Handler | None = None
     is_open: bool = False
     has_deadline: bool = True
+    reads: Scope | None = None
+    writes: Scope | None = Scope.WEBHOOKS_MANAGE

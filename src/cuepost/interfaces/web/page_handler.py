@@ -147,6 +147,9 @@ class PageHandler:
             return failure(context, 405, "This address does not support the method.")
         if context.signed_in is None and not self._route.is_open:
             return _to_sign_in(context)
+        needed = self._route.writes if method == "POST" else self._route.reads
+        if needed is not None and not self._route.is_open:
+            context.caller.require(needed)
         return await handler(context)
 
     def _unavailable(self, request: Request, error: StoreError) -> Response:

@@ -10,6 +10,7 @@ from cuepost.application.browse_history import EventView
 from cuepost.application.manage_projects import ProjectChange
 from cuepost.application.project_result import ProjectResult
 from cuepost.application.rehearse import goals_of
+from cuepost.domain.access import Scope
 from cuepost.domain.errors import (
     Conflict,
     FieldError,
@@ -215,7 +216,7 @@ async def _list(context: PageContext, errors: tuple[FieldError, ...]) -> Respons
 ROUTES = (
     PageRoute(ALL, get=show_all, post=create),
     PageRoute(ONE, get=show),
-    PageRoute(f"{ONE}/edit", get=show_edit, post=edit),
+    PageRoute(f"{ONE}/edit", get=show_edit, post=edit, reads=Scope.PROJECTS_WRITE),
     PageRoute(f"{ONE}/advance", post=advance),
     PageRoute(f"{ONE}/export", post=export),
     PageRoute(f"{ONE}/cancel", post=cancel),

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from cuepost.application.manage_webhooks import EndpointWithSecret
 from cuepost.application.perform import IdempotentCall
+from cuepost.domain.access import Scope
 from cuepost.domain.endpoint import subscription
 from cuepost.domain.errors import FieldError, Invalid, Refused
 from cuepost.interfaces.web.endpoints import CHOICES, LIST, ONE
@@ -153,8 +154,8 @@ def _form(
 
 
 ROUTES = (
-    PageRoute(f"{LIST}/new", get=show_new, post=create),
+    PageRoute(f"{LIST}/new", get=show_new, post=create, reads=Scope.WEBHOOKS_MANAGE),
     PageRoute(f"{LIST}/check", post=check_url),
-    PageRoute(f"{ONE}/rotate", get=show_rotate, post=rotate),
-    PageRoute("/reveal/{token}", get=show_reveal, post=reveal),
+    PageRoute(f"{ONE}/rotate", get=show_rotate, post=rotate, reads=Scope.WEBHOOKS_MANAGE),
+    PageRoute("/reveal/{token}", get=show_reveal, post=reveal, reads=Scope.WEBHOOKS_MANAGE),
 )

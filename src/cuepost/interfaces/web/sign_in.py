@@ -44,7 +44,7 @@ async def sign_in(context: PageContext) -> Response:
             least = round(WINDOW.total_seconds())
             page.headers["retry-after"] = str(context.service.retry_after(least))
         return page
-    return _started_session(context, session, context.own_path(context.form.text("next"), HOME))
+    return started_session(context, session, context.own_path(context.form.text("next"), HOME))
 
 
 async def show_link(context: PageContext) -> Response:
@@ -63,7 +63,7 @@ async def sign_in_by_link(context: PageContext) -> Response:
     )
     known = session.user.can_sign_in_alone
     wanted = "/settings/account?note=new-password" if known else f"{HOME}?note=signed-in"
-    return _started_session(context, session, wanted)
+    return started_session(context, session, wanted)
 
 
 async def sign_out(context: PageContext) -> Response:
@@ -89,10 +89,10 @@ async def change_account(context: PageContext) -> Response:
     except Invalid as invalid:
         return _account(context, invalid.errors)
     except WrongCredentials as refused:
-        return _account(context, (_fault("current", refused),))
+        return _account(context, (field_error("current", refused),))
     except EmailTaken as refused:
-        return _account(context, (_fault("email", refused),))
-    return _started_session(context, session, "/settings/account?note=credentials")
+        return _account(context, (field_error("email", refused),))
+    return started_session(context, session, "/settings/account?note=credentials")
 
 
 def _account(context: PageContext, errors: tuple[FieldError, ...]) -> Response:
@@ -108,11 +108,11 @@ def _account(context: PageContext, errors: tuple[FieldError, ...]) -> Response:
     )
 
 
-def _fault(field: str, refused: Refused) -> FieldError:
+def field_error(field: str, refused: Refused) -> FieldError:
     return FieldError(field, refused.code, str(refused))
 
 
-def _started_session(context: PageContext, session: NewSession, path: str) -> Response:
+def started_session(context: PageContext, session: NewSession, path: str) -> Response:
     """With a new cookie, so that a session cookie that an attacker planted is useless."""
     response = context.go(path)
     cookies = context.site.cookies
@@ -126,6 +126,6 @@ ROUTES = (
     PageRoute("/", get=landing_page),
     PageRoute("/sign-in", get=show_sign_in, post=sign_in, is_open=True),
     PageRoute("/sign-in/{token}", get=show_link, post=sign_in_by_link, is_open=True),
-    PageRoute("/sign-out", post=sign_out),
-    PageRoute("/settings/account", get=show_account, post=change_account),
+    PageRoute("/sign-out", post=sign_out, writes=None),
+    PageRoute("/settings/account", get=show_account, post=change_account, writes=None),
 )

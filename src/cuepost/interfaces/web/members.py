@@ -1,0 +1,162 @@
+"""Members of the account: roles, invitations, removal, and how an invited person joins."""
+
+import hashlib
+import json
+from typing import NoReturn
+
+from starlette.responses import Response
+
+from cuepost.application.perform import IdempotentCall
+from cuepost.domain.access import Role, Scope
+from cuepost.domain.errors import EmailTaken, FieldError, Invalid, NotFound, Refused
+from cuepost.domain.invitation import Invitation
+from cuepost.domain.person import User
+from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.interfaces.web.page_handler import failure
+from cuepost.interfaces.web.sign_in import HOME, field_error, started_session
+from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
+
+ALL = "/settings/members"
+INVITATIONS = "/settings/invitations"
+MOST_SHOWN = 200
+MEANINGS = {
+    Role.OWNER: "Everything, including members and API keys.",
+    Role.DEVELOPER: "Endpoints, secrets, tests, retries and projects; no members, no API keys.",
+    Role.VIEWER: "Reads everything but secrets, API keys and the audit trail; changes nothing.",
+}
+
+
+async def show_all(context: PageContext) -> Response:
+    return await _list(context, ())
+
+
+async def invite(context: PageContext) -> Response:
+    form = context.form
+    role, email = _role(context), form.text("email").strip() or None
+
+    async def act(transaction: Transaction) -> bytes:
+        made = await context.service.members.invite(transaction, context.caller, role, email)
+        kept = {"url": made.url, "email": made.invitation.email, "role": made.invitation.role}
+        return json.dumps(kept).encode()
+
+    once = form.text("once")
+    what = hashlib.sha256(f"invite {role} {email}".encode()).digest()
+    call = IdempotentCall(f"pages:{once}", what) if once else None
+    try:
+        answer = await context.service.perform.once(context.caller, call, act, _refuse)
+    except Invalid as invalid:
+        return await _list(context, invalid.errors)
+    except EmailTaken as refused:
+        return await _list(context, (field_error("email", refused),))
+    return context.page("members/invited.html", section="members", made=json.loads(answer.content))
+
+
+async def change_role(context: PageContext) -> Response:
+    member_id, role = context.id("member_id"), _role(context)
+    await context.do(
+        lambda transaction: context.service.members.change_role(
+            transaction, context.caller, member_id, role
+        )
+    )
+    return context.go(ALL, "role-changed")
+
+
+async def remove(context: PageContext) -> Response:
+    member_id = context.id("member_id")
+    await context.do(
+        lambda transaction: context.service.members.remove(transaction, context.caller, member_id)
+    )
+    return context.go(ALL, "member-removed")
+
+
+async def revoke(context: PageContext) -> Response:
+    invitation_id = context.id("invitation_id")
+    await context.do(
+        lambda transaction: context.service.members.revoke(
+            transaction, context.caller, invitation_id
+        )
+    )
+    return context.go(ALL, "invitation-revoked")
+
+
+async def show_join(context: PageContext) -> Response:
+    return await _join_form(context, ())
+
+
+async def join(context: PageContext) -> Response:
+    token, form = context.request.path_params["token"], context.form
+    try:
+        session = await context.service.joining.accept(
+            token, form.text("email"), form.text("password"), context.address
+        )
+    except Invalid as invalid:
+        return await _join_form(context, invalid.errors)
+    except EmailTaken as refused:
+        return await _join_form(context, (field_error("email", refused),))
+    return started_session(context, session, f"{HOME}?note=joined")
+
+
+async def _join_form(context: PageContext, errors: tuple[FieldError, ...]) -> Response:
+    token = context.request.path_params["token"]
+    try:
+        found = await context.see(
+            lambda transaction: context.service.joining.look(transaction, token)
+        )
+    except NotFound as refused:
+        sentence = f"{refused} An owner of the account can create another one."
+        return failure(context, 404, sentence, "This invitation has ended")
+    return context.page(
+        "members/join.html",
+        422 if errors else 200,
+        link=token,
+        invitation=found.invitation,
+        account=found.account,
+        meaning=MEANINGS[found.invitation.role],
+        email=found.invitation.email or context.form.text("email"),
+        errors=errors,
+    )
+
+
+async def _list(context: PageContext, errors: tuple[FieldError, ...]) -> Response:
+    async def look(transaction: Transaction) -> tuple[list[User], list[Invitation]]:
+        members, page = context.service.members, Page(MOST_SHOWN)
+        return (
+            await members.page(transaction, context.caller, page),
+            await members.invitations(transaction, context.caller, page),
+        )
+
+    members, invitations = await context.see(look)
+    return context.page(
+        "members/list.html",
+        422 if errors else 200,
+        section="members",
+        members=members[::-1],
+        invitations=invitations,
+        roles=MEANINGS,
+        errors=errors,
+        email=context.form.text("email"),
+        role=context.form.text("role") or Role.DEVELOPER,
+        may_manage=context.caller.may(Scope.MEMBERS_MANAGE),
+        once=context.form.text("once") or context.once(),
+    )
+
+
+def _role(context: PageContext) -> Role:
+    wanted = context.form.text("role")
+    if wanted not in list(Role):
+        raise Invalid(FieldError("role", "role_unknown", "Choose one of the roles."))
+    return Role(wanted)
+
+
+def _refuse(refused: Refused) -> NoReturn:
+    raise refused
+
+
+ROUTES = (
+    PageRoute(ALL, get=show_all, post=invite, writes=Scope.MEMBERS_MANAGE),
+    PageRoute(f"{ALL}/{{member_id}}/role", post=change_role, writes=Scope.MEMBERS_MANAGE),
+    PageRoute(f"{ALL}/{{member_id}}/remove", post=remove, writes=Scope.MEMBERS_MANAGE),
+    PageRoute(f"{INVITATIONS}/{{invitation_id}}/revoke", post=revoke, writes=Scope.MEMBERS_MANAGE),
+    PageRoute("/join/{token}", get=show_join, post=join, is_open=True),
+)
