@@ -14,7 +14,12 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 # Their blocks of shell commands are run by tests/docs/test_walks.py.
-WALKED = {"get-started.md", "how-to/postgresql.md", "operations.md"}
+WALKED = {
+    "get-started.md",
+    "how-to/postgresql.md",
+    "how-to/provision-accounts.md",
+    "operations.md",
+}
 
 
 @pytest.fixture(scope="module")

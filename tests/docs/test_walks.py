@@ -141,3 +141,14 @@ def test_public_libraries_verify_what_the_service_signs(
     command = program_of()
     assert verified(command, BODY).stdout == "project.completed\n"
     assert verified(command, BODY + b" ").returncode != 0
+
+
+def test_accounts_are_provisioned_as_the_page_says(tmp_path: Path) -> None:
+    port = free_port()
+    blocks = commands_of("how-to/provision-accounts.md")
+    service = {"CUEPOST_PORT": str(port), "PATH": f"{BIN}:{os.environ['PATH']}"}
+    done = walked(blocks, tmp_path, {"8000": port}, **service)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count('"externalId":"cust_42"') == 4
+    assert '"state":"erasing"' in done.stdout
+    assert '"token":"cpk_' in done.stdout

@@ -190,7 +190,9 @@ def test_a_tool_for_agents(target: FuzzTarget, tool: Tool, data: st.DataObject) 
         "method": "tools/call",
         "params": {"name": tool.name, "arguments": arguments},
     }
-    speak(target, json.dumps(call).encode())
+    is_operators = kind_of(frozenset({tool.scope})) is KeyKind.OPERATOR
+    key = target.operator_key if is_operators else target.account_key
+    speak(target, json.dumps(call).encode(), key)
 
 
 @fuzzed(
@@ -198,16 +200,16 @@ def test_a_tool_for_agents(target: FuzzTarget, tool: Tool, data: st.DataObject) 
     | blobs('{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}', *DEEP)
 )
 def test_a_message_of_an_agent(target: FuzzTarget, body: bytes) -> None:
-    speak(target, body)
+    speak(target, body, target.account_key)
 
 
-def speak(target: FuzzTarget, message: bytes) -> None:
+def speak(target: FuzzTarget, message: bytes, key: str) -> None:
     status, answer = target.answer(
         "POST",
         "/mcp",
         headers=[
             *JSON,
-            bearer(target.account_key),
+            bearer(key),
             (b"host", b"cuepost.example.com"),
             (b"accept", b"application/json, text/event-stream"),
         ],

@@ -36,8 +36,6 @@ EXEMPTIONS = (
     Exemption(
         (
             "accounts.create",
-            "accounts.search",
-            "accounts.get",
             "accounts.change",
             "accounts.set_webhooks",
             "accounts.erase",
@@ -48,6 +46,11 @@ EXEMPTIONS = (
         (MCP, PAGES),
         "They are the operator's, for all accounts: the settings pages show one account to its own "
         "members, and an agent must not be able to make keys or to erase accounts.",
+    ),
+    Exemption(
+        ("accounts.search", "accounts.get"),
+        (PAGES,),
+        "The settings pages show one account to its own members.",
     ),
     Exemption(
         ("history.deliveries",),

@@ -194,4 +194,6 @@ async def _require_free(transaction: Transaction, external_id: str) -> None:
     """The unique index refuses what two requests add at once; the second one then comes here."""
     holder = await transaction.accounts.by_external_id(checked_external_id(external_id))
     if holder is not None:
-        raise ExternalIdTaken(accountId=str(holder.id))
+        raise ExternalIdTaken(
+            f"The account {holder.id} has this external id.", accountId=str(holder.id)
+        )

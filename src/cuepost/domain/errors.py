@@ -213,7 +213,7 @@ class EmailTaken(Conflict):
 
 
 class ExternalIdTaken(Conflict):
-    """Another account has this external id; accountId says which one."""
+    """Another account has this external id."""
 
     code = "external_id_taken"
 

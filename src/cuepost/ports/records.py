@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from cuepost.domain.access import Account, AccountState, ApiKey
+from cuepost.domain.account_reference import search_key
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.endpoint import Endpoint, StoredSecret
@@ -43,6 +44,14 @@ class AccountSearch:
     prefix: str
     limit: int
     after: tuple[str, UUID] | None = None
+
+    def place_of(self, account: Account) -> tuple[str, UUID]:
+        """What the page behind this account begins after."""
+        return searched_text(self.by, account), account.id
+
+
+def searched_text(by: SearchedBy, account: Account) -> str:
+    return search_key(account.name) if by is SearchedBy.NAME else account.external_id or ""
 
 
 ProjectKey = tuple[UUID, UUID]

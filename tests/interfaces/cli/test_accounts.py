@@ -9,6 +9,7 @@ import pytest
 from cuepost.bootstrap.runtime import ServiceRuntime
 from cuepost.domain.access import Interface
 from cuepost.domain.audit import Action, AuditEntry
+from cuepost.interfaces.cli import accounts
 from cuepost.interfaces.cli.runtime import CommandContext
 from cuepost.ports.records import Page
 from tests.interfaces.cli.terminal import Terminal
@@ -27,7 +28,12 @@ def test_a_new_account_has_the_access_that_the_settings_say(
 
     assert INSTANT.fullmatch(account.pop("createdAt"))
     assert UUID(account.pop("id")).version == 7
-    assert account == {"name": "Harbour Films", "webhooksAccess": access, "state": "live"}
+    assert account == {
+        "externalId": None,
+        "name": "Harbour Films",
+        "webhooksAccess": access,
+        "state": "live",
+    }
 
 
 def test_accounts_are_listed_in_the_order_of_their_creation(terminal: Terminal) -> None:
@@ -39,7 +45,7 @@ def test_accounts_are_listed_in_the_order_of_their_creation(terminal: Terminal) 
 
 def test_people_get_sentences_and_a_table(terminal: Terminal) -> None:
     assert terminal.words("accounts", "list") == (
-        "There are no accounts yet; 'cuepost setup' creates the first one.\n"
+        "There are no such accounts; 'cuepost accounts create' creates one.\n"
     )
     created = terminal.words("accounts", "create", "--name", "Harbour Films")
     [account] = terminal.json("accounts", "list")["data"]
@@ -49,8 +55,8 @@ def test_people_get_sentences_and_a_table(terminal: Terminal) -> None:
         f"To create an API key: cuepost keys create --account {account['id']}\n"
     )
     assert terminal.words("accounts", "list").splitlines() == [
-        "ID                                    WEBHOOKS  STATE  CREATED                   NAME",
-        f"{account['id']}  closed    live   {account['createdAt']}  Harbour Films",
+        f"{'ID':<36}  WEBHOOKS  STATE  {'CREATED':<24}  EXTERNAL ID  NAME",
+        f"{account['id']}  closed    live   {account['createdAt']}  -            Harbour Films",
     ]
 
 
@@ -103,4 +109,74 @@ def test_an_id_that_is_none_is_a_usage_error(empty_sqlite: Terminal) -> None:
     code, said = empty_sqlite.refusal("accounts", "open-access", "first")
 
     assert code == 2
-    assert said.endswith("'first' is not a valid UUID.\n")
+    assert said.endswith("'first' is not an id, nor 'external:' and an external id.\n")
+
+
+def test_an_account_is_named_by_its_external_id(terminal: Terminal) -> None:
+    account = terminal.json("accounts", "create", "--external-id", "cust_42")
+    assert account["externalId"] == "cust_42"
+    named = "external:cust_42"
+    assert terminal.json("accounts", "get", named) == account
+    assert terminal.json("accounts", "get", account["id"]) == account
+    opened = account | {"webhooksAccess": "open"}
+    assert terminal.json("accounts", "open-access", named) == opened
+    assert terminal.json("accounts", "close-access", named) == account
+    renamed = terminal.json("accounts", "update", named, "--name", "Film")
+    assert renamed == account | {"name": "Film"}
+    moved = terminal.json("accounts", "update", named, "--external-id", "cust_43")
+    assert moved == renamed | {"externalId": "cust_43"}
+    bare = terminal.json("accounts", "update", account["id"], "--no-external-id")
+    assert bare == renamed | {"externalId": None}
+    assert terminal.refusal("accounts", "get", named) == (
+        1,
+        f"Error: There is no account {named}; 'cuepost accounts list' lists all accounts.\n",
+    )
+
+
+def test_people_see_an_account_as_a_list_of_facts(terminal: Terminal) -> None:
+    account = terminal.json("accounts", "create", "--name", "Film", "--external-id", "cust_42")
+    lines = terminal.words("accounts", "get", "external:cust_42").splitlines()
+    assert [line.split() for line in lines] == [[name, value] for name, value in account.items()]
+
+
+def test_accounts_are_found_by_the_beginning_of_name_or_external_id(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "AT_ONCE", 1)
+    made = {
+        name: terminal.json("accounts", "create", "--name", name, "--external-id", external_id)
+        for name, external_id in (("Harz", "b_2"), ("harbour", "a_1"), ("Harbour Films", "b_1"))
+    }
+
+    def found(*options: str) -> list[str]:
+        return [each["name"] for each in terminal.json("accounts", "list", *options)["data"]]
+
+    assert found("--name-prefix", "HARBOUR") == ["harbour", "Harbour Films"]
+    assert found("--external-id-prefix", "b_") == ["Harbour Films", "Harz"]
+    assert found("--name-prefix", "x") == []
+    assert found() == list(made)
+
+
+def test_an_external_id_that_is_taken_is_refused(terminal: Terminal) -> None:
+    account = terminal.json("accounts", "create", "--external-id", "cust_42")
+    assert terminal.refusal("accounts", "create", "--external-id", "cust_42") == (
+        1,
+        f"Error: The account {account['id']} has this external id.\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("create", "--external-id", "a/b"), "Give 1 to 200 letters, digits"),
+        (("get", "cust_42"), "is not an id, nor 'external:' and an external id."),
+        (("list", "--name-prefix", "a", "--external-id-prefix", "b"), "not both."),
+        (("update", UNKNOWN, "--external-id", "a", "--no-external-id"), "not both."),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_the_store_is_opened(
+    empty_sqlite: Terminal, arguments: tuple[str, ...], said: str
+) -> None:
+    code, words = empty_sqlite.refusal("accounts", *arguments)
+    assert code == 2
+    assert said in words

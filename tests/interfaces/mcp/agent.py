@@ -29,7 +29,8 @@ from cuepost.interfaces.mcp.app import McpApp
 from cuepost.interfaces.mcp.authentication import own_hosts
 from cuepost.interfaces.mcp.calls import Calls, ToolResult
 from cuepost.interfaces.mcp.server import build_server
-from cuepost.interfaces.mcp.table import BY_NAME
+from cuepost.interfaces.mcp.table import BY_NAME, TOOLS
+from cuepost.interfaces.mcp.tool import Tool
 from cuepost.interfaces.rest.app import create_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
 from tests.application.harness import BASE_URL, OPERATOR, Harness
@@ -41,6 +42,9 @@ WAYS = ("in process", "asgi")
 HOST = "hooks.example.com"
 SERVICE_HOST = "cuepost.example.com"
 RULES = Rules(BASE_URL, EgressPolicy(), endpoint_limit=50, requests_per_minute=10_000)
+
+OPERATOR_TOOLS = [tool for tool in TOOLS if tool.scope in OPERATOR_SCOPES]
+ACCOUNT_TOOLS = [tool for tool in TOOLS if tool not in OPERATOR_TOOLS]
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,10 @@ class McpService:
     @property
     def caller(self) -> Caller:
         return replace(self.harness.owner, interface=Interface.MCP)
+
+    def caller_of(self, tool: Tool) -> Caller:
+        by_operator = replace(OPERATOR, interface=Interface.MCP)
+        return by_operator if tool in OPERATOR_TOOLS else self.caller
 
     def http(self, key: str | None = None) -> httpx2.AsyncClient:
         """As the owner, unless another key is given; an empty one means none."""
@@ -83,7 +91,7 @@ class McpService:
     async def result(self, tool: str, /, **arguments: Any) -> ToolResult:
         """The quick way, past protocol and authentication."""
         calls = Calls(self.harness.service)
-        return await calls.call(self.caller, BY_NAME[tool], arguments)
+        return await calls.call(self.caller_of(BY_NAME[tool]), BY_NAME[tool], arguments)
 
     async def done(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         result = await self.result(tool, **arguments)
@@ -180,4 +188,6 @@ async def arguments_of_everything(mcp_service: McpService) -> dict[str, dict[str
         "projects_cancel": {"project_id": two, "confirm_host": SERVICE_HOST},
         "projects_delete": {"project_id": three, "confirm_host": SERVICE_HOST},
         "projects_get_result": {"project_id": str(tried.project_id)},
+        "accounts_get": {"account": str(harness.account.id)},
+        "accounts_list": {"name_prefix": "test"},
     }

@@ -11,7 +11,7 @@ from cuepost.interfaces.mcp.calls import Calls, ToolResult
 from cuepost.interfaces.mcp.table import BY_NAME
 from cuepost.ports.store import Contention, StoreUnavailable
 from tests.application.harness import Harness
-from tests.interfaces.mcp.agent import McpService, opened
+from tests.interfaces.mcp.agent import ACCOUNT_TOOLS, McpService, opened
 from tests.support.coming_back import says_when_to_come_back
 
 
@@ -67,7 +67,7 @@ async def test_the_first_calls_may_come_all_at_once(sqlite_mcp_service: McpServi
 
     async with asyncio.TaskGroup() as group:
         looks = [group.create_task(look()) for _ in range(5)]
-    assert {each.result() for each in looks} == {len(BY_NAME)}
+    assert {each.result() for each in looks} == {len(ACCOUNT_TOOLS)}
 
 
 async def test_what_cannot_be_loaded_ends_the_call_and_not_the_service(

@@ -12,7 +12,7 @@ async def used_by_tools(mcp_service: McpService) -> set[str]:
     arguments = await arguments_of_everything(mcp_service)
     calls = Calls(noting(mcp_service.harness.service, used))
     for tool in sorted(TOOLS, key=lambda tool: tool.name == "webhooks_delete"):
-        result = await calls.call(mcp_service.caller, tool, arguments.get(tool.name, {}))
+        result = await calls.call(mcp_service.caller_of(tool), tool, arguments.get(tool.name, {}))
         assert not result.is_error, result.text
     return used
 

@@ -11,9 +11,17 @@ from cuepost.domain.attempt import Outcome
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.mcp.resources import RESOURCES
 from cuepost.interfaces.mcp.schemas import schema_of
-from cuepost.interfaces.mcp.table import BY_NAME, TOOLS
+from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.mcp.tool import Tool
-from tests.interfaces.mcp.agent import ERAS, WAYS, McpService, arguments_of_everything, text_in
+from tests.interfaces.mcp.agent import (
+    ACCOUNT_TOOLS,
+    ERAS,
+    OPERATOR_TOOLS,
+    WAYS,
+    McpService,
+    arguments_of_everything,
+    text_in,
+)
 
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 AS_BRIEFED = {
@@ -39,7 +47,7 @@ async def test_an_agent_lists_calls_reads_and_is_prompted(
         assert agent.protocol_version == VERSIONS[era]
         assert agent.instructions is not None
         tools = (await agent.list_tools()).tools
-        assert [tool.name for tool in tools] == [tool.name for tool in TOOLS]
+        assert [tool.name for tool in tools] == [tool.name for tool in ACCOUNT_TOOLS]
         made = await agent.call_tool("projects_create", {"name": "Trailer"})
         assert made.structured_content["origin"] == "mcp"
         refused = await agent.call_tool("projects_create", {"title": "Trailer"})
@@ -131,10 +139,12 @@ async def test_a_tool_that_a_key_does_not_see_refuses_and_does_nothing(
     before = await sqlite_mcp_service.stored()
     async with sqlite_mcp_service.agent(key=key) as agent:
         seen = {tool.name for tool in (await agent.list_tools()).tools}
-        for name in BY_NAME.keys() - seen:
-            answer = await agent.call_tool(name, arguments.get(name, {}))
-            assert answer.is_error
-            assert answer.structured_content["error"]["code"] == "missing_scope"
+        for tool in TOOLS:
+            if tool.name not in seen:
+                answer = await agent.call_tool(tool.name, arguments.get(tool.name, {}))
+                assert answer.is_error
+                code = "wrong_kind_of_key" if tool in OPERATOR_TOOLS else "missing_scope"
+                assert answer.structured_content["error"]["code"] == code
     assert await sqlite_mcp_service.stored() == before
 
 

@@ -16,7 +16,14 @@ from cuepost.interfaces.mcp.schemas import outline_of, schema_of
 from cuepost.interfaces.mcp.server import listed
 from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.mcp.tool import Tool
-from tests.interfaces.mcp.agent import WAYS, McpService, arguments_of_everything, text_in
+from tests.interfaces.mcp.agent import (
+    ACCOUNT_TOOLS,
+    OPERATOR_TOOLS,
+    WAYS,
+    McpService,
+    arguments_of_everything,
+    text_in,
+)
 from tests.interfaces.mcp.test_protocol import each_era, each_tool
 
 LARGEST_LIST = 25_000
@@ -54,7 +61,7 @@ async def test_the_whole_list_is_at_most_25_kilobytes(
 ) -> None:
     async with sqlite_mcp_service.agent(era=era) as agent:
         found = await agent.list_tools()
-    assert len(found.tools) == len(TOOLS)
+    assert len(found.tools) == len(ACCOUNT_TOOLS)
     assert len(found.model_dump_json(by_alias=True, exclude_none=True).encode()) < LARGEST_LIST
 
 
@@ -64,7 +71,9 @@ async def test_every_tool_says_what_it_does_takes_and_returns(
 ) -> None:
     async with sqlite_mcp_service.agent(era=era) as agent:
         tools = (await agent.list_tools()).tools
-    for tool, found in zip(TOOLS, tools, strict=True):
+    async with sqlite_mcp_service.agent(era=era, key=sqlite_mcp_service.operator) as agent:
+        tools += (await agent.list_tools()).tools
+    for tool, found in zip([*ACCOUNT_TOOLS, *OPERATOR_TOOLS], tools, strict=True):
         assert found.title
         assert found.description == f"{tool.description} Returns {outline_of(tool.answer)}."
         assert found.output_schema is None
@@ -134,7 +143,7 @@ async def test_every_result_fits_the_schema_that_can_be_read(
     async with sqlite_mcp_service.agent(era=era, way=way) as agent:
         read = await agent.read_resource(RESULTS)
         schemas = json.loads(text_in(read.contents[0]))
-        for tool in sorted(TOOLS, key=lambda tool: tool.name == "webhooks_delete"):
+        for tool in sorted(ACCOUNT_TOOLS, key=lambda tool: tool.name == "webhooks_delete"):
             given = arguments.get(tool.name, {})
             jsonschema_rs.validate(listed(tool).input_schema, given)
             answer = await agent.call_tool(tool.name, given)

@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
 from cuepost.domain.access import Account, ApiKey
 from cuepost.domain.instants import to_text
+from cuepost.interfaces.wire_models.accounts import Account as ShownAccount
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -48,13 +50,8 @@ def time_text(instant: datetime | None, never: str = "-") -> str:
 
 
 def account_json(account: Account) -> dict[str, Any]:
-    return {
-        "id": str(account.id),
-        "name": account.name,
-        "webhooksAccess": access_state(account),
-        "state": account.state.value,
-        "createdAt": to_text(account.created_at),
-    }
+    content: dict[str, Any] = msgspec.to_builtins(ShownAccount.of(account))
+    return content
 
 
 def access_state(account: Account) -> str:

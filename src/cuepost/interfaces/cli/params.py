@@ -8,6 +8,12 @@ from uuid import UUID
 import click
 
 from cuepost.domain.access import key_id_in
+from cuepost.domain.account_reference import (
+    AccountReference,
+    account_reference,
+    checked_external_id,
+)
+from cuepost.domain.errors import Invalid, NotFound
 from cuepost.domain.instants import at_millisecond
 
 LONGEST_NAME = 100
@@ -24,6 +30,32 @@ class Name(click.ParamType[str]):
         if not text or not text.isprintable() or len(text) > LONGEST_NAME:
             self.fail(f"expected 1 to {LONGEST_NAME} printable characters.", param, ctx)
         return text
+
+
+class NamedAccount(click.ParamType[AccountReference]):
+    """The id of an account, or `external:` and its external id."""
+
+    name = "account"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> AccountReference:
+        if isinstance(value, UUID):
+            return value
+        try:
+            return account_reference(str(value))
+        except NotFound:
+            self.fail(f"{value!r} is not an id, nor 'external:' and an external id.", param, ctx)
+
+
+class ExternalId(click.ParamType[str]):
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return checked_external_id(str(value))
+        except Invalid as invalid:
+            self.fail(str(invalid), param, ctx)
 
 
 class ArtifactKind(click.ParamType[str]):

@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 import click
 
 from cuepost.application.service import Service
-from cuepost.domain.access import Caller, Interface
-from cuepost.domain.errors import AccountMoved, AccountMoving, Invalid, MoveRefused, NotFound
+from cuepost.domain.access import OPERATOR_SCOPES, Caller, Interface
+from cuepost.domain.errors import AccountMoved, AccountMoving, Conflict, Invalid, NotFound
 from cuepost.settings import Settings
 
 T = TypeVar("T")
@@ -138,7 +138,7 @@ def use(work: Work[T], *, missing: str = "", migrating: bool = False) -> T:
         raise CannotRun(missing or str(error)) from error
     except Invalid as error:
         raise InvalidInput(str(error)) from error
-    except (AccountMoving, AccountMoved, MoveRefused) as error:
+    except (AccountMoving, AccountMoved, Conflict) as error:
         raise CannotRun(str(error)) from error
 
 
@@ -148,4 +148,4 @@ def operator() -> Caller:
         login = getpass.getuser()
     except (KeyError, OSError):
         login = f"uid {os.getuid()}"
-    return Caller(Interface.CLI, f"operator:{login}", None, frozenset())
+    return Caller(Interface.CLI, f"operator:{login}", None, OPERATOR_SCOPES)

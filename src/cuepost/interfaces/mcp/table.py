@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cuepost.interfaces.mcp import deliveries, diagnosing, history, projects, webhooks
+from cuepost.interfaces.mcp import accounts, deliveries, diagnosing, history, projects, webhooks
 from cuepost.interfaces.mcp.tool import Tool
 
 TOOLS: tuple[Tool, ...] = (
@@ -12,5 +12,6 @@ TOOLS: tuple[Tool, ...] = (
     *deliveries.TOOLS,
     *history.TOOLS,
     *projects.TOOLS,
+    *accounts.TOOLS,
 )
 BY_NAME: Mapping[str, Tool] = MappingProxyType({tool.name: tool for tool in TOOLS})

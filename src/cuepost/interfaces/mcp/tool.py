@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Scope
-from cuepost.domain.errors import MissingScope
+from cuepost.domain.errors import Forbidden
 from cuepost.interfaces.wire_models.shapes import ResponseModel
 from cuepost.ports.store import Transaction
 
@@ -61,6 +61,6 @@ class Tool:
     def allows(self, caller: Caller) -> bool:
         try:
             caller.require(self.scope)
-        except MissingScope:
+        except Forbidden:
             return False
         return True

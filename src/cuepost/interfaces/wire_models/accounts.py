@@ -26,7 +26,7 @@ from cuepost.interfaces.wire_models.shapes import (
     given,
     moment,
 )
-from cuepost.ports.records import AccountSearch, Page, SearchedBy
+from cuepost.ports.records import AccountSearch, Page, SearchedBy, searched_text
 
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=LINE)]
 ExternalId = Annotated[
@@ -262,7 +262,7 @@ def _cursor_behind(account: StoredAccount, by: SearchedBy | None) -> str:
     """In a search it holds the text as well: the account may have another one by then."""
     if by is None:
         return cursor_of(account.id)
-    text = search_key(account.name) if by is SearchedBy.NAME else account.external_id or ""
+    text = searched_text(by, account)
     return urlsafe_b64encode(account.id.bytes + text.encode()).decode().rstrip("=")
 
 
