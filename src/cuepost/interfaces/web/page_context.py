@@ -98,9 +98,10 @@ class PageContext:
 
     @property
     def here(self) -> str:
-        """The path and the query of this page."""
+        """The path and the query of this page, without what no page can contain."""
         query = self.request.scope["query_string"].decode("latin-1")
-        return self.path + (f"?{query}" if query else "")
+        address = self.path + (f"?{query}" if query else "")
+        return address.encode(errors="replace").decode()
 
     async def see(self, look: Callable[[Transaction], Awaitable[T]]) -> T:
         return await self.service.perform.read(look)
