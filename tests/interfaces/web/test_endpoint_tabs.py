@@ -41,10 +41,10 @@ async def test_the_name_is_beside_the_url_whose_host_stands_out(page_client: Pag
     )
     page = (await page_client.get(f"{LIST}/{view.endpoint.id}")).text
     assert ">Production &lt;1&gt;</h1>" in page
-    assert f'<p class="url">{shown}</p>' in page
+    assert f'<p class="url" title="{URL}">{shown}</p>' in page
     listed = (await page_client.get(LIST)).text
     assert f'<a href="{LIST}/{view.endpoint.id}">Production &lt;1&gt;</a>' in listed
-    assert f'<p class="url">{shown}</p>' in listed
+    assert f'<p class="url" title="{URL}">{shown}</p>' in listed
 
 
 async def test_an_endpoint_without_a_name_is_called_by_its_url(page_client: PageClient) -> None:
@@ -98,6 +98,8 @@ async def test_bodies_are_formatted_and_can_be_copied_as_they_were_sent(
     assert '<span class="json-text">&#34;&lt;b&gt;&#34;</span>' in page
     assert 'data-copy="response-1-1"' in page
     assert 'id="response-1-1">{&#34;error&#34;:&#34;&lt;b&gt;&#34;}</code>' in page
-    for target in ("event-id", "delivery-id"):
+    [delivery] = await page_client.harness.deliveries()
+    assert f'<a href="/settings/projects/{delivery.project_id}">Trailer</a>' in page
+    for target in ("event-id", "delivery-id", "project-id"):
         assert f'<code id="{target}">' in page
         assert f'data-copy="{target}"' in page

@@ -69,7 +69,8 @@ def bars(figures: Figures, width: int, height: int) -> Chart:
 
 
 def in_words(figures: Figures) -> str:
-    period = f"Last {span(figures.until - figures.since)}"
+    length = span(figures.until - figures.since)
+    period = "Last 24 hours" if length == "1 d" else f"Last {length}"
     by_status = figures.counts.by_status
     if not by_status:
         return f"{period}: no delivery has ended."

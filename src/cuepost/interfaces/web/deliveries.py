@@ -133,7 +133,8 @@ async def show(context: PageContext) -> Response:
         return await service.history.delivery(transaction, caller, webhook_id, delivery_id), view
 
     detail, view = await context.see(read)
-    last = detail.last_attempt
+    last, project_id = detail.last_attempt, detail.delivery.project_id
+    names = await project_names(context, project_id)
     signed = last if last and last.request_headers else None
     return context.page(
         "deliveries/show.html",
@@ -141,6 +142,7 @@ async def show(context: PageContext) -> Response:
         view=view,
         delivery=detail.delivery,
         event=detail.event,
+        project_name=names.get(str(project_id)) or "Project",
         attempts=[(each, charts.waterfall(each)) for each in reversed(detail.attempts)],
         summary=sentences.of_delivery(detail.delivery, last),
         curl=_curl(view.endpoint.url, signed, detail.event.body) if signed else None,
