@@ -54,5 +54,5 @@ def arrived(api_user: ApiUser, client: httpx2.Client, inbox: str) -> bool:
     for _ in range(LOOKS):
         [delivery] = api_user.get("/v1/deliveries")["data"]
         if delivery["status"] == "delivered":
-            return "signature fits" in client.get(inbox).text
+            return "signature valid" in client.get(inbox).text
     return False
