@@ -37,7 +37,7 @@ async def test_an_invited_person_joins_and_is_signed_in(page_client: PageClient)
     ada = page_client.another()
     shown = await ada.get(path)
     assert 'value="ada@example.com"' in shown.text
-    assert await ada.done(path, password=PASSWORD) == "/settings/webhooks?note=joined"
+    assert await ada.done(path, password=PASSWORD) == "/settings?note=joined"
     page = await ada.get(MEMBERS)
     assert "ada@example.com (you)" in page.text
     assert "Owners invite and remove members." in page.text
@@ -209,3 +209,5 @@ async def test_a_viewer_is_shown_no_form_that_is_refused(page_client: PageClient
     assert '<body class="read-only">' in page
     assert "You are a viewer" in page
     assert [name for name in ("keys", "audit", "inbox") if f'href="/settings/{name}"' in page] == []
+    assert 'id="retry-dialog"' not in (await viewer.get("/settings/deliveries")).text
+    assert 'id="retry-dialog"' in (await page_client.get("/settings/deliveries")).text
