@@ -121,7 +121,8 @@ async def test_a_worker_answers_with_ids_and_counts_requests_too() -> None:
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as client:
         first, second = [await client.get(path) for path in ("/readyz", "/nothing")]
-        assert (id_of(first), id_of(second)) == ("0000000000000000-1", "0000000000000000-2")
+        start = RepeatableEntropy("ids")(8).hex()
+        assert (id_of(first), id_of(second)) == (f"{start}-1", f"{start}-2")
         assert problem(second) == (404, "not_found")
         shown = (await client.get("/metrics")).text
     assert 'cuepost_http_requests_total{method="GET",operation="none",status="2xx"} 1.0' in shown
