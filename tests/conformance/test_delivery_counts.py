@@ -14,7 +14,7 @@ from cuepost.adapters.storage.tables import accounts, delivery_counts, endpoints
 from cuepost.domain.access import Account
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus
-from cuepost.domain.delivery_counts import AttemptClass, Counts
+from cuepost.domain.delivery_counts import AttemptClass, Counts, total_of
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.project import Project
 from cuepost.ports.dispatch import Claim, NextStep, Result
@@ -216,9 +216,9 @@ async def test_they_are_read_by_endpoint_and_for_the_account(
             together = await counts.of_account(mix.account.id, minutes, BEGINNING)
             by_hand, summed = Counts(), Counts()
             for interval in [each for found in apart.values() for each in found]:
-                by_hand = by_hand.plus(interval.counts)
+                by_hand = total_of([by_hand, interval.counts])
             for interval in together:
-                summed = summed.plus(interval.counts)
+                summed = total_of([summed, interval.counts])
             assert summed == by_hand
             assert summed.attempts[AttemptClass.SERVER_ERROR] > 0
             assert sum(summed.attempts.values()) == sum(summed.latency)

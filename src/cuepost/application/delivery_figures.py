@@ -13,6 +13,7 @@ from cuepost.domain.delivery_counts import (
     Counts,
     Interval,
     interval_of,
+    total_of,
 )
 from cuepost.domain.instants import from_millis, to_millis
 from cuepost.ports.store import Transaction
@@ -106,15 +107,14 @@ class DeliveryFigures:
 
 
 def _figures(found: Iterable[Interval], span: Range, since: datetime) -> Figures:
-    bars = [Counts()] * span.bars
-    total = Counts()
+    count, length = span.bars, span.bar
+    groups: list[list[Counts]] = [[] for _ in range(count)]
     for interval in found:
-        place = min((interval.since - since) // span.bar, span.bars - 1)
-        bars[place] = bars[place].plus(interval.counts)
-        total = total.plus(interval.counts)
+        groups[min((interval.since - since) // length, count - 1)].append(interval.counts)
+    bars = [Interval(since + place * length, total_of(each)) for place, each in enumerate(groups)]
     return Figures(
         since=since,
-        until=since + span.bars * span.bar,
-        bars=[Interval(since + place * span.bar, counts) for place, counts in enumerate(bars)],
-        counts=total,
+        until=since + count * length,
+        bars=bars,
+        counts=total_of(bar.counts for bar in bars),
     )

@@ -5,7 +5,8 @@ says: so a count is a count of the history, whatever becomes of a delivery later
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -47,6 +48,7 @@ _FIRST_SERVER_ERROR = 500
 LATENCY_BOUNDS_MS = (10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000)
 """Upper bounds of the bins; one more bin has what took longer."""
 LATENCY_BINS = len(LATENCY_BOUNDS_MS) + 1
+NO_LATENCY = (0,) * LATENCY_BINS
 
 
 def class_of(outcome: Outcome, response_status: int | None) -> AttemptClass | None:
@@ -97,7 +99,7 @@ class Counts:
     cancelled: int = 0
     abandoned: int = 0
     attempts: Mapping[AttemptClass, int] = field(default_factory=dict)
-    latency: Sequence[int] = (0,) * LATENCY_BINS
+    latency: Sequence[int] = NO_LATENCY
 
     @property
     def by_status(self) -> Mapping[DeliveryStatus, int]:
@@ -127,19 +129,20 @@ class Counts:
     def p95_ms(self) -> float | None:
         return percentile(self.latency, 0.95)
 
-    def plus(self, other: "Counts") -> "Counts":
-        return Counts(
-            self.delivered + other.delivered,
-            self.failed + other.failed,
-            self.cancelled + other.cancelled,
-            self.abandoned + other.abandoned,
-            {
-                each: count
-                for each in AttemptClass
-                if (count := self.attempts.get(each, 0) + other.attempts.get(each, 0))
-            },
-            tuple(mine + theirs for mine, theirs in zip(self.latency, other.latency, strict=True)),
-        )
+
+def total_of(counts: Iterable[Counts]) -> Counts:
+    found = list(counts)
+    attempts: Counter[AttemptClass] = Counter()
+    for each in found:
+        attempts.update(each.attempts)
+    return Counts(
+        sum(each.delivered for each in found),
+        sum(each.failed for each in found),
+        sum(each.cancelled for each in found),
+        sum(each.abandoned for each in found),
+        dict(attempts),
+        tuple(map(sum, zip(*(each.latency for each in found), strict=True))) or NO_LATENCY,
+    )
 
 
 def interval_of(millis: int, minutes: int) -> int:

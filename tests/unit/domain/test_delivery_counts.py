@@ -12,6 +12,7 @@ from cuepost.domain.delivery_counts import (
     interval_of,
     latency_bin,
     percentile,
+    total_of,
 )
 
 
@@ -69,7 +70,7 @@ def test_what_took_longest_counts_as_the_last_bound() -> None:
 def test_counts_add_up() -> None:
     one = Counts(3, 1, 2, 1, {AttemptClass.TIMEOUT: 1}, bins(b1=4))
     other = Counts(1, 0, 0, 0, {AttemptClass.ACKNOWLEDGED: 1}, bins(b0=1, b1=1))
-    both = one.plus(other)
+    both = total_of([one, other])
     assert both == Counts(
         4,
         1,
