@@ -53,6 +53,18 @@ EXEMPTIONS = (
         "The settings pages show one account to its own members.",
     ),
     Exemption(
+        (
+            "members.page",
+            "members.change_role",
+            "members.remove",
+            "members.invitations",
+            "members.invite",
+            "members.revoke",
+        ),
+        (MCP,),
+        "An agent must not be able to let people in or out, and names of people do not help it.",
+    ),
+    Exemption(
         ("history.deliveries",),
         (PAGES,),
         "The pages list deliveries by history.search, which takes the same filters and besides "

@@ -15,6 +15,7 @@ from cuepost.interfaces.rest.table import OPERATIONS
 from tests.application.harness import BASE_URL
 
 GROUPS = (
+    "members",
     "projects",
     "results",
     "milestones",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuepost.interfaces.rest.table import OPERATIONS
+from tests.application.harness import OPERATOR
 from tests.interfaces.rest.client import Api
 
 DEFINITION = re.compile(r"^@(\w+) = (.+)$", re.MULTILINE)
@@ -64,6 +65,8 @@ async def test_every_call_is_in_the_file_and_is_understood(sqlite_api: Api) -> N
         "CUEPOST_SERVICE_KEY": sqlite_api.pipeline,
         "CUEPOST_OPERATOR_KEY": sqlite_api.operator,
     }
+    harness = sqlite_api.harness
+    await harness.do(harness.service.sign_in.make_link, OPERATOR, harness.account.id)
     editor = Editor(environ, dict(DEFINITION.findall(text)), {})
     found: dict[str, int] = {}
     for sent in requests_in(text, editor):

@@ -19,6 +19,7 @@ from cuepost.domain.delivery import DeliveryStatus
 from cuepost.interfaces.rest.openapi.examples import example_of
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.table import OPERATIONS
+from tests.application.harness import OPERATOR
 from tests.interfaces.rest.client import NOW, Api, problem
 
 OF_OPERATOR = [operation for operation in OPERATIONS if operation.scope in OPERATOR_SCOPES]
@@ -33,6 +34,7 @@ LISTS = [
 IMPLIED = {
     Scope.WEBHOOKS_READ: {Scope.WEBHOOKS_MANAGE},
     Scope.ACCOUNTS_READ: {Scope.ACCOUNTS_MANAGE},
+    Scope.MEMBERS_READ: {Scope.MEMBERS_MANAGE},
 }
 
 
@@ -65,8 +67,16 @@ async def things_of(api: Api) -> Things:
     await api.harness.end(delivery, DeliveryStatus.FAILED)
     await api.done("GET", f"/v1/listeners/{listener['id']}/events")
     job = await api.done("POST", f"/v1/webhooks/{endpoint.id}/retries", {"since": NOW})
+    invited = await api.done("POST", "/v1/invitations", {"role": "viewer"})
+    link = await api.harness.do(
+        api.harness.service.sign_in.make_link, OPERATOR, api.harness.account.id
+    )
+    assert link.url
+    [member] = (await api.call("GET", "/v1/members")).json()["data"]
     return Things(
         {
+            "memberId": member["id"],
+            "invitationId": invited["id"],
             "webhookId": str(endpoint.id),
             "deliveryId": str(delivery.id),
             "eventId": str(delivery.event_id),

@@ -74,7 +74,7 @@ class PageClient:
 
     async def sign_in_as(self, email: str) -> "PageClient":
         await self.get("/sign-in")
-        assert (await self.done("/sign-in", email=email, password=PASSWORD)) == "/settings"
+        assert await self.done("/sign-in", email=email, password=PASSWORD) == "/settings"
         await self.get("/settings/account")
         return self
 

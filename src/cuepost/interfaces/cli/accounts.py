@@ -201,8 +201,9 @@ def close_access(account: AccountReference, as_json: bool) -> None:
 
 @accounts.command("sign-in-link")
 @click.argument("account_id", type=click.UUID)
+@click.option("--member", type=click.UUID, help="The member to sign in.  [default: first owner]")
 @json_option
-def sign_in_link(account_id: UUID, as_json: bool) -> None:
+def sign_in_link(account_id: UUID, member: UUID | None, as_json: bool) -> None:
     """Create a link that signs in to the settings pages of an account.
 
     The link works once and expires after a day. It also helps a user who has forgotten the
@@ -212,11 +213,12 @@ def sign_in_link(account_id: UUID, as_json: bool) -> None:
     async def work(context: CommandContext) -> NewLink:
         return await context.service.perform.change(
             lambda transaction: context.service.sign_in.make_link(
-                transaction, operator(), account_id
+                transaction, operator(), account_id, member
             )
         )
 
-    link = use(work, missing=no_account(account_id))
+    unknown = f"Account {account_id} has no member {member}." if member else no_account(account_id)
+    link = use(work, missing=unknown)
     content = {"signInUrl": link.url, "expiresAt": to_text(link.expires_at)}
     print_result(
         as_json,

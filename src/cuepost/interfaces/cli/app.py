@@ -14,6 +14,7 @@ OPERATORS = {
     "demo": "demo:demo",
     "setup": "store:setup",
     "accounts": "accounts:accounts",
+    "members": "members:members",
     "keys": "keys:keys",
     "audit": "audit:audit",
     "media": "media:media",

@@ -39,7 +39,13 @@ def audit(account: UUID | None, limit: int, as_json: bool) -> None:
 
     found = use(work)
     rows = [
-        (time_text(each.at), each.action, each.actor, each.address or "-", each.subject or "-")
+        (
+            time_text(each.at),
+            each.action,
+            each.actor_name or each.actor,
+            each.address or "-",
+            each.subject or "-",
+        )
         for each in found
     ]
     words = table(("AT", "ACTION", "BY", "FROM", "SUBJECT"), rows)

@@ -4,6 +4,7 @@ from cuepost.interfaces.rest import (
     accounts,
     history,
     listeners,
+    members,
     milestones,
     projects,
     retries,
@@ -18,5 +19,6 @@ OPERATIONS: tuple[Operation, ...] = (
     *retries.OPERATIONS,
     *listeners.OPERATIONS,
     *projects.OPERATIONS,
+    *members.OPERATIONS,
     *accounts.OPERATIONS,
 )

@@ -15,6 +15,7 @@ class AuditEntry(ResponseModel, frozen=True):
     id: UUID
     action: Action
     actor: str
+    actor_name: str | None
     interface: str
     address: str | None
     subject: str | None
@@ -27,6 +28,7 @@ class AuditEntry(ResponseModel, frozen=True):
             id=entry.id,
             action=entry.action,
             actor=entry.actor,
+            actor_name=entry.actor_name,
             interface=entry.interface,
             address=entry.address,
             subject=entry.subject,

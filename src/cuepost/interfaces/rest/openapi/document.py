@@ -32,6 +32,7 @@ _TAGS = {
     "Retries": "Retrying one or many deliveries.",
     "Listeners": "Streams of events for programs that cannot be reached from outside.",
     "Projects": "Video projects and the files of their exports.",
+    "Members": "The people who sign in to the pages of an account, and invitations.",
     "Audit": "Who changed what.",
     "Accounts": "The accounts of the service, for the operator's own product.",
 }
@@ -45,6 +46,7 @@ Signed webhook notifications for a captioning and video-export product.
 
 **Keys.** Every call needs `Authorization: Bearer <API_KEY>`. A key has scopes; the description of
 each call names the scope that it needs. `webhooks:manage` includes `webhooks:read`,
+`members:manage` includes `members:read`,
 and `accounts:manage` includes `accounts:read`. An operator key is refused with 403
 `wrong_kind_of_key` by every call except those of the tag Accounts, and these calls refuse every
 other key.

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from cuepost.domain.access import Scope
+from cuepost.domain.access import Role, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import DeliveryStatus
@@ -36,6 +36,15 @@ from cuepost.interfaces.wire_models.listeners import (
     RegisterListener,
     StreamedEvent,
     StreamedEvents,
+)
+from cuepost.interfaces.wire_models.members import (
+    ChangeMember,
+    CreatedInvitation,
+    Invitation,
+    InvitationList,
+    Invite,
+    Member,
+    MemberList,
 )
 from cuepost.interfaces.wire_models.milestones import (
     MilestoneReport,
@@ -71,6 +80,10 @@ _WEBHOOK, _PROJECT, _EVENT, _DELIVERY, _RETRY, _ENTRY, _LISTENER = (
     UUID(f"0198c0de-5a3b-7d21-9c4e-00000000000{place}") for place in (1, 2, 3, 4, 5, 6, 8)
 )
 _ACCOUNT, _KEY = (UUID(f"0198c0de-5a3b-7d21-9c4e-0000000000{place}") for place in ("0a", "0b"))
+_MEMBER, _INVITATION = (
+    UUID(f"0198c0de-5a3b-7d21-9c4e-0000000000{place}") for place in ("0c", "0d")
+)
+_JOIN = "https://cuepost.example.com/join/example"
 # Not a secret either.
 _TOKEN = f"cpk_{_KEY.hex}ZXhhbXBsZWV4YW1wbGVleGFtcGxlZXhhbXBsZWV4YW0"
 _COMPLETED = BY_NAME["project.completed"]
@@ -136,6 +149,7 @@ _entry = AuditEntry(
     id=_ENTRY,
     action=Action.WEBHOOK_CREATED,
     actor="key:0198c0de-5a3b-7d21-9c4e-000000000007",
+    actor_name="Production",
     interface="rest",
     address="203.0.113.7",
     subject=str(_WEBHOOK),
@@ -157,6 +171,8 @@ _streamed = StreamedEvent(
     created_at=_NOON,
     body=msgspec.json.encode(_COMPLETED.sample()).decode(),
 )
+_member = Member(_MEMBER, "grace@example.com", Role.DEVELOPER, _NOON)
+_invitation = Invitation(_INVITATION, "ada@example.com", Role.VIEWER, _NOON, _LATER)
 _report = MilestoneReport(
     report_id="render-1842/completed",
     project_id=_PROJECT,
@@ -211,6 +227,12 @@ _EXAMPLES: tuple[msgspec.Struct, ...] = (
     _listener,
     ListenerList([_listener], None),
     StreamedEvents([_streamed]),
+    ChangeMember(Role.DEVELOPER),
+    Invite(Role.VIEWER, "ada@example.com"),
+    _member,
+    MemberList([_member], None),
+    InvitationList([_invitation], None),
+    CreatedInvitation(url=_JOIN, **msgspec.structs.asdict(_invitation)),
     CreateProject(name="Trailer"),
     UpdateProject(name="Trailer, second cut"),
     _project,

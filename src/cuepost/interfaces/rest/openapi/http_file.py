@@ -28,6 +28,7 @@ _TAGS = (
     "Deliveries",
     "Retries",
     "Listeners",
+    "Members",
     "Audit",
     "Accounts",
 )
@@ -46,6 +47,8 @@ _IDS = {
     "deliveryId": ("listDeliveries", "$.data[0].id"),
     "retryId": ("startBulkRetry", "$.id"),
     "listenerId": ("registerListener", "$.id"),
+    "memberId": ("listMembers", "$.data[0].id"),
+    "invitationId": ("createInvitation", "$.id"),
     "accountId": ("createAccount", "$.id"),
     "keyId": ("createAccountKey", "$.id"),
 }

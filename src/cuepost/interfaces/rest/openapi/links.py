@@ -24,6 +24,7 @@ _IDS: Mapping[str, Mapping[str, str]] = {
         "accountId": "$request.path.accountId",
         "keyId": "$response.body#/id",
     },
+    "createInvitation": {"invitationId": "$response.body#/id"},
     "createProject": {"projectId": "$response.body#/id"},
 }
 

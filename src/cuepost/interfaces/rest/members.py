@@ -1,0 +1,143 @@
+"""Calls about the members of an account and invitations."""
+
+from cuepost.application.service import Service
+from cuepost.domain.access import Scope
+from cuepost.domain.errors import EmailTaken, InvitationLimitReached, LastOwner
+from cuepost.interfaces.rest.answers import Reply
+from cuepost.interfaces.rest.operation import Call, NoInput, Operation
+from cuepost.interfaces.rest.running import changing, reading
+from cuepost.interfaces.wire_models.members import (
+    ChangeMember,
+    CreatedInvitation,
+    Invitation,
+    InvitationList,
+    Invite,
+    Member,
+    MemberList,
+)
+from cuepost.interfaces.wire_models.paging import PageQuery, cut
+from cuepost.interfaces.wire_models.shapes import given
+from cuepost.ports.store import Transaction
+
+MEMBERS = "/v1/members"
+MEMBER = "/v1/members/{memberId}"
+INVITATIONS = "/v1/invitations"
+_TAG = "Members"
+
+_Plain = Call[NoInput, NoInput]
+
+
+async def page(service: Service, transaction: Transaction, call: Call[NoInput, PageQuery]) -> Reply:
+    found = await service.members.page(transaction, call.caller, call.query.page())
+    return Reply(MemberList(*cut([Member.of(each) for each in found], call.query.limit)))
+
+
+async def change(
+    service: Service, transaction: Transaction, call: Call[ChangeMember, NoInput]
+) -> Reply:
+    changed = await service.members.change_role(
+        transaction, call.caller, call.ids["memberId"], call.body.role
+    )
+    return Reply(Member.of(changed))
+
+
+async def remove(service: Service, transaction: Transaction, call: _Plain) -> Reply:
+    await service.members.remove(transaction, call.caller, call.ids["memberId"])
+    return Reply()
+
+
+async def invitations(
+    service: Service, transaction: Transaction, call: Call[NoInput, PageQuery]
+) -> Reply:
+    found = await service.members.invitations(transaction, call.caller, call.query.page())
+    return Reply(InvitationList(*cut([Invitation.of(each) for each in found], call.query.limit)))
+
+
+async def invite(service: Service, transaction: Transaction, call: Call[Invite, NoInput]) -> Reply:
+    made = await service.members.invite(
+        transaction, call.caller, call.body.role, given(call.body.email)
+    )
+    return Reply(CreatedInvitation.made(made), f"{INVITATIONS}/{made.invitation.id}")
+
+
+async def revoke(service: Service, transaction: Transaction, call: _Plain) -> Reply:
+    await service.members.revoke(transaction, call.caller, call.ids["invitationId"])
+    return Reply()
+
+
+OPERATIONS = (
+    Operation(
+        method="GET",
+        path=MEMBERS,
+        name="listMembers",
+        tag=_TAG,
+        summary="List members",
+        scope=Scope.MEMBERS_READ,
+        query=PageQuery,
+        answer=MemberList,
+        run=reading(page),
+    ),
+    Operation(
+        method="PATCH",
+        path=MEMBER,
+        name="changeMember",
+        tag=_TAG,
+        summary="Change the role of a member",
+        description="A member who may do less than before is signed out.",
+        scope=Scope.MEMBERS_MANAGE,
+        body=ChangeMember,
+        answer=Member,
+        refusals=(LastOwner,),
+        run=changing(change),
+    ),
+    Operation(
+        method="DELETE",
+        path=MEMBER,
+        name="removeMember",
+        tag=_TAG,
+        summary="Remove a member",
+        description="Ends the member's sessions and sign-in links.",
+        scope=Scope.MEMBERS_MANAGE,
+        status=204,
+        answer=None,
+        refusals=(LastOwner,),
+        run=changing(remove),
+    ),
+    Operation(
+        method="GET",
+        path=INVITATIONS,
+        name="listInvitations",
+        tag=_TAG,
+        summary="List open invitations",
+        scope=Scope.MEMBERS_READ,
+        query=PageQuery,
+        answer=InvitationList,
+        run=reading(invitations),
+    ),
+    Operation(
+        method="POST",
+        path=INVITATIONS,
+        name="createInvitation",
+        tag=_TAG,
+        summary="Invite a person",
+        description="The answer has the link, which works once within 7 days and is not shown "
+        "again. A new invitation to an e-mail address replaces the earlier one.",
+        scope=Scope.MEMBERS_MANAGE,
+        body=Invite,
+        status=201,
+        answer=CreatedInvitation,
+        refusals=(EmailTaken, InvitationLimitReached),
+        run=changing(invite),
+    ),
+    Operation(
+        method="DELETE",
+        path=f"{INVITATIONS}/{{invitationId}}",
+        name="revokeInvitation",
+        tag=_TAG,
+        summary="Revoke an invitation",
+        scope=Scope.MEMBERS_MANAGE,
+        status=204,
+        answer=None,
+        run=changing(revoke),
+    ),
+)

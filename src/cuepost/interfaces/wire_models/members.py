@@ -1,0 +1,90 @@
+"""Members of an account and invitations, as REST shows them."""
+
+from typing import Annotated
+from uuid import UUID
+
+from msgspec import UNSET, Meta, UnsetType
+
+from cuepost.application.manage_members import NewInvitation
+from cuepost.domain.access import Role
+from cuepost.domain.instants import to_text
+from cuepost.domain.invitation import Invitation as StoredInvitation
+from cuepost.domain.person import LONGEST_EMAIL, User
+from cuepost.interfaces.wire_models.shapes import LINE, Moment, Request, ResponseModel
+
+Email = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=LONGEST_EMAIL,
+        pattern=LINE,
+        description="Without it, the person who opens the link chooses an address.",
+        examples=["ada@example.com"],
+    ),
+]
+
+
+class ChangeMember(Request, frozen=True):
+    role: Role
+
+
+class Invite(Request, frozen=True):
+    role: Role
+    email: Email | UnsetType | None = UNSET
+
+
+class Member(ResponseModel, frozen=True):
+    """`email` is null until the member has chosen one."""
+
+    id: UUID
+    email: str | None
+    role: Role
+    created_at: Moment
+
+    @classmethod
+    def of(cls, user: User) -> "Member":
+        return cls(user.id, user.email, user.role, to_text(user.created_at))
+
+
+class MemberList(ResponseModel, frozen=True):
+    data: list[Member]
+    next_cursor: str | None
+
+
+class Invitation(ResponseModel, frozen=True):
+    id: UUID
+    email: str | None
+    role: Role
+    created_at: Moment
+    expires_at: Moment
+
+    @classmethod
+    def of(cls, invitation: StoredInvitation) -> "Invitation":
+        return cls(
+            invitation.id,
+            invitation.email,
+            invitation.role,
+            to_text(invitation.created_at),
+            to_text(invitation.expires_at),
+        )
+
+
+class InvitationList(ResponseModel, frozen=True):
+    data: list[Invitation]
+    next_cursor: str | None
+
+
+class CreatedInvitation(ResponseModel, frozen=True):
+    """`url` is shown only here; it works once."""
+
+    id: UUID
+    email: str | None
+    role: Role
+    created_at: Moment
+    expires_at: Moment
+    url: str
+
+    @classmethod
+    def made(cls, new: NewInvitation) -> "CreatedInvitation":
+        shown = Invitation.of(new.invitation)
+        return cls(shown.id, shown.email, shown.role, shown.created_at, shown.expires_at, new.url)

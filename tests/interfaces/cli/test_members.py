@@ -1,0 +1,54 @@
+"""`cuepost members`."""
+
+import pytest
+
+from tests.interfaces.cli.terminal import Terminal
+
+UNKNOWN = "0190b7a4-0000-7000-8000-000000000000"
+
+
+@pytest.fixture
+def account_id(terminal: Terminal) -> str:
+    found: str = terminal.json("accounts", "create")["id"]
+    return found
+
+
+def test_a_person_is_invited_and_the_link_is_printed_once(
+    terminal: Terminal, account_id: str
+) -> None:
+    here = ("--account", account_id)
+    made = terminal.json("members", "invite", *here, "--role", "viewer", "--email", "A@example.com")
+    assert "/join/" in made.pop("url")
+    assert (made["email"], made["role"]) == ("a@example.com", "viewer")
+    assert terminal.json("members", "list", *here) == {"members": [], "invitations": [made]}
+    assert terminal.json("members", "revoke-invitation", made["id"], *here) == {
+        "revoked": made["id"]
+    }
+    assert terminal.json("members", "list", *here) == {"members": [], "invitations": []}
+
+
+def test_the_last_owner_stays(terminal: Terminal, account_id: str) -> None:
+    terminal.json("accounts", "sign-in-link", account_id)
+    here = ("--account", account_id)
+    [owner] = terminal.json("members", "list", *here)["members"]
+    assert owner["role"] == "owner"
+    for command in (("remove", owner["id"]), ("set-role", owner["id"], "--role", "viewer")):
+        refused = terminal.run("members", *command, *here)
+        assert refused.exit_code == 1
+        assert "needs an owner" in refused.stderr
+    same = terminal.json("members", "set-role", owner["id"], *here, "--role", "owner")
+    assert same == owner
+
+
+def test_what_does_not_exist_is_said(terminal: Terminal, account_id: str) -> None:
+    here = ("--account", account_id)
+    for command in (
+        ("list", "--account", UNKNOWN),
+        ("invite", "--account", UNKNOWN, "--role", "viewer"),
+        ("remove", UNKNOWN, *here),
+        ("set-role", UNKNOWN, *here, "--role", "viewer"),
+        ("revoke-invitation", UNKNOWN, *here),
+    ):
+        refused = terminal.run("members", *command)
+        assert refused.exit_code == 1
+        assert UNKNOWN in refused.stderr
