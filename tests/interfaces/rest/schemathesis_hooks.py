@@ -15,6 +15,7 @@ CALLS = {(operation.method, operation.path): operation for operation in OPERATIO
 LONGEST_WAIT_SECONDS = 30
 """That a call for events may ask for."""
 FUTURE = "9000-01-01T00:00:00Z"
+ENDS = {"createProject": "accessExpiresAt", "createAccountKey": "expiresAt"}
 
 
 @schemathesis.hook
@@ -26,7 +27,7 @@ def before_call(
     A valid Idempotency-Key is made unique: small ones are generated again and again, with other
     bodies, and such a request is rightly refused.
 
-    No schema can say that a new project's access has to end in the future.
+    No schema can say that a new project's access has to end in the future, and a new key as well.
     """
     waits = str((case.query or {}).get("wait", ""))
     if waits.isdecimal() and 1 < int(waits) <= LONGEST_WAIT_SECONDS:
@@ -34,10 +35,10 @@ def before_call(
     key = case.headers.get(IDEMPOTENCY_KEY) if case.headers else None
     if isinstance(key, str) and re.fullmatch("[!-~]{1,200}", key):
         case.headers[IDEMPOTENCY_KEY] = str(uuid.uuid4())
-    if case.operation.definition.raw.get("operationId") == "createProject":
-        body = case.body
-        if isinstance(body, dict) and is_past(body.get("accessExpiresAt")):
-            case.body = body | {"accessExpiresAt": FUTURE}
+    end = ENDS.get(str(case.operation.definition.raw.get("operationId")))
+    body = case.body
+    if end is not None and isinstance(body, dict) and is_past(body.get(end)):
+        case.body = body | {end: FUTURE}
 
 
 @schemathesis.check

@@ -25,20 +25,20 @@ _BY_EXTERNAL_ID = Sql(f"{_FROM_ACCOUNTS} WHERE external_id = :its_id")
 _PAGE = paging.pages(f"{_FROM_ACCOUNTS} WHERE true")
 
 
-def _beginning_with(column: str) -> Sql:
+def _beginning_with(column: str, order: str) -> Sql:
     """In the order of the column; the bounds are texts, so that an index serves both."""
     return Sql(
         f"""
         {_FROM_ACCOUNTS}
         WHERE ({column}, id) > (:after::text, :after_id::uuid) AND {column} < :ending::text
-        ORDER BY {column}, id LIMIT :most
+        ORDER BY {order} LIMIT :most
         """
     )
 
 
 _FOUND: Mapping[SearchedBy, Sql] = {
-    SearchedBy.NAME: _beginning_with("search_name"),
-    SearchedBy.EXTERNAL_ID: _beginning_with("external_id"),
+    SearchedBy.NAME: _beginning_with("search_name", "search_name, id"),
+    SearchedBy.EXTERNAL_ID: _beginning_with("external_id", "external_id"),
 }
 # No text that begins with a prefix comes behind the prefix with this character.
 _LAST = "\U0010ffff"
