@@ -36,6 +36,8 @@ CODES = {
         "project.ready": 3,
         "project.cancelled": 4,
         "webhook.test": 5,
+        "endpoint.failing": 6,
+        "endpoint.recovered": 7,
     },
     "outcome": {
         "delivered": 1,

@@ -176,6 +176,7 @@ CHANGES: dict[str, tuple[Call, object]] = {
     ),
     "SignInLinks.take": (lambda t, s, p: t.sign_in_links.take(s.id, p.link.id), False),
     "Users.set_role": (lambda t, s, p: t.users.set_role(s.id, p.user.id, Role.VIEWER), None),
+    "Users.set_alerts": (lambda t, s, p: t.users.set_alerts(s.id, p.user.id, False), None),
     "Users.remove": (lambda t, s, p: t.users.remove(s.id, p.user.id), None),
     "Invitations.take": (lambda t, s, p: t.invitations.take(s.id, p.invitation.id), False),
     "Invitations.end_of_email": (

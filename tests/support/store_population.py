@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from cuepost.domain.access import Account, ApiKey
+from cuepost.domain.alert import Alert, AlertKind, AlertMail
 from cuepost.domain.bulk_retry import BulkRetry
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
@@ -95,6 +96,9 @@ async def add_people(transaction: Transaction, records: Records, made: Populated
     await transaction.invitations.add(made.invitation)
     await transaction.secret_reveals.add(made.reveal)
     await transaction.inboxes.add(made.inbox)
+    which = (made.account.id, made.endpoint.id, AlertKind.FAILING, records.clock.now())
+    await transaction.alerts.open(Alert(*which))
+    await transaction.alerts.add_mails([AlertMail(*which, 1, made.user.id, made.user.created_at)])
     await transaction.inboxes.keep(records.inbox_message(made.account.id), 100)
 
 

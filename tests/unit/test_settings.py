@@ -14,6 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from cuepost.settings import CLIENT_VARIABLES, VARIABLES, BadSettings, Settings, load
 from cuepost.settings.database_url import DatabaseUrl
+from cuepost.settings.mail import SmtpUrl
 
 KEY, OLD_KEY = bytes(range(32)), bytes(reversed(range(32)))
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2126, 1, 1, tzinfo=UTC)
@@ -68,6 +69,8 @@ def test_without_any_variable_every_setting_has_the_default_of_the_contract() ->
         otlp_metrics=False,
         log_level="INFO",
         log_format="text",
+        smtp_url=None,
+        smtp_from=None,
         cell="",
         trusted_proxies=(),
         request_line_limit=8_192,
@@ -136,6 +139,8 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         CONNECTIONS="6",
         METRICS_HOST="10.0.0.1",
         METRICS_PORT="9101",
+        SMTP_URL="smtps://me%40example.com:p%3Aw@mail.example.com",
+        SMTP_FROM="alerts@example.com",
     ) == Settings(
         data_dir=tmp_path,
         database_url=DatabaseUrl(url="postgresql://user:word@db:5433/cuepost?sslmode=require"),
@@ -173,6 +178,8 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         otlp_metrics=True,
         log_level="DEBUG",
         log_format="json",
+        smtp_url=SmtpUrl("smtps", "mail.example.com", 465, "me@example.com", "p:w"),
+        smtp_from="alerts@example.com",
         cell="eu1",
         trusted_proxies=(IPv4Network("10.0.0.0/8"),),
         request_line_limit=1_024,

@@ -7,6 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from cuepost.application.access import Authenticate, ManageAccess
+from cuepost.application.alerts import FollowAlerts, ShowAlerts
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.browse_history import BrowseHistory
 from cuepost.application.check_receiver import CheckReceiver
@@ -64,6 +65,9 @@ class Rules:
     def result_url(self, project_id: UUID) -> str:
         return f"{self.base_url}/v1/projects/{project_id}/result"
 
+    def webhook_page(self, webhook_id: UUID) -> str:
+        return f"{self.base_url}/settings/webhooks/{webhook_id}"
+
     def reveal_url(self, token: str) -> str:
         return f"{self.base_url}/reveal/{token}"
 
@@ -101,6 +105,7 @@ class Maintenance:
     erasing: EraseAccount
     moving: MoveAccount
     expiry: StopExpiredProjects
+    alerts: FollowAlerts
     master_keys: Rekey
 
 
@@ -138,6 +143,7 @@ class Service:
     maintenance: Maintenance
     request_timeout: float
     retry_after: Callable[..., int]
+    alerts: ShowAlerts = field(default_factory=ShowAlerts)
 
     @property
     def keys(self) -> ManageKeys:
@@ -183,7 +189,7 @@ def assemble(
         rehearse=Rehearse(batches, audit),
         receivers=CheckReceiver(rules.policy, system.resolver),
         figures=DeliveryFigures(clock),
-        maintenance=_maintenance(perform, system, audit, media),
+        maintenance=_maintenance(perform, system, rules, audit, media),
         request_timeout=rules.request_timeout,
         retry_after=partial(retry_after, entropy),
     )
@@ -224,12 +230,13 @@ def _sign_in(perform: Perform, system: SystemPorts, rules: Rules, audit: AuditTr
 
 
 def _maintenance(
-    perform: Perform, system: SystemPorts, audit: AuditTrail, media: Media
+    perform: Perform, system: SystemPorts, rules: Rules, audit: AuditTrail, media: Media
 ) -> Maintenance:
     clock, box = system.clock, system.box
     return Maintenance(
         erasing=EraseAccount(perform, media.files),
         moving=MoveAccount(perform, clock, system.ids, system.entropy, box, audit),
         expiry=StopExpiredProjects(perform, clock),
+        alerts=FollowAlerts(perform, clock, system.ids, rules.webhook_page),
         master_keys=Rekey(perform, clock, box),
     )

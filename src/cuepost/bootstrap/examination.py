@@ -29,6 +29,7 @@ from cuepost.bootstrap.machine_checks import (
     proxy_variables,
     settings_checks,
 )
+from cuepost.bootstrap.mail import mail_checks
 from cuepost.domain.egress_policy import Address, Verdict, judge_answers
 from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
 from cuepost.interfaces.cli.runtime import CheckResult, Level, failure, fine, warning
@@ -61,6 +62,8 @@ async def examined(
         yield finding
     if not offline:
         yield await asyncio.to_thread(_own_address, settings.base_url)
+        async for finding in mail_checks(settings, SystemClock()):
+            yield finding
     if isinstance(inspected, CheckResult):
         yield inspected
         return

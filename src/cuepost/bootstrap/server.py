@@ -17,6 +17,7 @@ from cuepost.application.rekey import Rekey
 from cuepost.bootstrap.container import Container, running
 from cuepost.bootstrap.delivery import Delivery, announcing, delivering
 from cuepost.bootstrap.extras import is_installed
+from cuepost.bootstrap.mail import smtp_mailer
 from cuepost.bootstrap.metrics import Metrics, pushed
 from cuepost.bootstrap.state_dump import showing_state
 from cuepost.bootstrap.web_server import GracefulServer, create_server, listening
@@ -260,7 +261,8 @@ def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 async def _running_maintenance(container: Container) -> AsyncIterator[None]:
     clock = container.system.clock
     retention = timedelta(days=container.settings.retention_days)
-    jobs = maintenance_jobs(container.store, container.service, clock, retention)
+    mailer = smtp_mailer(container.settings, clock)
+    jobs = maintenance_jobs(container.store, container.service, clock, retention, mailer)
     async with asyncio.TaskGroup() as group:
         maintenance = group.create_task(MaintenanceRunner(clock, jobs).run())
         yield

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 from cuepost.domain.immutable import immutable
+from cuepost.domain.instants import to_text
 from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
 
 Json = Mapping[str, Any]
@@ -16,6 +18,11 @@ UNEXPLAINED = ProcessingError("unknown", "The pipeline gave no reason.")
 
 _UUID: Json = {"type": "string", "format": "uuid"}
 _STAGE: Json = {"title": "Stage", "enum": [stage.value for stage in Stage]}
+TEST_EVENT = "webhook.test"
+ENDPOINT_FAILING = "endpoint.failing"
+ENDPOINT_RECOVERED = "endpoint.recovered"
+_MOMENT: Json = {"type": "string", "format": "date-time"}
+_SAMPLE_MOMENT = "2026-01-02T03:04:05.678Z"
 _SAMPLE_PROJECT = "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90"
 _SAMPLE_WEBHOOK = "0198c0de-1111-7abc-8def-0123456789ab"
 
@@ -43,7 +50,8 @@ class EventType:
 
     @property
     def subscribable(self) -> bool:
-        return self.status is not None
+        """Tests are sent on request."""
+        return self.name != TEST_EVENT
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the whole body."""
@@ -99,6 +107,12 @@ def _failed(facts: MilestoneFacts) -> Json:
 
 def _not_from_a_project(facts: MilestoneFacts) -> Json:
     raise LookupError("this event type does not come from a project")
+
+
+def endpoint_data(webhook_id: UUID, since: datetime, recovered_at: datetime | None) -> Json:
+    """Of an operational event: which endpoint, and since when it failed; never its URL."""
+    data = {"webhookId": str(webhook_id), "failingSince": to_text(since)}
+    return data if recovered_at is None else data | {"recoveredAt": to_text(recovered_at)}
 
 
 def webhook_test_data(webhook_id: UUID) -> Json:
@@ -175,13 +189,37 @@ CATALOG: tuple[EventType, ...] = (
         sample_data={"projectId": _SAMPLE_PROJECT, "status": "cancelled", "stage": "processing"},
     ),
     EventType(
-        name="webhook.test",
+        name=TEST_EVENT,
         meaning="Sent when a test is asked for. Handle it apart from project events.",
         subscribed_by_default=False,
         status=None,
         data=_not_from_a_project,
         data_properties={"webhookId": _UUID, "message": {"type": "string"}},
         sample_data={"webhookId": _SAMPLE_WEBHOOK, "message": TEST_MESSAGE},
+    ),
+    EventType(
+        name=ENDPOINT_FAILING,
+        meaning="Another endpoint of the account has started to fail. It is an operational event: "
+        "it is about no project, and is never sent to the endpoint that fails.",
+        subscribed_by_default=False,
+        status=None,
+        data=_not_from_a_project,
+        data_properties={"webhookId": _UUID, "failingSince": _MOMENT},
+        sample_data={"webhookId": _SAMPLE_WEBHOOK, "failingSince": _SAMPLE_MOMENT},
+    ),
+    EventType(
+        name=ENDPOINT_RECOVERED,
+        meaning="An endpoint of the account that was failing has recovered. It is an operational "
+        "event, and is never sent to that endpoint itself.",
+        subscribed_by_default=False,
+        status=None,
+        data=_not_from_a_project,
+        data_properties={"webhookId": _UUID, "failingSince": _MOMENT, "recoveredAt": _MOMENT},
+        sample_data={
+            "webhookId": _SAMPLE_WEBHOOK,
+            "failingSince": _SAMPLE_MOMENT,
+            "recoveredAt": "2026-01-02T03:14:05.678Z",
+        },
     ),
 )
 
@@ -193,4 +231,3 @@ SUBSCRIBABLE: tuple[str, ...] = tuple(entry.name for entry in CATALOG if entry.s
 DEFAULT_SUBSCRIPTION: tuple[str, ...] = tuple(
     entry.name for entry in CATALOG if entry.subscribed_by_default
 )
-TEST_EVENT = "webhook.test"

@@ -31,6 +31,7 @@ class User:
     email: str | None = None
     password_hash: str | None = None
     role: Role = Role.OWNER
+    wants_alerts: bool = True
 
     @property
     def can_sign_in_alone(self) -> bool:

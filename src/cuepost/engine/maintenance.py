@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
+from cuepost.application.alerts import FollowAlerts
 from cuepost.application.service import Service
 from cuepost.domain import audit
 from cuepost.domain.bulk_retry import BulkRetry
@@ -15,6 +16,7 @@ from cuepost.domain.errors import MediaUnavailable, NotFound
 from cuepost.domain.listener import UNSERVED_LIFE
 from cuepost.engine.retention import Expiry
 from cuepost.log_lines import log_store_error
+from cuepost.ports.mail import Mailer
 from cuepost.ports.retention import Expiring
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.system import Clock
@@ -74,8 +76,13 @@ async def _try_step(job: MaintenanceJob) -> bool:
 
 
 def maintenance_jobs(
-    store: Store, service: Service, clock: Clock, retention: timedelta
+    store: Store,
+    service: Service,
+    clock: Clock,
+    retention: timedelta,
+    mailer: Mailer | None = None,
 ) -> tuple[MaintenanceJob, ...]:
+    """Without a mailer no alert is sent by e-mail."""
     steps = JobSteps(store, service, clock)
     minute, hour = timedelta(minutes=1), timedelta(hours=1)
     return (
@@ -86,8 +93,19 @@ def maintenance_jobs(
         MaintenanceJob("name accounts for search", hour, steps.name_accounts_for_search),
         MaintenanceJob("prepare days", hour, steps.prepare_days),
         MaintenanceJob("forget unserved listeners", hour, steps.delete_unserved_listeners),
+        *_alert_jobs(service.maintenance.alerts, mailer),
         *_retention_jobs(Expiry(store, clock), retention),
     )
+
+
+def _alert_jobs(alerts: FollowAlerts, mailer: Mailer | None) -> Iterator[MaintenanceJob]:
+    often = timedelta(seconds=5)
+    announce = partial(alerts.announce, by_email=mailer is not None)
+    yield MaintenanceJob("end alerts", often, alerts.end_recovered)
+    yield MaintenanceJob("watch backlogs", timedelta(minutes=1), alerts.watch_backlogs)
+    yield MaintenanceJob("announce alerts", timedelta(seconds=1), announce)
+    if mailer is not None:
+        yield MaintenanceJob("send alerts by e-mail", often, partial(alerts.send_mails, mailer))
 
 
 def _retention_jobs(expiry: Expiry, retention: timedelta) -> Iterator[MaintenanceJob]:
@@ -96,6 +114,7 @@ def _retention_jobs(expiry: Expiry, retention: timedelta) -> Iterator[Maintenanc
         (Expiring.HISTORY, retention, 10 * minute),
         (Expiring.COUNTS, retention + hour, 10 * minute),
         (Expiring.SHORT_COUNTS, SHORT_COUNTS_LIFE, 10 * minute),
+        (Expiring.ALERTS, retention, hour),
         (Expiring.BULK_RETRIES, retention, hour),
         (Expiring.REPORTS, retention, hour),
         (Expiring.AUDIT_TRAIL, timedelta(days=audit.RETENTION_DAYS), hour),

@@ -11,6 +11,7 @@ class Expiring(StrEnum):
     HISTORY = "history"
     COUNTS = "counts of deliveries"
     SHORT_COUNTS = "counts of short intervals"
+    ALERTS = "alerts that are over"
     BULK_RETRIES = "bulk retries"
     REPORTS = "reports"
     IDEMPOTENCY_KEYS = "idempotency keys"

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Protocol, TypeVar
 
+from cuepost.ports.alerts import Alerts
 from cuepost.ports.dispatch import DeliveryQueue, Outcomes
 from cuepost.ports.history import Attempts, BulkRetries, Deliveries, DeliveryCounts, Events
 from cuepost.ports.inboxes import Inboxes
@@ -120,6 +121,8 @@ class Transaction(Protocol):
     def attempts(self) -> Attempts: ...
     @property
     def counts(self) -> DeliveryCounts: ...
+    @property
+    def alerts(self) -> Alerts: ...
     @property
     def queue(self) -> DeliveryQueue: ...
     @property

@@ -17,6 +17,7 @@ from cuepost.settings.database import DatabaseSettings, contradiction
 from cuepost.settings.database_url import DatabaseUrl
 from cuepost.settings.inbound import InboundSettings
 from cuepost.settings.kinds import decimal, optional, whole
+from cuepost.settings.mail import MailSettings
 from cuepost.settings.setting import Setting
 
 PREFIX = "CUEPOST_"
@@ -28,7 +29,7 @@ class BadSettings(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(DatabaseSettings):
+class Settings(MailSettings):
     data_dir: Annotated[
         Path,
         Setting(
@@ -224,7 +225,7 @@ class Settings(DatabaseSettings):
 _HINTS = get_type_hints(Settings, include_extras=True)
 VARIABLES: dict[str, Setting] = {
     PREFIX + name.upper(): _HINTS[name].__metadata__[0]
-    for part in (Settings, DatabaseSettings, InboundSettings)
+    for part in (Settings, MailSettings, DatabaseSettings, InboundSettings)
     for name in part.__annotations__
 }
 

@@ -17,7 +17,10 @@ OVERLAP = timedelta(hours=24)
 TICK = timedelta(milliseconds=1)
 FIRST = StoredSecret(1, b"sealed-one", "whsec_…none", START)
 SECOND = StoredSecret(2, b"sealed-two", "whsec_…ztwo", START + timedelta(days=1))
-CHOOSE = "Choose from project.completed, project.failed, project.ready, project.cancelled."
+CHOOSE = (
+    "Choose from project.completed, project.failed, project.ready, project.cancelled, "
+    "endpoint.failing, endpoint.recovered."
+)
 
 
 @pytest.mark.parametrize("events", [None, [], ()])

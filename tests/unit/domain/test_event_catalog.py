@@ -12,11 +12,14 @@ from cuepost.domain.event_catalog import (
     BY_STATUS,
     CATALOG,
     DEFAULT_SUBSCRIPTION,
+    ENDPOINT_FAILING,
+    ENDPOINT_RECOVERED,
     ERROR_MESSAGE_LIMIT,
     SUBSCRIBABLE,
     TEST_EVENT,
     EventType,
     MilestoneFacts,
+    endpoint_data,
     webhook_test_data,
 )
 from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
@@ -37,8 +40,11 @@ def facts(
 
 
 def body_of(entry: EventType, stage: Stage, error: ProcessingError | None = None) -> bytes:
-    if entry.status is None:
+    if entry.name == TEST_EVENT:
         data = webhook_test_data(PROJECT)
+    elif entry.status is None:
+        recovered = START if entry.name == ENDPOINT_RECOVERED else None
+        data = endpoint_data(PROJECT, START, recovered)
     else:
         data = entry.data(facts(entry.status, stage, error))
     return event_body(EVENT, entry.name, START, data)
@@ -57,12 +63,15 @@ def test_the_catalogue_has_the_types_and_defaults_of_the_specification() -> None
         ("project.ready", False, True),
         ("project.cancelled", False, True),
         ("webhook.test", False, False),
+        ("endpoint.failing", False, True),
+        ("endpoint.recovered", False, True),
     ]
 
 
 def test_what_is_derived_from_the_catalogue_agrees_with_it() -> None:
     assert DEFAULT_SUBSCRIPTION == ("project.completed", "project.failed")
-    assert list(SUBSCRIBABLE) == [*DEFAULT_SUBSCRIPTION, "project.ready", "project.cancelled"]
+    of_projects = [*DEFAULT_SUBSCRIPTION, "project.ready", "project.cancelled"]
+    assert list(SUBSCRIBABLE) == [*of_projects, ENDPOINT_FAILING, ENDPOINT_RECOVERED]
     assert {name: entry.name for name, entry in BY_NAME.items()} == {
         name: name for name in (*SUBSCRIBABLE, TEST_EVENT)
     }
@@ -138,6 +147,8 @@ def test_the_sample_fits_its_schema(entry: EventType) -> None:
         ("project.cancelled", Stage.PROCESSING),
         ("project.cancelled", Stage.EXPORT),
         ("webhook.test", Stage.PROCESSING),
+        ("endpoint.failing", Stage.PROCESSING),
+        ("endpoint.recovered", Stage.PROCESSING),
     ],
 )
 def test_a_real_body_fits_the_schema_of_its_type(name: str, stage: Stage) -> None:
@@ -179,6 +190,8 @@ def test_no_event_has_a_place_for_media_or_caption_text() -> None:
         "error",
         "webhookId",
         "message",
+        "failingSince",
+        "recoveredAt",
     }
 
 

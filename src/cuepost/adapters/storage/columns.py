@@ -73,7 +73,8 @@ _NAMES: Mapping[ColumnType, str] = {
     ),
     INTEGER: (
         "number account endpoint attempt_count budget attempts_made version count total retried "
-        "skipped response_status minutes delivered failed cancelled abandoned http_2xx http_3xx "
+        "skipped response_status changes announced minutes delivered failed cancelled abandoned "
+        "http_2xx http_3xx "
         "http_4xx http_5xx timeout connect_error tls_error blocked_destination protocol_error "
         "latency_0 latency_1 latency_2 latency_3 latency_4 latency_5 latency_6 latency_7 "
         "latency_8 latency_9 latency_10"
@@ -90,7 +91,8 @@ _NAMES: Mapping[ColumnType, str] = {
         "response_body"
     ),
     BOOLEAN: (
-        "webhooks_enabled enabled by_link leaving accepts include_delivered response_truncated"
+        "webhooks_enabled enabled by_link leaving accepts include_delivered response_truncated "
+        "wants_alerts"
     ),
     JSON: "details",
     _code(codes.STATUS): "status",

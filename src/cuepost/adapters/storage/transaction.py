@@ -5,6 +5,7 @@ from typing import cast
 
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
+from cuepost.adapters.storage.records.alerts import AlertRecords
 from cuepost.adapters.storage.records.attempts import AttemptRecords
 from cuepost.adapters.storage.records.backlog import BacklogRecords
 from cuepost.adapters.storage.records.bulk_retries import BulkRetryRecords
@@ -105,6 +106,10 @@ class RecordsTransaction:
     @cached_property
     def counts(self) -> CountRecords:
         return CountRecords(self._session)
+
+    @cached_property
+    def alerts(self) -> AlertRecords:
+        return AlertRecords(self._session)
 
     @cached_property
     def queue(self) -> QueueRecords:

@@ -27,6 +27,8 @@ KEY_ORDER = (
     "error",
     "code",
     "message",
+    "failingSince",
+    "recoveredAt",
 )
 SEPARATORS = ((",", ":"), (", ", ": "))
 CHARSETS = ("cp1252", "latin-1", "utf-16", "utf-16-le", "utf-16-be", "utf-32")

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
-from cuepost.adapters.storage.records import counts, paging
+from cuepost.adapters.storage.records import alerts, counts, paging
 from cuepost.adapters.storage.records.numbers import numbers_of
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
@@ -66,6 +66,7 @@ _DELETE = (
     ),
     Sql(f"DELETE FROM signing_secrets {_ITS}"),
     Sql(f"DELETE FROM bulk_retries {_ITS}"),
+    *alerts.CLEAR_ENDPOINT,
 )
 _OF_ENDPOINT = "account = :account AND endpoint = :endpoint"
 # A single statement: between two, a delivery could change from waiting to in flight.

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from cuepost.adapters.storage.records.alerts import AlertRecords
 from cuepost.adapters.storage.records.counts import TABLE
 from cuepost.adapters.storage.session import StoreSession
+from cuepost.domain.alert import Alert, AlertKind
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.delivery_counts import FINE_MINUTES
 from cuepost.domain.health import RECENT, Condition, Recent
@@ -106,7 +108,9 @@ async def note(
                 delivered=ends[lane, DeliveryStatus.DELIVERED],
                 failed=ends[lane, DeliveryStatus.FAILED],
             )
-            after[lane] = _after(after.get(lane, before), each, own, now)
+            was = after.get(lane, before)
+            after[lane] = _after(was, each, own, now)
+            await _note_alert(session, each, was, after[lane])
     await session.update(
         "endpoints",
         ("number",),
@@ -115,6 +119,20 @@ async def note(
             for lane, found in after.items()
         ],
     )
+
+
+async def _note_alert(
+    session: StoreSession, result: Result, before: Condition, after: Condition
+) -> None:
+    """With the change of health itself, so that none is lost or noted twice."""
+    if (before.failing_since is None) == (after.failing_since is None):
+        return
+    target, alerts = result.assignment.target, AlertRecords(session)
+    which = (target.account_id, target.webhook_id, AlertKind.FAILING)
+    if after.failing_since is not None:
+        await alerts.open(Alert(*which, after.failing_since))
+    elif after.last_delivered_at is not None:
+        await alerts.end(*which, after.last_delivered_at)
 
 
 def _after(before: Condition, result: Result, recent: Recent, now: datetime) -> Condition:

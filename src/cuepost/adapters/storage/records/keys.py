@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 
 OWNED: Mapping[str, tuple[str, ...]] = {
     "account_moves": ("account_id",),
+    "alert_mails": ("account_id", "webhook_id", "kind", "since", "number", "user_id"),
+    "alerts": ("account_id", "webhook_id", "kind", "since"),
     "api_keys": ("id",),
     "artifacts": ("account_id", "project_id", "position"),
     "attempts": ("account", "delivery_id", "budget", "number"),

@@ -15,12 +15,17 @@ from cuepost.ports.records import Page
 
 EXPIRED_ROWS_AT_ONCE = 10
 
-_FROM_USERS = "SELECT account_id, id, created_at, email, password_hash, role FROM users"
+_FROM_USERS = (
+    "SELECT account_id, id, created_at, email, password_hash, role, wants_alerts FROM users"
+)
 _USER = Sql(f"{_FROM_USERS} WHERE account_id = :account_id AND id = :user_id")
 _USER_BY_EMAIL = Sql(f"{_FROM_USERS} WHERE email = :email")
 _USERS = paging.pages(f"{_FROM_USERS} WHERE account_id = :account_id")
 _OWNERS = Sql(f"{_FROM_USERS} WHERE account_id = :account_id AND role = :role ORDER BY id")
 _SET_ROLE = Sql("UPDATE users SET role = :role WHERE account_id = :account_id AND id = :user_id")
+_SET_ALERTS = Sql(
+    "UPDATE users SET wants_alerts = :wanted WHERE account_id = :account_id AND id = :user_id"
+)
 _REMOVE_USER = Sql("DELETE FROM users WHERE account_id = :account_id AND id = :user_id")
 _SAVE_CREDENTIALS = Sql(
     """
@@ -92,6 +97,7 @@ class UserRecords:
                     "password_hash": user.password_hash,
                     "created_at": user.created_at,
                     "role": user.role,
+                    "wants_alerts": user.wants_alerts,
                 }
             ],
         )
@@ -119,6 +125,11 @@ class UserRecords:
             _SET_ROLE, account_id=account_id, user_id=user_id, role=role.value
         )
 
+    async def set_alerts(self, account_id: UUID, user_id: UUID, wanted: bool) -> None:
+        await self._session.execute(
+            _SET_ALERTS, account_id=account_id, user_id=user_id, wanted=wanted
+        )
+
     async def remove(self, account_id: UUID, user_id: UUID) -> None:
         await self._session.execute(_REMOVE_USER, account_id=account_id, user_id=user_id)
 
@@ -137,8 +148,9 @@ class UserRecords:
 
 
 def _user(row: Sequence[Any]) -> User:
-    account_id, user_id, created_at, email, password_hash, role = row
-    return User(account_id, user_id, created_at, email, password_hash, Role(role))
+    account_id, user_id, created_at, email, password_hash, role, wants_alerts = row
+    known = Role(role)
+    return User(account_id, user_id, created_at, email, password_hash, known, wants_alerts)
 
 
 class SessionRecords:

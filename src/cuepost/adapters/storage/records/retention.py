@@ -59,6 +59,7 @@ RULES: Mapping[Expiring, Rule] = {
     Expiring.SHORT_COUNTS: Rule(
         "delivery_counts", f"minutes = {FINE_MINUTES} AND since < :instant"
     ),
+    Expiring.ALERTS: Rule("alerts", "finished_at < :instant AND announced = changes"),
     Expiring.BULK_RETRIES: Rule(
         "bulk_retries",
         "bulk_retries.id < :lowest AND bulk_retries.finished_at IS NOT NULL",

@@ -5,6 +5,7 @@ A delivery has one row: in `queue`, a small table, while it is live, and in `del
 ended.
 """
 
+from cuepost.adapters.storage.tables.alerting import alert_mails, alerts
 from cuepost.adapters.storage.tables.guards import audit_entries, idempotency_keys, reports
 from cuepost.adapters.storage.tables.history import (
     PARTITIONED,
@@ -43,6 +44,8 @@ __all__ = [
     "PARTITIONED",
     "account_moves",
     "accounts",
+    "alert_mails",
+    "alerts",
     "api_keys",
     "artifacts",
     "attempts",

@@ -20,6 +20,9 @@ def one_of(column: str, values: Iterable[str]) -> sa.CheckConstraint:
 
 
 def partial_index(
-    name: str, *columns: sa.Column[object], where: sa.ColumnElement[bool]
+    name: str,
+    *columns: sa.Column[object],
+    where: sa.ColumnElement[bool],
+    unique: bool = False,
 ) -> sa.Index:
-    return sa.Index(name, *columns, sqlite_where=where, postgresql_where=where)
+    return sa.Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)

@@ -16,6 +16,7 @@ users = sa.Table(
     sa.Column("password_hash", sa.Text),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("role", sa.Text, nullable=False, server_default=Role.OWNER),
+    sa.Column("wants_alerts", sa.Boolean, nullable=False, server_default=sa.true()),
     # A sign-in form has only the e-mail, so it must be unique.
     sa.Index(None, "email", unique=True),
     sqlite_with_rowid=False,

@@ -1,0 +1,42 @@
+"""The mailer that the settings ask for, and its check."""
+
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+from cuepost.adapters.smtp_mail import SmtpMailer, SmtpServer
+from cuepost.interfaces.cli.runtime import CheckResult, failure, fine
+from cuepost.ports.mail import MailNotSent
+from cuepost.ports.system import Clock
+from cuepost.settings import Settings
+
+
+def smtp_mailer(settings: Settings, clock: Clock) -> SmtpMailer | None:
+    url = settings.smtp_url
+    if url is None:
+        return None
+    server = SmtpServer(
+        url.host,
+        url.port,
+        tls=url.scheme == "smtps",
+        starttls=url.scheme == "smtp+starttls",
+        user=url.user,
+        password=url.password,
+    )
+    sender = settings.smtp_from or f"cuepost@{urlsplit(settings.base_url).hostname}"
+    return SmtpMailer(server, sender, clock)
+
+
+async def mail_checks(settings: Settings, clock: Clock) -> AsyncIterator[CheckResult]:
+    mailer = smtp_mailer(settings, clock)
+    if mailer is None:
+        return
+    try:
+        await mailer.check()
+    except MailNotSent as error:
+        yield failure(
+            "e-mail",
+            f"The mail server of CUEPOST_SMTP_URL cannot be used: {error}.",
+            "Check its host, port, TLS and credentials. Until then alerts are kept for three days.",
+        )
+    else:
+        yield fine("e-mail", "The mail server accepts connections.")
