@@ -18,13 +18,18 @@ def highlighted(content: bytes | str) -> Markup | None:
     """None if it is not an object or a list in JSON."""
     try:
         text = content.decode() if isinstance(content, bytes) else content
-        is_nested = isinstance(json.loads(text), dict | list)
+        is_nested = isinstance(json.loads(text, parse_constant=_refuse), dict | list)
     except (ValueError, RecursionError):
         return None
     if not is_nested:
         return None
     pieces = list(_pieces(text))
     return Markup("").join(pieces) if pieces else None
+
+
+def _refuse(constant: str) -> None:
+    """Python reads NaN and Infinity, which are not JSON."""
+    raise ValueError(constant)
 
 
 def _pieces(text: str) -> Iterator[Markup]:
