@@ -21,9 +21,9 @@ ALL = "/settings/members"
 INVITATIONS = "/settings/invitations"
 MOST_SHOWN = 200
 MEANINGS = {
-    Role.OWNER: "Everything, including members and API keys.",
-    Role.DEVELOPER: "Endpoints, secrets, tests, retries and projects; no members, no API keys.",
-    Role.VIEWER: "Reads everything but secrets, API keys and the audit trail; changes nothing.",
+    Role.OWNER: "do everything, also manage members and API keys.",
+    Role.DEVELOPER: "change endpoints, secrets and projects, send tests and retry.",
+    Role.VIEWER: "read everything but secrets, API keys and the audit trail; change nothing.",
 }
 
 
