@@ -101,7 +101,7 @@ async def test_accounts_are_listed_searched_and_got(mcp_service: McpService) -> 
 @pytest.mark.parametrize(
     ("tool", "arguments", "code"),
     [
-        ("accounts_get", {"account": "external:nobody"}, "not_found"),
+        ("accounts_get", {"account": "external:missing"}, "not_found"),
         ("accounts_get", {"account": "nobody"}, "not_found"),
         ("accounts_list", {"name_prefix": "a", "external_id_prefix": "b"}, "two_searches"),
         ("accounts_list", {"cursor": "nonsense"}, "invalid_cursor"),

@@ -263,7 +263,7 @@ async def test_an_account_that_does_not_exist_answers_the_operator_alike(
     answers = []
     for reference in (
         "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90",
-        "external:nobody",
+        "external:missing",
         "external:",
         "nonsense",
     ):
