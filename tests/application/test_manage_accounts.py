@@ -230,6 +230,16 @@ async def test_an_account_that_is_being_erased_cannot_be_changed(harness: Harnes
     assert await harness.dump() == before
 
 
+async def test_erasing_ends_the_sessions_of_the_account(harness: Harness) -> None:
+    sign_in = harness.service.sign_in
+    link = await harness.do(sign_in.make_link, HOST, harness.account.id)
+    session = await harness.do(sign_in.by_link, link.url.rpartition("/")[2], None)
+    await harness.see(sign_in.signed_in, session.token, None)
+    await harness.do(harness.service.accounts.erase, HOST, harness.account.id)
+    with pytest.raises(NotFound):
+        await harness.see(sign_in.signed_in, session.token, None)
+
+
 async def test_an_account_that_has_moved_is_not_erased_here(harness: Harness) -> None:
     account = await created(harness)
     await harness.do(lambda t: t.moves.set_state(account.id, AccountState.MOVED))
