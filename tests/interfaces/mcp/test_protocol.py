@@ -6,7 +6,7 @@ import jsonschema_rs
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from cuepost.domain.access import ACCOUNT_SCOPES, Scope
+from cuepost.domain.access import USUAL_SCOPES, Scope
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.mcp.resources import RESOURCES
@@ -118,7 +118,7 @@ async def test_annotations_reach_the_agent(sqlite_mcp_service: McpService) -> No
     assert hints("projects_create") == (False, False, False)
 
 
-@pytest.mark.parametrize("scope", sorted(ACCOUNT_SCOPES))
+@pytest.mark.parametrize("scope", sorted(USUAL_SCOPES))
 @each_era
 async def test_a_key_sees_only_the_tools_that_its_scopes_allow(
     sqlite_mcp_service: McpService, scope: Scope, era: str
@@ -130,7 +130,7 @@ async def test_a_key_sees_only_the_tools_that_its_scopes_allow(
     assert seen == {tool.name for tool in TOOLS if tool.scope in {scope, *implied}}
 
 
-@pytest.mark.parametrize("scope", sorted(ACCOUNT_SCOPES))
+@pytest.mark.parametrize("scope", sorted(USUAL_SCOPES))
 async def test_a_tool_that_a_key_does_not_see_refuses_and_does_nothing(
     sqlite_mcp_service: McpService, scope: Scope
 ) -> None:

@@ -130,7 +130,7 @@ def test_an_outline_names_the_fields_and_marks_what_may_be_null() -> None:
         "{id,name,kind,origin,status,stage,accessExpiresAt?,createdAt,updatedAt}"
     )
     assert outlines["audit_list"] == (
-        "{data:[{id,action,actor,interface,address?,subject?,details,at}],nextCursor?}"
+        "{data:[{id,action,actor,actorName?,interface,address?,subject?,details,at}],nextCursor?}"
     )
 
 
