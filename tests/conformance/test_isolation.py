@@ -56,6 +56,7 @@ READS: dict[str, tuple[Call, object]] = {
     "AccountMoves.sealed_under": (lambda t, s, p: t.moves.sealed_under(s.id), set()),
     "AccountMoves.is_loaded_by": (lambda t, s, p: t.moves.is_loaded_by(s.id, p.key.id), False),
     "Keys.all": (lambda t, s, p: t.keys.all(s.id), []),
+    "Keys.page": (lambda t, s, p: t.keys.page(s.id, ALL), []),
     "Projects.get": (lambda t, s, p: t.projects.get(s.id, p.project.id), None),
     "Projects.page": (lambda t, s, p: t.projects.page(s.id, ALL), []),
     "Projects.lock": (lambda t, s, p: t.projects.lock([(s.id, p.project.id)]), {}),
@@ -125,6 +126,8 @@ READS: dict[str, tuple[Call, object]] = {
 
 DELETED = CancelReason.PROJECT_DELETED
 CHANGES: dict[str, tuple[Call, object]] = {
+    "Accounts.start_erasing": (lambda t, s, p: t.accounts.start_erasing(s.id, s.now), None),
+    "Keys.revoke_all": (lambda t, s, p: t.keys.revoke_all(s.id, s.now), None),
     "Accounts.set_access": (lambda t, s, p: t.accounts.set_access(s.id, False), None),
     "Accounts.erase_some": (lambda t, s, p: t.accounts.erase_some(s.id, 100), True),
     "AccountMoves.end": (lambda t, s, p: t.moves.end(s.id), None),

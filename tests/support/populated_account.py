@@ -280,6 +280,7 @@ class Populator:
             "projects": "/settings/projects",
             "event-types": "/settings/event-types",
             "keys": "/settings/keys",
+            "members": "/settings/members",
             "audit": "/settings/audit",
             "account": "/settings/account",
             "inbox": f"/inbox/{token}",

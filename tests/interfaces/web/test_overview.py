@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from cuepost.domain.alert import BACKLOG_FROM
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus as S
 from tests.interfaces.web.endpoints import LIST, created
@@ -38,9 +39,9 @@ async def test_a_new_endpoint_needs_no_attention(page_client: PageClient) -> Non
 async def test_a_rotation_is_announced_on_its_last_day(page_client: PageClient) -> None:
     webhook_id, harness = await created(page_client), page_client.harness
     await harness.do(harness.service.webhooks.rotate_secret, harness.owner, webhook_id)
-    assert "The previous secret stops working" in await overview(page_client)
+    assert "the previous secret stops working" in await overview(page_client)
     harness.clock.advance(days=2)
-    assert "The previous secret stops working" not in await overview(page_client)
+    assert "the previous secret stops working" not in await overview(page_client)
 
 
 @pytest.mark.parametrize(
@@ -90,3 +91,21 @@ async def test_without_access_the_overview_says_who_can_open_it(stranger: PageCl
     answer = await stranger.get("/settings")
     assert answer.status_code == 200
     assert "Ask the operator of this service to open access." in answer.text
+
+
+async def test_a_failing_endpoint_is_announced_on_every_page(page_client: PageClient) -> None:
+    webhook_id, harness = await created(page_client), page_client.harness
+    assert "needs attention" not in (await page_client.get("/settings/projects")).text
+    await harness.record(await harness.complete_to(webhook_id), S.FAILED)
+    page = (await page_client.get("/settings/projects")).text
+    assert "1 endpoint needs attention" in page
+
+
+async def test_a_backlog_needs_attention(page_client: PageClient) -> None:
+    webhook_id, harness = await created(page_client), page_client.harness
+    await harness.complete_to(webhook_id)
+    harness.clock.advance(BACKLOG_FROM.total_seconds() + 1)
+    await harness.service.maintenance.alerts.watch_backlogs()
+    page = await overview(page_client)
+    assert "pill-backlog" in page
+    assert "deliveries have waited for" in page

@@ -172,3 +172,24 @@ async def test_the_current_password_must_be_known(page_client: PageClient) -> No
     )
     assert answer.status_code == 422
     assert "The current password is wrong." in answer.text
+
+
+async def test_a_person_chooses_whether_alerts_come_by_email(page_client: PageClient) -> None:
+    email, form = "ada@example.com", "/settings/account/alerts"
+    assert form not in (await page_client.get("/settings/account")).text
+    await page_client.done("/settings/account", email=email, password="a long password")
+    users = page_client.harness.store
+
+    async def wants_alerts() -> bool:
+        async with users.transaction() as transaction:
+            user = await transaction.users.by_email(email)
+        assert user is not None
+        return user.wants_alerts
+
+    await page_client.get("/settings/account")
+    assert await wants_alerts()
+    await page_client.done(form)
+    assert not await wants_alerts()
+    await page_client.get("/settings/account")
+    await page_client.done(form, alerts="on")
+    assert await wants_alerts()

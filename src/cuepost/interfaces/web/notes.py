@@ -7,6 +7,8 @@ NOTES: Mapping[str, str] = {
     "new-password": "You are signed in by a link; every other session has ended. For an hour you "
     "can set a new password here without the old one.",
     "credentials": "E-mail and password are saved; all other sessions and links have ended.",
+    "alerts-on": "You get an e-mail when an endpoint starts failing and when it has recovered.",
+    "alerts-off": "You get no more e-mails about failing endpoints.",
     "saved": "The endpoint is saved.",
     "enabled": "The endpoint is enabled; events are delivered again from now on.",
     "disabled": "The endpoint is disabled; its pending deliveries are cancelled.",

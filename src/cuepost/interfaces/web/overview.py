@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 from starlette.responses import Response
 
 from cuepost.application.manage_webhooks import EndpointView
+from cuepost.domain.alert import Alert, AlertKind
 from cuepost.domain.health import HealthState
 from cuepost.interfaces.web import sentences
 from cuepost.interfaces.web.figure_charts import RANGES, figure_charts, range_in
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.interfaces.web.times import span
 from cuepost.ports.records import Page
 
 MOST_SHOWN = 100
@@ -30,41 +32,50 @@ class Attention:
 
 
 async def show(context: PageContext) -> Response:
-    span = range_in(context.query("range"))
+    wanted = range_in(context.query("range"))
     if not context.caller.webhooks_enabled:
         return context.page("overview_closed.html", section="overview")
     service, caller = context.service, context.caller
     views = await context.see(
         lambda transaction: service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
     )
+    alerts = await context.see(lambda transaction: service.alerts.open(transaction, caller))
     figures = await context.browse(
-        lambda transaction: service.figures.of_account(transaction, caller, span)
+        lambda transaction: service.figures.of_account(transaction, caller, wanted)
     )
     return context.page(
         "overview.html",
         section="overview",
         views=views,
-        attention=needs_attention(views, context.site.now()),
-        charts=figure_charts(figures, span),
+        attention=needs_attention(views, alerts, context.site.now()),
+        charts=figure_charts(figures, wanted),
         ranges=RANGES,
     )
 
 
-def needs_attention(views: Sequence[EndpointView], now: datetime) -> list[Attention]:
+def needs_attention(
+    views: Sequence[EndpointView], alerts: Sequence[Alert], now: datetime
+) -> list[Attention]:
     unhealthy = [
         Attention(view.health.state, view, sentences.of_health(view.health, now))
         for state in _UNHEALTHY
         for view in views
         if view.health.state is state
     ]
+    behind = {each.webhook_id: each for each in alerts if each.kind is AlertKind.BACKLOG}
+    backlogs = [
+        Attention("backlog", view, f"deliveries have waited for {span(now - alert.since)}")
+        for view in views
+        if (alert := behind.get(view.endpoint.id))
+    ]
     ending = [
-        Attention("expiring", view, "The previous secret stops working soon.")
+        Attention("expiring", view, "the previous secret stops working soon")
         for view in views
         if view.keyring.previous is not None
         and view.keyring.previous.expires_at is not None
         and now < view.keyring.previous.expires_at <= now + OVERLAP_WARNING
     ]
-    return unhealthy + ending
+    return unhealthy + backlogs + ending
 
 
 ROUTES = (PageRoute("/settings", get=show),)

@@ -47,6 +47,7 @@ class PageContext:
     signed_in: SignedIn | None = None
     form: Form = field(default_factory=Form)
     lag_seconds: int = 0
+    failing_endpoints: int = 0
 
     @property
     def service(self) -> Service:
@@ -129,6 +130,7 @@ class PageContext:
             "lag": timedelta(seconds=self.lag_seconds),
             "now": self.site.now(),
             "section": "",
+            "failing_endpoints": self.failing_endpoints,
             "theme": self.theme,
             "here_again": self.here if self.request.method == "GET" else None,
         }

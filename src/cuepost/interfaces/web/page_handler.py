@@ -90,6 +90,7 @@ class PageHandler:
         if not cookie:
             cookie = compose_opaque_token(self._site.service.access.entropy(OPAQUE_TOKEN_BYTES))
         context = PageContext(request, self._site, cookie, signed_in)
+        context.failing_endpoints = await self._failing_endpoints(context)
         response = await self._response_or_error(context, None if fresh else cookie, deadline)
         if fresh:
             cookies.put(response, cookies.pre_session, cookie, None)
@@ -106,6 +107,16 @@ class PageHandler:
             )
         except NotFound:
             return None
+
+    async def _failing_endpoints(self, context: PageContext) -> int:
+        """For the banner of whole pages."""
+        is_page = context.request.method == "GET" and not context.is_fragment
+        if context.signed_in is None or not is_page or not context.caller.webhooks_enabled:
+            return 0
+        alerts = await context.see(
+            lambda transaction: context.service.alerts.open(transaction, context.caller)
+        )
+        return len({each.webhook_id for each in alerts})
 
     async def _response_or_error(
         self, context: PageContext, known_cookie: str | None, deadline: Deadline

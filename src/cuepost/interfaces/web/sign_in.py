@@ -95,6 +95,17 @@ async def change_account(context: PageContext) -> Response:
     return started_session(context, session, "/settings/account?note=credentials")
 
 
+async def choose_alerts(context: PageContext) -> Response:
+    assert context.signed_in is not None
+    user, wanted = context.signed_in.user, context.form.text("alerts") == "on"
+    await context.do(
+        lambda transaction: context.service.alerts.choose(
+            transaction, user.email or "", wanted=wanted
+        )
+    )
+    return context.go("/settings/account", "alerts-on" if wanted else "alerts-off")
+
+
 def _account(context: PageContext, errors: tuple[FieldError, ...]) -> Response:
     assert context.signed_in is not None
     email = context.form.text("email") or context.signed_in.user.email or ""
@@ -128,4 +139,5 @@ ROUTES = (
     PageRoute("/sign-in/{token}", get=show_link, post=sign_in_by_link, is_open=True),
     PageRoute("/sign-out", post=sign_out, writes=None),
     PageRoute("/settings/account", get=show_account, post=change_account, writes=None),
+    PageRoute("/settings/account/alerts", post=choose_alerts, writes=None),
 )
