@@ -66,6 +66,16 @@ class Database:
         finally:
             await driver.close()
 
+    async def migrate(self) -> None:
+        """To the newest schema only; some indexes are built outside of a transaction."""
+        if not self.url.startswith("postgresql"):
+            await self.do(upgrading.upgrade)
+            return
+        asyncpg = sa.make_url(self.url).set(drivername="postgresql+asyncpg")
+        async with create_async_engine(asyncpg, poolclass=sa.NullPool).connect() as connection:
+            await connection.run_sync(upgrading.migrate)
+            await connection.commit()
+
     async def upgrade(self) -> bool:
         """To the newest schema, with everything that is to be moved; whether that took anything."""
         if self.url.startswith("postgresql"):

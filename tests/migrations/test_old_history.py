@@ -193,7 +193,7 @@ async def test_steps_that_are_rolled_back_are_taken_again(
 ) -> None:
     """In between no one may open the store."""
     monkeypatch.setattr(old_history, "ROWS_AT_ONCE", 3)
-    await filled.do(upgrading.upgrade)
+    await filled.migrate()
     steps = 0
 
     def broken(connection: sa.Connection) -> None:
