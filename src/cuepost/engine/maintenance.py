@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from uuid import UUID
@@ -26,6 +26,7 @@ from cuepost.tuning import (
     ERASED_ACCOUNTS,
     ERASED_ROWS,
     EXPIRED_PROJECTS,
+    MAINTENANCE_JOBS_AT_ONCE,
     NAMED_ACCOUNTS,
     PURGED_ROWS,
     UNSERVED_LISTENERS_AT_ONCE,
@@ -49,8 +50,13 @@ class MaintenanceJob:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceRunner:
+    """All jobs are due when a process starts; few run at a time, each with one connection."""
+
     clock: Clock
     jobs: Sequence[MaintenanceJob]
+    _slots: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(MAINTENANCE_JOBS_AT_ONCE)
+    )
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -60,7 +66,9 @@ class MaintenanceRunner:
 
     async def _repeat(self, job: MaintenanceJob) -> None:
         while True:
-            if not await _try_step(job):
+            async with self._slots:
+                has_more = await _try_step(job)
+            if not has_more:
                 await self.clock.wait(job.every.total_seconds())
 
 
