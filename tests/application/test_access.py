@@ -146,7 +146,7 @@ async def test_no_token_is_in_the_store_or_in_a_repr(harness: Harness) -> None:
         (
             False,
             [Scope.PROJECTS_READ, Scope.ACCOUNTS_READ],
-            "projects:read, projects:write, webhooks:manage, webhooks:read",
+            ", ".join(sorted(ACCOUNT_SCOPES)),
         ),
     ],
 )

@@ -173,6 +173,8 @@ ELSEWHERE = (
     Action.ROLE_CHANGED,
     Action.MEMBER_REMOVED,
     Action.INVITATION_REVOKED,
+    Action.ACCOUNT_CHANGED,
+    Action.ERASURE_STARTED,
 )
 
 

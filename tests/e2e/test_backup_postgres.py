@@ -37,7 +37,7 @@ def test_a_dump_of_a_busy_database_is_carried_on_with(tmp_path: Path) -> None:
     with PostgresServer() as server, fresh_database_sync(server.url) as url:
         restored = url.rpartition("/")[0] + f"/{RESTORED}"
         shell = Shell(server, CUEPOST_DATABASE_URL=url, RESTORED_URL=restored)
-        dump, restore = documented("PostgreSQL")
+        dump, restore = documented("Back up and restore PostgreSQL")
         settings = {"DATA_DIR": str(tmp_path / "data"), "DATABASE_URL": url}
         with harness(settings) as it:
             with ServiceProcess(it.settings) as service, it.load() as load:

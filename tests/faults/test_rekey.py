@@ -97,7 +97,7 @@ def killed_in_the_middle(settings: dict[str, str]) -> None:
     with start(environment(settings), "rekey", stderr=theirs) as process:
         os.close(theirs)
         said = b""
-        while b"Sealing" not in said and process.poll() is None:
+        while b"Encrypting" not in said and process.poll() is None:
             said += os.read(ours, 1_024)
         process.send_signal(signal.SIGKILL)
         process.communicate()

@@ -98,6 +98,7 @@ async def test_the_audit_trail_says_who_did_what_from_where(api: Api) -> None:
         "id": entry["id"],
         "action": "webhook.created",
         "actor": entry["actor"],
+        "actorName": "test",
         "interface": "rest",
         "address": "192.0.2.7",
         "subject": made["id"],

@@ -16,7 +16,12 @@ from tests.interfaces.web.page_client import PASSWORD, PageClient, member_of, op
 MEMBERS = "/settings/members"
 LINK = re.compile(r'<code id="link" tabindex="0">([^<]+)</code>')
 # What a viewer may send: nothing of it changes anything that belongs to the account.
-FOR_VIEWERS = {"/sign-out", "/settings/account", "/settings/doctor"}
+FOR_VIEWERS = {
+    "/sign-out",
+    "/settings/account",
+    "/settings/account/alerts",
+    "/settings/doctor",
+}
 
 
 async def invite(owner: PageClient, **fields: str) -> str:

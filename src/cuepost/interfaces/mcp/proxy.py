@@ -42,7 +42,7 @@ Context = ServerRequestContext[Any, Any]
 Paged = PaginatedRequestParams | None
 
 SECONDS = 60
-UNREACHABLE = "The cuepost service cannot be connected_service."
+UNREACHABLE = "The cuepost service cannot be reached now."
 _CLIENT_INFO = Implementation(name="cuepost mcp", version=__version__)
 
 
