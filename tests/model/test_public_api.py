@@ -37,8 +37,8 @@ class PublicApi(ProjectRules, WebhookRules, DeliveryRules):
 
 
 @pytest.fixture
-def service(stage_file: Path, tmp_path: Path) -> Iterator[ServiceUnderTest]:
-    service = ServiceUnderTest(stage_file, tmp_path)
+def service(engine_store_file: Path, tmp_path: Path) -> Iterator[ServiceUnderTest]:
+    service = ServiceUnderTest(engine_store_file, tmp_path)
     yield service
     service.close()
 
