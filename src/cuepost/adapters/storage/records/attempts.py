@@ -84,7 +84,7 @@ class AttemptRecords:
             for statement, read in ((_OWN, rows.Row._make), (_OF_ENDED, rows.beside))
             for row in await self._session.fetch(statement, account=account, ids=[delivery_id])
         ]
-        return sorted(made, key=lambda attempt: attempt.started_at)
+        return sorted(made, key=lambda each: (each.started_at, each.budget, each.number))
 
     async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
         account = await account_number(self._session, account_id)
