@@ -98,7 +98,7 @@ ERASED_ACCOUNTS = 20
 # Rows of each kind that an erasure removes in one transaction. 0056
 ERASED_ROWS = 250
 # Maintenance jobs of one process that run at a time; each may use a connection. 0045
-MAINTENANCE_JOBS_AT_ONCE = 2
+MAINTENANCE_JOBS_AT_ONCE = 4
 # Accounts of an older version that can be found by name from then on, in one transaction. 0056
 NAMED_ACCOUNTS = 500
 # Listeners that have not been read for a long time, in one transaction. 0020
