@@ -15,11 +15,16 @@ PATIENCE_MILLIS = 15_000
 AXE = Path(__file__).parent / "vendor" / "axe-4.14.0.min.js"
 # A form that comes back with its faults is no fault of the page.
 REFUSED_FORM = "the server responded with a status of 422"
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+RULES = {
+    "type": "tag",
+    "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+}
+# The themes differ in colours alone.
+RULES_OF_COLOUR = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 
 # Put into words over there: what axe has found in order is a megabyte that no one wants to read.
-_RUN_AXE = """async rules => {
-    const runOnly = {type: "tag", values: rules}, resultTypes = ["violations"];
+_RUN_AXE = """async runOnly => {
+    const resultTypes = ["violations"];
     const found = await axe.run(document, {runOnly, resultTypes, preload: false});
     return found.violations.flatMap(
         each => each.nodes.map(node => `${each.id}: ${node.target} ${node.failureSummary}`));
@@ -92,11 +97,11 @@ def complaints_of(page: Page) -> list[str]:
     return said
 
 
-def violations(page: Page) -> list[str]:
-    """What axe-core finds on the page as it stands."""
+def violations(page: Page, *, of_colour: bool = False) -> list[str]:
+    """What axe-core finds on the page as it stands, by all rules or by those of colour."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8") + "\n;undefined")
-    found: list[str] = page.evaluate(_RUN_AXE, RULES)
+    found: list[str] = page.evaluate(_RUN_AXE, RULES_OF_COLOUR if of_colour else RULES)
     return found
 
 
