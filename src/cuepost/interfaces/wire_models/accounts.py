@@ -125,7 +125,14 @@ class AccountQuery(PageQuery, frozen=True):
     """All accounts, newest first, or a search, in the order of what is searched by."""
 
     cursor: (
-        Annotated[str, Meta(max_length=1_500, description="`nextCursor` of the page before.")]
+        Annotated[
+            str,
+            Meta(
+                max_length=1_500,
+                description="`nextCursor` of the page before.",
+                extra_json_schema={"pattern": "^[A-Za-z0-9_-]+$"},
+            ),
+        ]
         | UnsetType
     ) = UNSET
     name_prefix: (

@@ -23,7 +23,7 @@ from cuepost.interfaces.rest.openapi.examples import example_of
 from cuepost.interfaces.rest.openapi.links import links_of
 from cuepost.interfaces.rest.openapi.portable import Schema
 from cuepost.interfaces.rest.openapi.schemas import PROBLEM, component_name, ref
-from cuepost.interfaces.rest.operation import Operation
+from cuepost.interfaces.rest.operation import NoInput, Operation
 from cuepost.interfaces.rest.problems import MEDIA_TYPE, status_of
 
 _HEADER_REF = "#/components/headers/"
@@ -31,6 +31,7 @@ _RESPONSE_REF = "#/components/responses/"
 _REQUEST_ID = "X-Request-Id"
 _ALLOWANCE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 INVALID = 422
+TOO_LONG = 414
 _MEANINGS = {
     200: "Success.",
     201: "Created.",
@@ -45,6 +46,7 @@ _MEANINGS = {
     410: "Gone: it existed, but does not any more.",
     412: "The object has none of the versions in `If-Match`; nothing was changed.",
     413: "The body is too large.",
+    414: "The address with its query is too long.",
     415: "The body is not `application/json`.",
     422: "The request is not valid.",
     429: "Too many requests with this API key.",
@@ -111,6 +113,8 @@ def codes_of(operation: Operation) -> dict[int, list[str]]:
     for kind in (*kinds, *operation.refusals):
         codes[status_of(kind)].append(kind.code)
     codes[503].append("store_unavailable")
+    if operation.query is not NoInput:
+        codes[414].append("request_line_too_long")
     if operation.method in ("POST", "PATCH"):
         codes[400] += ["malformed_json", "duplicate_key"]
         codes[413].append("payload_too_large")
@@ -148,7 +152,7 @@ def _component(status: int, codes: list[str]) -> str:
 
 
 def _problem_response(status: int, codes: list[str]) -> Schema:
-    names = [_REQUEST_ID] if status in (401, 503) else [_REQUEST_ID, *_ALLOWANCE]
+    names = _headers_with_every(status)
     names += {401: ["WWW-Authenticate"], 429: ["Retry-After"], 503: ["Retry-After"]}.get(status, [])
     listed = ", ".join(f"`{code}`" for code in codes)
     if status == INVALID:
@@ -158,6 +162,13 @@ def _problem_response(status: int, codes: list[str]) -> Schema:
         "headers": _refs(names),
         "content": {MEDIA_TYPE: {"schema": ref(PROBLEM)}},
     }
+
+
+def _headers_with_every(status: int) -> list[str]:
+    """A request line that is too long is refused before the request has an id."""
+    if status == TOO_LONG:
+        return []
+    return [_REQUEST_ID] if status in (401, 503) else [_REQUEST_ID, *_ALLOWANCE]
 
 
 def _refs(names: list[str]) -> dict[str, Schema]:
