@@ -48,7 +48,7 @@ EXEMPTIONS = (
         "members, and an agent must not be able to make keys or to erase accounts.",
     ),
     Exemption(
-        ("accounts.search", "accounts.get"),
+        ("accounts.page", "accounts.get"),
         (PAGES,),
         "The settings pages show one account to its own members.",
     ),

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from cuepost.application.access import ManageAccess, NewKey
 from cuepost.application.perform import OPERATOR
-from cuepost.domain.access import Account, ApiKey, Caller, Scope
+from cuepost.domain.access import Account, AccountState, ApiKey, Caller, Scope
 from cuepost.domain.account_reference import AccountReference, checked_external_id
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason
@@ -47,15 +47,14 @@ class ManageAccounts:
             await _require_free(transaction, external_id)
         return await self.access.create_account(transaction, caller, name, enabled, external_id)
 
-    async def page(self, transaction: Transaction, caller: Caller, page: Page) -> list[Account]:
-        caller.require(Scope.ACCOUNTS_READ)
-        return await transaction.accounts.page(page)
-
-    async def search(
-        self, transaction: Transaction, caller: Caller, search: AccountSearch
+    async def page(
+        self, transaction: Transaction, caller: Caller, wanted: Page | AccountSearch
     ) -> list[Account]:
+        """All accounts, newest first, or a search."""
         caller.require(Scope.ACCOUNTS_READ)
-        return await transaction.accounts.search(search)
+        if isinstance(wanted, Page):
+            return await transaction.accounts.page(wanted)
+        return await transaction.accounts.search(wanted)
 
     async def get(
         self, transaction: Transaction, caller: Caller, reference: AccountReference
@@ -97,12 +96,21 @@ class ManageAccounts:
         return await self.access.set_webhooks(transaction, caller, account_id, enabled)
 
     async def erase(
-        self, transaction: Transaction, caller: Caller, reference: AccountReference
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        reference: AccountReference,
+        *,
+        even_moved: bool = False,
     ) -> Account:
-        """From here on the account cannot be used; a maintenance job removes everything of it."""
+        """From here on the account cannot be used; a maintenance job removes everything of it.
+
+        With `even_moved` also what is left of an account that has moved to another database.
+        """
         caller.require(Scope.ACCOUNTS_MANAGE)
         account = await _locked(transaction, reference)
-        account.state.require_live()
+        if not (even_moved and account.state is AccountState.MOVED):
+            account.state.require_live()
         if account.erasing_since is not None:
             return account
         now = self.access.clock.now()

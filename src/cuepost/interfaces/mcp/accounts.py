@@ -2,48 +2,29 @@
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta
+from msgspec import Meta
+from msgspec.structs import asdict
 
 from cuepost.domain.access import Scope
-from cuepost.domain.account_reference import EXTERNAL_ID, account_reference
+from cuepost.domain.account_reference import account_reference
 from cuepost.interfaces.mcp.kinds import Limit
 from cuepost.interfaces.mcp.tool import Arguments, Tool, ToolContext
-from cuepost.interfaces.wire_models.accounts import Account, AccountList, AccountQuery
+from cuepost.interfaces.wire_models.accounts import (
+    Account,
+    AccountList,
+    AccountQuery,
+    ExternalIdPrefix,
+    NamePrefix,
+    SearchCursor,
+)
 from cuepost.interfaces.wire_models.paging import DEFAULT_LIMIT
-from cuepost.interfaces.wire_models.shapes import LINE
-from cuepost.ports.records import Page
 
 
 class ListAccounts(Arguments, frozen=True):
     limit: Limit = DEFAULT_LIMIT
-    cursor: (
-        Annotated[str, Meta(max_length=1_500, description="`nextCursor` of the previous page.")]
-        | None
-    ) = None
-    name_prefix: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=200,
-                pattern=LINE,
-                description="Only names that begin with this, in any case.",
-            ),
-        ]
-        | None
-    ) = None
-    external_id_prefix: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=200,
-                pattern=EXTERNAL_ID,
-                description="Only external ids that begin with this.",
-            ),
-        ]
-        | None
-    ) = None
+    cursor: SearchCursor | None = None
+    name_prefix: NamePrefix | None = None
+    external_id_prefix: ExternalIdPrefix | None = None
 
 
 class OneAccount(Arguments, frozen=True):
@@ -53,19 +34,9 @@ class OneAccount(Arguments, frozen=True):
 
 
 async def page(work: ToolContext, wanted: ListAccounts) -> AccountList:
-    query = AccountQuery(
-        limit=wanted.limit,
-        cursor=UNSET if wanted.cursor is None else wanted.cursor,
-        name_prefix=UNSET if wanted.name_prefix is None else wanted.name_prefix,
-        external_id_prefix=(
-            UNSET if wanted.external_id_prefix is None else wanted.external_id_prefix
-        ),
-    )
-    asked = query.wanted()
-    if isinstance(asked, Page):
-        found = await work.service.accounts.page(work.transaction, work.caller, asked)
-    else:
-        found = await work.service.accounts.search(work.transaction, work.caller, asked)
+    asked = {name: value for name, value in asdict(wanted).items() if value is not None}
+    query = AccountQuery(**asked)
+    found = await work.service.accounts.page(work.transaction, work.caller, query.wanted())
     return query.cut(found)
 
 

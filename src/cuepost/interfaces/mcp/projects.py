@@ -11,8 +11,8 @@ from cuepost.interfaces.mcp.kinds import OneProject, OneProjectConfirmed, Paged,
 from cuepost.interfaces.mcp.shapes import Done
 from cuepost.interfaces.mcp.tool import Arguments, Tool, ToolContext
 from cuepost.interfaces.wire_models.paging import cut
-from cuepost.interfaces.wire_models.projects import Name, Project, ProjectList, ProjectResult
-from cuepost.interfaces.wire_models.shapes import Time, optional_instant
+from cuepost.interfaces.wire_models.projects import Project, ProjectList, ProjectResult
+from cuepost.interfaces.wire_models.shapes import Name, Time, optional_instant
 
 ProjectName = Annotated[Name, Meta(description="One line of text.")]
 NewProjectKind = Annotated[

@@ -22,7 +22,6 @@ from cuepost.interfaces.wire_models.accounts import (
 )
 from cuepost.interfaces.wire_models.paging import PageQuery, cut
 from cuepost.interfaces.wire_models.shapes import given, optional_instant
-from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 
 ACCOUNTS = "/v1/accounts"
@@ -53,11 +52,7 @@ async def create(
 async def page(
     service: Service, transaction: Transaction, call: Call[NoInput, AccountQuery]
 ) -> Reply:
-    wanted = call.query.wanted()
-    if isinstance(wanted, Page):
-        found = await service.accounts.page(transaction, call.caller, wanted)
-    else:
-        found = await service.accounts.search(transaction, call.caller, wanted)
+    found = await service.accounts.page(transaction, call.caller, call.query.wanted())
     return Reply(call.query.cut(found))
 
 
@@ -79,16 +74,6 @@ async def erase(service: Service, transaction: Transaction, call: _Plain) -> Rep
     return Reply(Account.of(erasing), f"{ACCOUNTS}/{erasing.id}")
 
 
-async def open_access(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    opened = await service.accounts.set_webhooks(transaction, call.caller, _account(call), True)
-    return Reply(Account.of(opened))
-
-
-async def close_access(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    closed = await service.accounts.set_webhooks(transaction, call.caller, _account(call), False)
-    return Reply(Account.of(closed))
-
-
 async def keys(service: Service, transaction: Transaction, call: Call[NoInput, PageQuery]) -> Reply:
     found = await service.accounts.keys(transaction, call.caller, _account(call), call.query.page())
     return Reply(ApiKeyList(*cut([ApiKey.of(each) for each in found], call.query.limit)))
@@ -105,12 +90,32 @@ async def create_key(
         scopes=call.body.chosen_scopes(),
         expires_at=optional_instant(call.body.expires_at, "expiresAt"),
     )
-    return Reply(CreatedApiKey.of(made), f"{ACCOUNTS}/{made.key.account_id}/keys")
+    return Reply(CreatedApiKey.made(made), f"{ACCOUNTS}/{made.key.account_id}/keys")
 
 
 async def revoke_key(service: Service, transaction: Transaction, call: _Plain) -> Reply:
     await service.accounts.revoke_key(transaction, call.caller, _account(call), call.ids["keyId"])
     return Reply()
+
+
+def _access_operation(verb: str, *, opens: bool, description: str = "") -> Operation:
+    async def run(service: Service, transaction: Transaction, call: _Plain) -> Reply:
+        account = _account(call)
+        changed = await service.accounts.set_webhooks(transaction, call.caller, account, opens)
+        return Reply(Account.of(changed))
+
+    return Operation(
+        method="POST",
+        path=f"{ACCOUNT}/{verb}-access",
+        name=f"{verb}Access",
+        tag=_TAG,
+        summary=f"{verb.capitalize()} webhooks to an account",
+        description=description,
+        scope=Scope.ACCOUNTS_MANAGE,
+        answer=Account,
+        refusals=(AccountErasing,),
+        run=changing(run),
+    )
 
 
 OPERATIONS = (
@@ -164,29 +169,8 @@ OPERATIONS = (
         refusals=(ExternalIdTaken, AccountErasing),
         run=changing(update),
     ),
-    Operation(
-        method="POST",
-        path=f"{ACCOUNT}/open-access",
-        name="openAccess",
-        tag=_TAG,
-        summary="Open webhooks to an account",
-        scope=Scope.ACCOUNTS_MANAGE,
-        answer=Account,
-        refusals=(AccountErasing,),
-        run=changing(open_access),
-    ),
-    Operation(
-        method="POST",
-        path=f"{ACCOUNT}/close-access",
-        name="closeAccess",
-        tag=_TAG,
-        summary="Close webhooks to an account",
-        description="Deliveries that wait are cancelled.",
-        scope=Scope.ACCOUNTS_MANAGE,
-        answer=Account,
-        refusals=(AccountErasing,),
-        run=changing(close_access),
-    ),
+    _access_operation("open", opens=True),
+    _access_operation("close", opens=False, description="Deliveries that wait are cancelled."),
     Operation(
         method="GET",
         path=f"{ACCOUNT}/keys",

@@ -7,6 +7,7 @@ from typing import Annotated
 from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import asdict
 
 from cuepost.application.access import NewKey
 from cuepost.application.manage_accounts import AccountChange
@@ -20,6 +21,7 @@ from cuepost.interfaces.wire_models.paging import PageQuery, cursor_of
 from cuepost.interfaces.wire_models.shapes import (
     LINE,
     Moment,
+    Name,
     Request,
     ResponseModel,
     Time,
@@ -28,7 +30,6 @@ from cuepost.interfaces.wire_models.shapes import (
 )
 from cuepost.ports.records import AccountSearch, Page, SearchedBy, searched_text
 
-Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=LINE)]
 ExternalId = Annotated[
     str,
     Meta(
@@ -46,6 +47,32 @@ AccountScope = Annotated[
         max_length=100,
         pattern=LINE,
         extra_json_schema={"enum": sorted(ACCOUNT_SCOPES)},
+    ),
+]
+SearchCursor = Annotated[
+    str,
+    Meta(
+        max_length=1_500,
+        description="`nextCursor` of the previous page.",
+        extra_json_schema={"pattern": "^[A-Za-z0-9_-]+$"},
+    ),
+]
+NamePrefix = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=LINE,
+        description="How the name begins, in capital or small letters.",
+    ),
+]
+ExternalIdPrefix = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=EXTERNAL_ID,
+        description="How the external id begins.",
     ),
 ]
 _ID_BYTES = 16
@@ -124,41 +151,9 @@ class AccountList(ResponseModel, frozen=True):
 class AccountQuery(PageQuery, frozen=True):
     """All accounts, newest first, or a search, in the order of what is searched by."""
 
-    cursor: (
-        Annotated[
-            str,
-            Meta(
-                max_length=1_500,
-                description="`nextCursor` of the page before.",
-                extra_json_schema={"pattern": "^[A-Za-z0-9_-]+$"},
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    name_prefix: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=200,
-                pattern=LINE,
-                description="How the name begins, in capital or small letters.",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    external_id_prefix: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=200,
-                pattern=EXTERNAL_ID,
-                description="How the external id begins.",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    cursor: SearchCursor | UnsetType = UNSET
+    name_prefix: NamePrefix | UnsetType = UNSET
+    external_id_prefix: ExternalIdPrefix | UnsetType = UNSET
 
     def wanted(self) -> Page | AccountSearch:
         cursor, searches = given(self.cursor), self._searches()
@@ -235,26 +230,14 @@ class ApiKey(ResponseModel, frozen=True):
         )
 
 
-class CreatedApiKey(ResponseModel, frozen=True):
+class CreatedApiKey(ApiKey, frozen=True):
     """The key with its `token`, which is shown this once."""
 
-    id: UUID
-    account_id: UUID | None
-    name: str
-    scopes: list[Scope]
-    created_at: Moment
-    expires_at: Moment | None
-    revoked_at: Moment | None
-    last_used_at: Moment | None
     token: str
 
     @classmethod
-    def of(cls, made: NewKey) -> "CreatedApiKey":
-        shown = ApiKey.of(made.key)
-        return cls(
-            token=made.token,
-            **{name: getattr(shown, name) for name in shown.__struct_fields__},
-        )
+    def made(cls, new: NewKey) -> "CreatedApiKey":
+        return cls(**asdict(ApiKey.of(new.key)), token=new.token)
 
     def __repr__(self) -> str:
         return f"CreatedApiKey({self.id})"

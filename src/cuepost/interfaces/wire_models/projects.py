@@ -1,9 +1,8 @@
 """Projects and their results."""
 
-from typing import Annotated
 from uuid import UUID
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from cuepost.application.manage_projects import ProjectChange
 from cuepost.application.project_result import ProjectResult as FetchedResult
@@ -12,8 +11,8 @@ from cuepost.domain.instants import to_text
 from cuepost.domain.project import Origin, ProjectKind, ProjectStatus, Stage
 from cuepost.domain.project import Project as StoredProject
 from cuepost.interfaces.wire_models.shapes import (
-    LINE,
     Moment,
+    Name,
     Request,
     ResponseModel,
     Time,
@@ -21,8 +20,6 @@ from cuepost.interfaces.wire_models.shapes import (
     moment,
     optional_instant,
 )
-
-Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=LINE)]
 
 
 class CreateProject(Request, frozen=True):

@@ -33,6 +33,8 @@ PATTERN_FAULTS = {
     MEDIA_TYPE: ("invalid_characters", "Use a media type in plain ASCII."),
 }
 
+Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=LINE)]
+
 _YEAR = "^(19[7-9][0-9]|[2-9][0-9]{3})-"
 
 Time = Annotated[
