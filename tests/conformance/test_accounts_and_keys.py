@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cuepost.domain.access import SERVICE_SCOPES
+from cuepost.ports.records import Page
 from cuepost.ports.store import Contention
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore
@@ -41,7 +42,7 @@ async def test_accounts_are_listed_in_the_order_of_their_ids(
             await transaction.accounts.add(account)
 
     async with store.snapshot() as transaction:
-        assert await transaction.accounts.all() == accounts
+        assert await transaction.accounts.oldest(100) == accounts
 
 
 async def test_access_is_opened_and_closed_for_one_account_alone(
@@ -55,7 +56,7 @@ async def test_access_is_opened_and_closed_for_one_account_alone(
         await transaction.accounts.set_access(other.id, True)
 
     async with store.snapshot() as transaction:
-        assert await transaction.accounts.all() == [
+        assert await transaction.accounts.oldest(100) == [
             replace(one, webhooks_enabled=False),
             replace(other, webhooks_enabled=True),
         ]
@@ -77,7 +78,7 @@ async def test_an_id_that_is_taken_is_contention_and_keeps_nothing(
         await close_and_add()
 
     async with store.snapshot() as transaction:
-        assert await transaction.accounts.all() == [account]
+        assert await transaction.accounts.oldest(100) == [account]
 
 
 async def test_a_key_comes_back_as_it_was_added(store: AnyStore, records: Records) -> None:
@@ -116,6 +117,9 @@ async def test_keys_are_listed_for_their_account_and_service_keys_apart(
         assert await transaction.keys.all(other_id) == [theirs]
         assert await transaction.keys.all(None) == [service]
         assert await transaction.keys.all(records.id()) == []
+        every = sorted([*mine, theirs, service], key=lambda key: key.id)
+        assert await transaction.keys.page_of_all(Page(10)) == every[::-1]
+        assert await transaction.keys.page_of_all(Page(2, every[3].id)) == every[1:3][::-1]
 
 
 async def test_a_key_keeps_the_moment_of_its_first_revocation(

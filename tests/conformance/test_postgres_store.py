@@ -47,7 +47,7 @@ async def add(store: Store, account: Account) -> None:
 
 async def accounts(store: Store) -> list[Account]:
     async with store.snapshot() as transaction:
-        return await transaction.accounts.all()
+        return await transaction.accounts.oldest(100)
 
 
 def performing(store: Store) -> Perform:
@@ -55,7 +55,7 @@ def performing(store: Store) -> Perform:
 
 
 async def single_read_of(store: Store) -> list[Account]:
-    return await performing(store).single_read(lambda transaction: transaction.accounts.all())
+    return await performing(store).single_read(lambda transaction: transaction.accounts.oldest(100))
 
 
 async def execute(transaction: Transaction, sql: str) -> None:
@@ -160,7 +160,7 @@ async def test_a_connection_that_breaks_in_a_transaction_keeps_nothing(
             await transaction.accounts.add(Records().account())
             [row] = await core_statements.all_rows(transaction._session, THIS_BACKEND)
             await kill(postgres_store, row[0])
-            await transaction.accounts.all()
+            await transaction.accounts.oldest(100)
 
     with pytest.raises(StoreUnavailable):
         await asyncio.wait_for(break_off(), LIMIT)

@@ -63,7 +63,7 @@ async def add(store: SqliteStore, account: Account, priority: Priority = Priorit
 
 async def names(store: SqliteStore) -> set[str]:
     async with store.snapshot() as transaction:
-        return {account.name for account in await transaction.accounts.all()}
+        return {account.name for account in await transaction.accounts.oldest(100)}
 
 
 async def test_a_change_is_on_the_disk_when_it_is_over(

@@ -59,7 +59,7 @@ async def all_at_once(
 
 async def stored(store: SqliteStore) -> list[Account]:
     async with store.snapshot() as transaction:
-        return await transaction.accounts.all()
+        return await transaction.accounts.oldest(100)
 
 
 async def test_writes_that_wait_together_are_committed_together(

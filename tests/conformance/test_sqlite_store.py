@@ -147,7 +147,7 @@ async def test_closing_waits_for_readers_and_refuses_those_still_in_the_queue(
     async def read() -> str:
         try:
             async with store.snapshot() as transaction:
-                inside.append(await transaction.accounts.all())
+                inside.append(await transaction.accounts.oldest(100))
                 await leave.wait()
         except StoreUnavailable:
             return "refused"
@@ -175,7 +175,7 @@ async def test_a_long_read_holds_up_neither_writers_nor_other_readers(
         endless = [group.create_task(read_endlessly(sqlite_store)) for _ in range(READERS - 1)]
         await add(sqlite_store, account)
         async with sqlite_store.snapshot() as transaction:
-            assert await transaction.accounts.all() == [account]
+            assert await transaction.accounts.oldest(100) == [account]
         for task in endless:
             assert not task.done()
             task.cancel()
@@ -193,10 +193,10 @@ async def test_long_work_of_a_change_leaves_the_loop_free_and_can_be_cancelled(
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
         task = group.create_task(work_endlessly())
         async with sqlite_store.snapshot() as transaction:
-            assert await transaction.accounts.all() == []
+            assert await transaction.accounts.oldest(100) == []
         task.cancel()
     async with sqlite_store.snapshot() as transaction:
-        assert await transaction.accounts.all() == []
+        assert await transaction.accounts.oldest(100) == []
     await add(sqlite_store, Records().account())
 
 
@@ -214,7 +214,7 @@ async def test_a_full_disk_refuses_the_change_and_keeps_the_store(
     writer.execute("PRAGMA max_page_count = 1000000")
     async with sqlite_store.transaction() as transaction:
         await transaction.events.add([records.event(kept.id) for _ in range(500)])
-        assert await transaction.accounts.all() == [kept]
+        assert await transaction.accounts.oldest(100) == [kept]
 
 
 async def test_a_foreign_program_that_writes_is_waited_for_while_others_run(
@@ -226,12 +226,12 @@ async def test_a_foreign_program_that_writes_is_waited_for_while_others_run(
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
         waiting = group.create_task(add(sqlite_store, account))
         async with sqlite_store.snapshot() as transaction:
-            assert await transaction.accounts.all() == []
+            assert await transaction.accounts.oldest(100) == []
         assert not waiting.done()
         foreign.execute("COMMIT")
     foreign.close()
     async with sqlite_store.snapshot() as transaction:
-        assert await transaction.accounts.all() == [account]
+        assert await transaction.accounts.oldest(100) == [account]
 
 
 async def test_no_one_waits_for_ever_for_another_process(

@@ -116,7 +116,7 @@ def _schema_check(inspected: Inspected, *, embedded: bool) -> CheckResult:
 async def _content_checks(container: Container, *, offline: bool) -> AsyncIterator[CheckResult]:
     receivers: dict[str, ReceiverUrl] = {}
     async with container.store.snapshot() as snapshot:
-        for account in (await snapshot.accounts.all())[:ACCOUNTS]:
+        for account in await snapshot.accounts.oldest(ACCOUNTS):
             for endpoint in await snapshot.endpoints.page(account.id, Page(limit=ENDPOINTS)):
                 if (url := _parsed(container, endpoint.url)) is not None:
                     receivers.setdefault(f"{url.host}:{url.port}", url)

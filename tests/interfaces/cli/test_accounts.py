@@ -43,6 +43,15 @@ def test_accounts_are_listed_in_the_order_of_their_creation(terminal: Terminal) 
     assert terminal.json("accounts", "list") == {"data": made}
 
 
+def test_long_lists_are_read_in_pages(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [terminal.json("accounts", "create", "--name", str(name)) for name in range(4)]
+    keys = [terminal.json("keys", "create", "--account", each["id"])["id"] for each in made]
+    monkeypatch.setattr("cuepost.interfaces.cli.paging.AT_ONCE", 2)
+
+    assert terminal.json("accounts", "list") == {"data": made}
+    assert [each["id"] for each in terminal.json("keys", "list")["data"]] == keys
+
+
 def test_people_get_sentences_and_a_table(terminal: Terminal) -> None:
     assert terminal.words("accounts", "list") == (
         "There are no such accounts; 'cuepost accounts create' creates one.\n"

@@ -50,6 +50,8 @@ def test_everything_of_the_account_goes_and_the_others_stay(terminal: Terminal) 
 
     assert [account["id"] for account in terminal.json("accounts", "list")["data"]] == [stays]
     assert terminal.json("keys", "list") == keys
+    [entry] = terminal.json("audit")["data"]
+    assert (entry["action"], entry["subject"]) == ("account.erasure_started", goes)
     assert terminal.refusal("erase-account", goes, "--yes") == (
         1,
         f"Error: There is no account {goes}; 'cuepost accounts list' lists all accounts.\n",

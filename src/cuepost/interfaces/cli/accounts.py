@@ -24,11 +24,10 @@ from cuepost.interfaces.cli.output import (
     table,
     time_text,
 )
+from cuepost.interfaces.cli.paging import AT_ONCE, every
 from cuepost.interfaces.cli.params import ExternalId, Name, NamedAccount
 from cuepost.interfaces.cli.runtime import CommandContext, operator, use
 from cuepost.ports.records import AccountSearch, SearchedBy
-
-AT_ONCE = 500
 
 
 def no_account(reference: AccountReference) -> str:
@@ -97,7 +96,12 @@ def list_all(name_prefix: str | None, external_id_prefix: str | None, as_json: b
             return await _search(context, SearchedBy.NAME, search_key(name_prefix))
         if external_id_prefix:
             return await _search(context, SearchedBy.EXTERNAL_ID, external_id_prefix)
-        return await context.service.perform.read(lambda transaction: transaction.accounts.all())
+        newest_first = await every(
+            lambda page: context.service.perform.read(
+                lambda transaction: transaction.accounts.page(page)
+            )
+        )
+        return newest_first[::-1]
 
     found = use(work)
     _print_all(found, as_json)
@@ -108,7 +112,7 @@ async def _search(context: CommandContext, by: SearchedBy, prefix: str) -> list[
     search: AccountSearch | None = AccountSearch(by, prefix, AT_ONCE)
     while search is not None:
         page = await context.service.perform.read(
-            partial(context.service.accounts.search, caller=operator(), search=search)
+            partial(context.service.accounts.page, caller=operator(), wanted=search)
         )
         found += page
         search = replace(search, after=search.place_of(page[-1])) if page else None

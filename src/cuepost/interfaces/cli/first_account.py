@@ -58,7 +58,7 @@ async def make_first_account(context: CommandContext, *, with_link: bool = True)
 async def _make(service: Service, transaction: Transaction, *, with_link: bool) -> FirstAccount:
     access, caller = service.access, operator()
     await transaction.idempotency.claim(_SETUP, _SETUP, "setup", b"", access.clock.now())
-    accounts = await transaction.accounts.all()
+    accounts = await transaction.accounts.oldest(1)
     if accounts:
         return FirstAccount(accounts[0].id)
     account = await access.create_account(transaction, caller, "First account", True)

@@ -20,9 +20,12 @@ from cuepost.domain.access import (
 from cuepost.interfaces.cli.accounts import no_account
 from cuepost.interfaces.cli.groups import OrderedGroup
 from cuepost.interfaces.cli.output import json_option, key_json, print_result, table, time_text
+from cuepost.interfaces.cli.paging import every
 from cuepost.interfaces.cli.params import Instant, KeyId, Name
 from cuepost.interfaces.cli.runtime import CommandContext, operator, use
-from cuepost.ports.store import Transaction
+
+# Keys of no account are listed first.
+NO_ACCOUNT = UUID(int=0)
 
 
 @click.group(cls=OrderedGroup)
@@ -116,14 +119,14 @@ def list_some(account: UUID | None, service: bool, for_operator: bool, as_json: 
     kind = KeyKind.SERVICE if service else KeyKind.OPERATOR if for_operator else None
 
     async def work(context: CommandContext) -> list[ApiKey]:
-        async def look(transaction: Transaction) -> list[ApiKey]:
-            if account or kind:
-                found = await transaction.keys.all(account)
-                return [key for key in found if kind in (None, kind_of(key.scopes))]
-            owners = [None, *(each.id for each in await transaction.accounts.all())]
-            return [key for owner in owners for key in await transaction.keys.all(owner)]
-
-        return await context.service.perform.read(look)
+        perform = context.service.perform
+        if account or kind:
+            found = await perform.read(lambda transaction: transaction.keys.all(account))
+            return [key for key in found if kind in (None, kind_of(key.scopes))]
+        found = await every(
+            lambda page: perform.read(lambda transaction: transaction.keys.page_of_all(page))
+        )
+        return sorted(found, key=lambda key: (key.account_id or NO_ACCOUNT, key.id))
 
     found = use(work)
     headings = ("ID", "ACCOUNT", "STATE", "LAST USED", "NAME", "SCOPES")

@@ -10,7 +10,7 @@ from cuepost.domain.errors import NotFound
 from cuepost.interfaces.cli.accounts import no_account
 from cuepost.interfaces.cli.first_account import make_first_account
 from cuepost.interfaces.cli.output import json_option, key_values, print_result
-from cuepost.interfaces.cli.runtime import CannotRun, CommandContext, Runtime, use
+from cuepost.interfaces.cli.runtime import CannotRun, CommandContext, Runtime, operator, use
 
 
 @click.command()
@@ -58,8 +58,11 @@ def erase_account(account_id: UUID, yes: bool, as_json: bool) -> None:
     """Permanently erase an account and all of its data.
 
     This erases projects with the files of their last exports, endpoints, secrets, history, keys and
-    the audit trail. The command can be interrupted and run again. It does not delete files of older
-    exports, which the service no longer knows; delete them from the media store yourself.
+    the audit trail. The account cannot be used from the start of the command on. If the command is
+    interrupted, a running service finishes the erasure, or the same command does.
+
+    Files of older exports are not deleted, because the service no longer knows them; delete them
+    from the media store yourself.
     """
     account = use(lambda context: _find(context, account_id), missing=no_account(account_id))
     if not yes:
@@ -86,15 +89,20 @@ def _confirm(account: Account) -> None:
 
 
 async def _erase(context: CommandContext, account_id: UUID) -> None:
+    """As the operator's API does it, and then with the steps of the maintenance job at once."""
+    service = context.service
+    await service.perform.change(
+        lambda transaction: service.accounts.erase(
+            transaction, operator(), account_id, even_moved=True
+        )
+    )
     steps, gone = 0, False
     while not gone:
         try:
-            gone = await context.service.maintenance.erasing.step(account_id)
+            gone = await service.maintenance.erasing.step(account_id)
         except NotFound:
-            # After the first step this means that another process has erased the rest.
-            gone = steps > 0
-            if not gone:
-                raise
+            # The maintenance job of a running process has erased the rest.
+            gone = True
         steps += 1
         _show_progress(steps, gone)
 

@@ -20,7 +20,7 @@ _ONE = f"{_FROM_ACCOUNTS} WHERE id = :account_id"
 _ACCOUNT = Sql(_ONE)
 _HELD_ACCOUNT = Sql(f"{_ONE} FOR SHARE")
 _LOCKED_ACCOUNT = Sql(f"{_ONE} FOR UPDATE")
-_ALL_ACCOUNTS = Sql(f"{_FROM_ACCOUNTS} ORDER BY id")
+_OLDEST = Sql(f"{_FROM_ACCOUNTS} ORDER BY id LIMIT :most")
 _BY_EXTERNAL_ID = Sql(f"{_FROM_ACCOUNTS} WHERE external_id = :its_id")
 _PAGE = paging.pages(f"{_FROM_ACCOUNTS} WHERE true")
 
@@ -91,6 +91,7 @@ _ALL_KEYS = Sql(
     sqlite=f"{_FROM_KEYS} WHERE account_id IS :account_id ORDER BY id",
     postgresql=f"{_FROM_KEYS} WHERE account_id IS NOT DISTINCT FROM :account_id ORDER BY id",
 )
+_KEYS = paging.pages(f"{_FROM_KEYS} WHERE true")
 _KEYS_OF_ACCOUNT = paging.pages(f"{_FROM_KEYS} WHERE account_id = :account_id")
 _REVOKE_KEYS = Sql(
     "UPDATE api_keys SET revoked_at = :now WHERE account_id = :account_id AND revoked_at IS NULL"
@@ -140,8 +141,8 @@ class AccountRecords:
         rows = await self._session.fetch(statement, account_id=account_id)
         return account_of(rows[0]) if rows else None
 
-    async def all(self) -> list[Account]:
-        rows = await self._session.offloaded.fetch(_ALL_ACCOUNTS)
+    async def oldest(self, limit: int) -> list[Account]:
+        rows = await self._session.offloaded.fetch(_OLDEST, most=limit)
         return [account_of(row) for row in rows]
 
     async def by_external_id(self, external_id: str) -> Account | None:
@@ -233,6 +234,10 @@ class KeyRecords:
         rows = await self._session.offloaded.fetch(
             _KEYS_OF_ACCOUNT, account_id=account_id, **paging.bounds(page)
         )
+        return [_key(row) for row in rows]
+
+    async def page_of_all(self, page: Page) -> list[ApiKey]:
+        rows = await self._session.offloaded.fetch(_KEYS, **paging.bounds(page))
         return [_key(row) for row in rows]
 
     async def revoke_all(self, account_id: UUID, now: datetime) -> None:
