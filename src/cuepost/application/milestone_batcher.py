@@ -118,6 +118,9 @@ class MilestoneBatcher:
             batch = self._waiting.popleft()
             if batch.entries:
                 await self._write(batch)
+            else:
+                # It is not waiting any more, so a later caller must not join it.
+                batch.is_open = False
 
     async def _write(self, batch: _Batch) -> None:
         async def begin(transaction: Transaction) -> Answers:

@@ -1,0 +1,61 @@
+"""Milestones are written in batches, and a caller that is cancelled leaves none behind."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+from anyio.lowlevel import checkpoint
+
+from cuepost.application.milestone_batch import Milestone
+from cuepost.application.milestone_batcher import MOST_AT_ONCE, Answers, Entry, MilestoneBatcher
+from cuepost.domain.event import SilenceReason
+from cuepost.domain.project import ProjectStatus
+from cuepost.ports.records import ReportAnswer
+from cuepost.ports.store import Transaction
+from tests.application.harness import Harness
+
+PATIENCE_SECONDS = 10
+
+
+def entry(name: str) -> Entry:
+    return Entry(Milestone(name, UUID(int=1), ProjectStatus.COMPLETED), b"")
+
+
+def answers_to(entries: Sequence[Entry]) -> Answers:
+    reason = SilenceReason.NOT_SUBSCRIBED
+    return {
+        each: ReportAnswer(each.milestone.report_id, True, None, False, reason) for each in entries
+    }
+
+
+async def let_others_run() -> None:
+    for _ in range(20):
+        await checkpoint()
+
+
+async def test_a_caller_after_a_batch_whose_callers_were_cancelled_is_answered(
+    harness: Harness,
+) -> None:
+    begun, free = asyncio.Event(), asyncio.Event()
+
+    async def write_batch(
+        transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
+    ) -> Answers:
+        begun.set()
+        await free.wait()
+        return answers_to(entries)
+
+    batcher = MilestoneBatcher(harness.service.perform, write_batch)
+    full = [entry(str(number)) for number in range(MOST_AT_ONCE)]
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(batcher.submit([entry("in the first batch")]))
+            await begun.wait()
+            tasks.create_task(batcher.submit(full))
+            cancelled = tasks.create_task(batcher.submit([entry("in the third batch")]))
+            await let_others_run()
+            cancelled.cancel()
+            free.set()
+        await let_others_run()
+        later = entry("later")
+        assert later in await batcher.submit([later])
