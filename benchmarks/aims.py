@@ -22,6 +22,7 @@ def aims() -> list[Aim]:
         *_of_rates(),
         *_of_resources(),
         *_of_latency(),
+        *_of_pages(),
         *_of_growth(),
         *_of_fairness(),
         *_of_ingest(),
@@ -80,6 +81,12 @@ def _of_latency() -> Iterator[Aim]:
     for key, name in STORES.items():
         low, half = raw(f"latency.{key}.low", "p99"), raw(f"latency.{key}.half", "p99")
         yield Aim(4, f"{name}, latency p99 at half of the full rate", "ms", half, "100/s", low, 5.0)
+
+
+def _of_pages() -> Iterator[Aim]:
+    for key, name in STORES.items():
+        text = f"{name}, overview with a million deliveries beside 200/s, p95"
+        yield Aim(4, text, "ms", value(f"overview.{key}"), "100 ms", constant(100), 1.0)
 
 
 def _of_growth() -> Iterator[Aim]:

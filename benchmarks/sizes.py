@@ -53,6 +53,8 @@ class Sizes:
     peer_deliveries: int = 5_000
     peer_rounds: int = 3
     page_rows: int = 1_000_000
+    overview_rate: int = 200
+    overview_seconds: int = 30
     stored: int = 2_000
     store: str | None = None
     cases: tuple[str, ...] = ()
@@ -83,6 +85,8 @@ SMALL = Sizes(
     peer_deliveries=60,
     peer_rounds=1,
     page_rows=3_000,
+    overview_rate=50,
+    overview_seconds=2,
     stored=100,
     fairness=Fairness(healthy=5, backlog=200, rate=50, seconds=1, rounds=1),
     downloads=Downloads(downloads=4, rounds=1, calls=100),
