@@ -13,7 +13,8 @@ from cuepost.adapters.smtp_mail import SmtpMailer, SmtpServer
 from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.application.alerts import FollowAlerts
-from cuepost.domain.alert import BACKLOG_FROM, MAIL_LIFE, AlertKind
+from cuepost.application.mail_outbox import SendMails
+from cuepost.domain.alert import BACKLOG_FROM, MAIL_LIFE, AlertKind, AlertMail
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.errors import NotFound, WebhooksNotEnabled
@@ -39,6 +40,10 @@ class Alerting:
     @property
     def jobs(self) -> FollowAlerts:
         return self.harness.service.maintenance.alerts
+
+    @property
+    def sending(self) -> SendMails[AlertMail]:
+        return self.harness.service.maintenance.alert_mails
 
     async def fail(self) -> Delivery:
         delivery = await self.harness.complete_to(self.webhook_id)
@@ -85,7 +90,7 @@ class Alerting:
         await self.jobs.watch_backlogs()
         while await self.jobs.announce(by_email=True):
             pass
-        while await self.jobs.send_mails(mailer):
+        while await self.sending.step(mailer):
             pass
 
     async def open(self) -> list[AlertKind]:
@@ -222,7 +227,7 @@ async def test_a_mail_that_was_taken_but_not_sent_is_sent_again(alerting: Alerti
     await alerting.fail()
     while await alerting.jobs.announce(by_email=True):
         pass
-    assert await alerting.harness.do(alerting.jobs._take_mails)
+    assert await alerting.harness.do(alerting.sending.take)
     await alerting.work()
     assert alerting.server.messages == []
     alerting.harness.clock.advance(minutes=3)

@@ -186,6 +186,7 @@ CHANGES: dict[str, tuple[Call, object]] = {
         lambda t, s, p: t.invitations.end_of_email(s.id, str(p.invitation.email)),
         None,
     ),
+    "Invitations.drop_mail": (lambda t, s, p: t.invitations.drop_mail(s.id, p.invitation.id), None),
     "SecretReveals.take": (lambda t, s, p: t.secret_reveals.take(s.id, p.reveal.id), False),
     "Inboxes.set_answer": (lambda t, s, p: t.inboxes.set_answer(s.id, InboxAnswer.CLOSE), None),
     "Inboxes.clear": (lambda t, s, p: t.inboxes.clear(s.id), None),

@@ -26,8 +26,21 @@ from tests.support.service_process import PATIENCE_SECONDS, Ended, ServiceProces
 # The first has no deliveries yet, and from 0007 on they have the form of today; test_upgrading.py
 # has what changed since. Every one between has to be here.
 REVISIONS = ["0002", "0003", "0004", "0005", "0006"]
-SINCE = ["0007", "0008", "0009", "0010", "0011", "0012", "0013", "0015", "0016", "0017", "0018"]
-NEWEST = "0019"
+SINCE = [
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+    "0013",
+    "0015",
+    "0016",
+    "0017",
+    "0018",
+    "0019",
+]
+NEWEST = "0023"
 LIVE = {"pending", "retrying", "delivering"}
 
 

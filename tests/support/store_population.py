@@ -9,7 +9,7 @@ from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.event import Event
 from cuepost.domain.inbox import Inbox
-from cuepost.domain.invitation import Invitation
+from cuepost.domain.invitation import Invitation, InvitationMail
 from cuepost.domain.listener import Listener
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.project import Project
@@ -94,6 +94,15 @@ async def add_people(transaction: Transaction, records: Records, made: Populated
     await transaction.sessions.add(made.session)
     await transaction.sign_in_links.add(made.link)
     await transaction.invitations.add(made.invitation)
+    await transaction.invitations.add_mail(
+        InvitationMail(
+            made.account.id,
+            made.invitation.id,
+            b"sealed",
+            made.invitation.created_at,
+            made.invitation.expires_at,
+        )
+    )
     await transaction.secret_reveals.add(made.reveal)
     await transaction.inboxes.add(made.inbox)
     which = (made.account.id, made.endpoint.id, AlertKind.FAILING, records.clock.now())

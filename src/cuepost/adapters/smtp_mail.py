@@ -2,16 +2,15 @@
 
 import asyncio
 import smtplib
+import socket
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import format_datetime
 
-from cuepost.ports.mail import MailNotSent
+from cuepost.ports.mail import DEADLINE_SECONDS, MailNotSent
 from cuepost.ports.system import Clock
-
-TIMEOUT_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,43 +26,69 @@ class SmtpServer:
 
 
 class SmtpMailer:
-    def __init__(self, server: SmtpServer, sender: str, clock: Clock) -> None:
+    """`deadline` is the limit for a message in seconds, however slowly the server answers."""
+
+    def __init__(
+        self,
+        server: SmtpServer,
+        sender: str,
+        clock: Clock,
+        deadline: float = DEADLINE_SECONDS,
+    ) -> None:
         self._server, self._sender, self._clock = server, sender, clock
+        self._deadline = deadline
 
     async def send(self, recipient: str, subject: str, text: str) -> None:
         message = EmailMessage()
-        message["From"], message["To"], message["Subject"] = self._sender, recipient, subject
+        try:
+            message["From"], message["To"], message["Subject"] = self._sender, recipient, subject
+        except ValueError:
+            raise MailNotSent("InvalidHeader") from None
         message["Date"] = format_datetime(self._clock.now())
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(text)
-        try:
-            await asyncio.to_thread(self._deliver, message)
-        except (OSError, smtplib.SMTPException) as error:
-            # What a server says may repeat the credentials.
-            raise MailNotSent(type(error).__name__) from None
+        await self._within_deadline(message)
 
     async def check(self) -> None:
         """Connects and signs in, as for a message. Raises MailNotSent."""
-        try:
-            await asyncio.to_thread(self._deliver, None)
-        except (OSError, smtplib.SMTPException) as error:
-            raise MailNotSent(type(error).__name__) from None
+        await self._within_deadline(None)
 
-    def _deliver(self, message: EmailMessage | None) -> None:
-        server = self._server
+    async def _within_deadline(self, message: EmailMessage | None) -> None:
+        opened: list[smtplib.SMTP] = []
+        try:
+            async with asyncio.timeout(self._deadline):
+                await asyncio.to_thread(self._deliver, message, opened)
+        except (OSError, smtplib.SMTPException) as error:
+            # What a server says may repeat the credentials.
+            raise MailNotSent(type(error).__name__) from None
+        finally:
+            # Wakes the thread if the server has not answered; usually it is closed already.
+            for connection in opened:
+                _interrupt(connection)
+
+    def _deliver(self, message: EmailMessage | None, opened: list[smtplib.SMTP]) -> None:
+        server, timeout = self._server, self._deadline
         context = ssl.create_default_context()
-        connect = (
-            smtplib.SMTP_SSL(server.host, server.port, timeout=TIMEOUT_SECONDS, context=context)
+        connection = (
+            smtplib.SMTP_SSL(server.host, server.port, timeout=timeout, context=context)
             if server.tls
-            else smtplib.SMTP(server.host, server.port, timeout=TIMEOUT_SECONDS)
+            else smtplib.SMTP(server.host, server.port, timeout=timeout)
         )
+        opened.append(connection)
         try:
             if server.starttls:
-                connect.starttls(context=context)
+                connection.starttls(context=context)
             if server.user is not None:
-                connect.login(server.user, server.password or "")
+                connection.login(server.user, server.password or "")
             if message is not None:
-                connect.send_message(message)
+                connection.send_message(message)
         finally:
-            with suppress(OSError, smtplib.SMTPException):
-                connect.quit()
+            with suppress(OSError, ValueError, smtplib.SMTPException):
+                connection.quit()
+
+
+def _interrupt(connection: smtplib.SMTP) -> None:
+    # Closing would wait for the reading thread.
+    if connection.sock is not None:
+        with suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_RDWR)

@@ -2,17 +2,13 @@
 
 An alert of a failing endpoint is opened with the result that made it fail, in its transaction. The
 rest is done by maintenance jobs, in steps that any process may do: an announcement writes the event
-for other endpoints and the e-mails that are to be sent in one transaction, and an e-mail is dropped
-only after the mail server has taken it.
+for other endpoints and the e-mails that are to be sent in one transaction.
 """
 
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
-from urllib.parse import urlsplit
-from uuid import UUID
 
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Caller, Scope
@@ -22,26 +18,19 @@ from cuepost.domain.alert import (
     Alert,
     AlertMail,
     event_of,
-    message,
 )
-from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.errors import NotFound
 from cuepost.domain.event import Event, event_body
 from cuepost.domain.event_catalog import endpoint_data
 from cuepost.domain.fanout import deliveries_of
 from cuepost.domain.health import QUIET, Condition
-from cuepost.domain.instants import to_text
 from cuepost.domain.person import User
-from cuepost.ports.mail import Mailer, MailNotSent
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, IdSource
 
 AT_ONCE = 50
-MAILS_AT_ONCE = 10
 MOST_PEOPLE = 1_000
-# Longer than a mail server may take: no other process sends it at the same time.
-LEASE = timedelta(minutes=2)
 
 Work = Callable[[Transaction, Alert], Awaitable[None]]
 log = logging.getLogger("cuepost.alerts")
@@ -69,7 +58,6 @@ class FollowAlerts:
     perform: Perform
     clock: Clock
     ids: IdSource
-    page_of: Callable[[UUID], str]
 
     async def end_recovered(self) -> bool:
         """Alerts of endpoints that have recovered, or were disabled."""
@@ -178,57 +166,6 @@ class FollowAlerts:
                 if each.email is not None and each.wants_alerts
             ]
         )
-
-    async def send_mails(self, mailer: Mailer) -> bool:
-        now = self.clock.now()
-        if not await self.perform.read(lambda t: t.alerts.has_due_mails(now)):
-            return False
-        taken = await self.perform.change(self._take_mails)
-        for mail in taken:
-            await self._send(mailer, mail)
-        return len(taken) == MAILS_AT_ONCE
-
-    async def _take_mails(self, transaction: Transaction) -> list[AlertMail]:
-        now = self.clock.now()
-        found = await transaction.alerts.due_mails(now, MAILS_AT_ONCE)
-        for mail in found:
-            await transaction.alerts.postpone_mail(replace(mail, due_at=now + LEASE))
-        return found
-
-    async def _send(self, mailer: Mailer, mail: AlertMail) -> None:
-        user, endpoint = await self.perform.read(lambda t: self._named(t, mail))
-        if user is not None and user.email is not None and endpoint is not None:
-            host = urlsplit(endpoint.url).hostname or endpoint.url
-            said = message(mail, host, self.page_of(mail.webhook_id), to_text(mail.since))
-            try:
-                await mailer.send(user.email, said.subject, said.text)
-            except MailNotSent as error:
-                await self._put_off(mail, error)
-                return
-        await self.perform.change(lambda t: t.alerts.drop_mail(mail))
-
-    async def _named(
-        self, transaction: Transaction, mail: AlertMail
-    ) -> tuple[User | None, Endpoint | None]:
-        user = await transaction.users.get(mail.account_id, mail.user_id)
-        endpoint = await transaction.endpoints.get(mail.account_id, mail.webhook_id)
-        return (user if user is not None and user.wants_alerts else None), endpoint
-
-    async def _put_off(self, mail: AlertMail, error: MailNotSent) -> None:
-        now = self.clock.now()
-        tried = replace(mail, due_at=now + mail.retry_after, attempts_made=mail.attempts_made + 1)
-        given_up = tried.is_given_up(now)
-        log.warning(
-            "event=%s user=%s attempts=%d error=%s",
-            "alert_mail_given_up" if given_up else "alert_mail_not_sent",
-            mail.user_id,
-            tried.attempts_made,
-            error,
-        )
-        if given_up:
-            await self.perform.change(lambda t: t.alerts.drop_mail(tried))
-        else:
-            await self.perform.change(lambda t: t.alerts.postpone_mail(tried))
 
 
 async def _applied(work: Work, alert: Alert, transaction: Transaction) -> None:

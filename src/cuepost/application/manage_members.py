@@ -12,6 +12,7 @@ from cuepost.domain.invitation import (
     INVITATION_LIFE,
     MOST_INVITATIONS,
     Invitation,
+    InvitationMail,
     require_owner_without,
 )
 from cuepost.domain.person import (
@@ -23,12 +24,15 @@ from cuepost.domain.person import (
 )
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
-from cuepost.ports.system import Clock, Entropy, IdSource
+from cuepost.ports.system import Clock, Entropy, IdSource, SecretBox
 
 
 @dataclass(frozen=True, slots=True)
 class NewInvitation:
-    """`url` is shown once; the store keeps a digest of its token."""
+    """`url` is shown once; the store keeps a digest of its token.
+
+    Until an e-mail with the link is sent, the store has the token as well, sealed.
+    """
 
     invitation: Invitation
     url: str
@@ -46,6 +50,8 @@ class ManageMembers:
     entropy: Entropy
     audit: AuditTrail
     address: Callable[[str], str]
+    box: SecretBox
+    by_email: bool
 
     async def page(self, transaction: Transaction, caller: Caller, page: Page) -> list[User]:
         caller.require(Scope.MEMBERS_READ)
@@ -101,8 +107,13 @@ class ManageMembers:
             address,
             now,
             now + INVITATION_LIFE,
+            email_queued=self.by_email and address is not None,
         )
         await transaction.invitations.add(made)
+        if made.email_queued:
+            sealed = self.box.seal(token.encode(), made.id.bytes)
+            mail = InvitationMail(account_id, made.id, sealed, now, made.expires_at)
+            await transaction.invitations.add_mail(mail)
         await self._note_invitation(transaction, caller, Action.MEMBER_INVITED, made)
         return NewInvitation(made, self.address(token))
 

@@ -19,6 +19,7 @@ from cuepost.application.erase_account import EraseAccount
 from cuepost.application.explain_delivery import ExplainDelivery
 from cuepost.application.follow_events import FollowEvents
 from cuepost.application.join_account import JoinAccount
+from cuepost.application.mail_outbox import AlertOutbox, InvitationOutbox, SendMails
 from cuepost.application.manage_accounts import ManageAccounts
 from cuepost.application.manage_keys import ManageKeys
 from cuepost.application.manage_members import ManageMembers
@@ -39,7 +40,9 @@ from cuepost.application.reveal_secret import RevealSecret
 from cuepost.application.sign_in import SignIn
 from cuepost.application.sign_in_limits import SignInLimits
 from cuepost.application.store_media import StoreMedia
+from cuepost.domain.alert import AlertMail
 from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.domain.invitation import InvitationMail
 from cuepost.ports.media import NO_MEDIA, Media
 from cuepost.ports.passwords import NoPasswords, Passwords
 from cuepost.ports.store import Replica, Store
@@ -49,7 +52,7 @@ from cuepost.ports.transport import NoResolver, Resolver
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The settings of the use cases."""
+    """The settings of the use cases; `mails` if there is a mail server."""
 
     base_url: str
     policy: EgressPolicy
@@ -61,6 +64,7 @@ class Rules:
     request_timeout: float = 10.0
     cell: str = ""
     webhooks_access: bool = False
+    mails: bool = False
 
     def result_url(self, project_id: UUID) -> str:
         return f"{self.base_url}/v1/projects/{project_id}/result"
@@ -106,6 +110,8 @@ class Maintenance:
     moving: MoveAccount
     expiry: StopExpiredProjects
     alerts: FollowAlerts
+    alert_mails: SendMails[AlertMail]
+    invitation_mails: SendMails[InvitationMail]
     master_keys: Rekey
 
 
@@ -184,7 +190,7 @@ def assemble(
         confirm_host=ConfirmHost(rules.base_url),
         reveals=RevealSecret(clock, ids, entropy, system.box, audit, rules.reveal_url),
         sign_in=_sign_in(perform, system, rules, audit),
-        members=ManageMembers(clock, ids, entropy, audit, rules.join_url),
+        members=_members(system, rules, audit),
         inbox=ReceiveInInbox(clock, ids, entropy, system.box, rules.inbox_url),
         rehearse=Rehearse(batches, audit),
         receivers=CheckReceiver(rules.policy, system.resolver),
@@ -216,6 +222,18 @@ def _webhooks(system: SystemPorts, rules: Rules, audit: AuditTrail) -> ManageWeb
     )
 
 
+def _members(system: SystemPorts, rules: Rules, audit: AuditTrail) -> ManageMembers:
+    return ManageMembers(
+        system.clock,
+        system.ids,
+        system.entropy,
+        audit,
+        rules.join_url,
+        system.box,
+        by_email=rules.mails,
+    )
+
+
 def _sign_in(perform: Perform, system: SystemPorts, rules: Rules, audit: AuditTrail) -> SignIn:
     return SignIn(
         perform,
@@ -237,6 +255,8 @@ def _maintenance(
         erasing=EraseAccount(perform, media.files),
         moving=MoveAccount(perform, clock, system.ids, system.entropy, box, audit),
         expiry=StopExpiredProjects(perform, clock),
-        alerts=FollowAlerts(perform, clock, system.ids, rules.webhook_page),
+        alerts=FollowAlerts(perform, clock, system.ids),
+        alert_mails=SendMails(perform, clock, AlertOutbox(rules.webhook_page)),
+        invitation_mails=SendMails(perform, clock, InvitationOutbox(box, rules.join_url)),
         master_keys=Rekey(perform, clock, box),
     )

@@ -191,6 +191,7 @@ def _rules(settings: Settings) -> Rules:
         request_timeout=settings.request_timeout,
         cell=settings.cell,
         webhooks_access=settings.webhooks_access,
+        mails=settings.smtp_url is not None,
     )
 
 

@@ -9,6 +9,15 @@ from cuepost.ports.mail import MailNotSent
 from cuepost.ports.system import Clock
 from cuepost.settings import Settings
 
+_REASONS = {
+    "ConnectionRefusedError": "takes no connection",
+    "gaierror": "has a name that cannot be resolved",
+    "SMTPAuthenticationError": "refuses the user or the password",
+    "SMTPNotSupportedError": "does not offer STARTTLS or a way to sign in",
+    "SSLCertVerificationError": "has a certificate that is not valid for its name",
+    "TimeoutError": "does not answer in time",
+}
+
 
 def smtp_mailer(settings: Settings, clock: Clock) -> SmtpMailer | None:
     url = settings.smtp_url
@@ -35,8 +44,8 @@ async def mail_checks(settings: Settings, clock: Clock) -> AsyncIterator[CheckRe
     except MailNotSent as error:
         yield failure(
             "e-mail",
-            f"The mail server of CUEPOST_SMTP_URL cannot be used: {error}.",
-            "Check its host, port, TLS and credentials. Until then alerts are kept for three days.",
+            f"The mail server of CUEPOST_SMTP_URL {_REASONS.get(str(error), f'fails: {error}')}.",
+            "Check its host, port, TLS and credentials. Until then e-mails wait.",
         )
     else:
         yield fine("e-mail", "The mail server accepts connections.")

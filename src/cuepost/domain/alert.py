@@ -6,13 +6,12 @@ from enum import StrEnum
 from uuid import UUID
 
 from cuepost.domain.event_catalog import ENDPOINT_FAILING, ENDPOINT_RECOVERED
+from cuepost.domain.mail import Message
 
 BACKLOG_FROM = timedelta(minutes=10)
 """A delivery that has been due for this long opens an alert."""
 BACKLOG_UNTIL = timedelta(minutes=1)
 """Once the oldest one has been due for less than this, the alert ends."""
-FIRST_RETRY = timedelta(seconds=10)
-LONGEST_RETRY = timedelta(hours=1)
 MAIL_LIFE = timedelta(days=3)
 """An e-mail that could not be sent for this long is given up."""
 OPENED, ENDED = 1, 2
@@ -62,20 +61,8 @@ class AlertMail:
     due_at: datetime
     attempts_made: int = 0
 
-    @property
-    def retry_after(self) -> timedelta:
-        """Longer each time, from the number of attempts that were made."""
-        doublings = min(self.attempts_made, 16)
-        return min(FIRST_RETRY * (1 << doublings), LONGEST_RETRY)
-
     def is_given_up(self, now: datetime) -> bool:
         return now >= self.since + MAIL_LIFE and self.attempts_made > 0
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    subject: str
-    text: str
 
 
 def message(mail: AlertMail, host: str, page_url: str, at: str) -> Message:

@@ -8,8 +8,7 @@ from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
-from cuepost.application.alerts import FollowAlerts
-from cuepost.application.service import Service
+from cuepost.application.service import Maintenance, Service
 from cuepost.domain import audit
 from cuepost.domain.bulk_retry import BulkRetry
 from cuepost.domain.errors import MediaUnavailable, NotFound
@@ -90,7 +89,7 @@ def maintenance_jobs(
     retention: timedelta,
     mailer: Mailer | None = None,
 ) -> tuple[MaintenanceJob, ...]:
-    """Without a mailer no alert is sent by e-mail."""
+    """Without a mailer no e-mail is sent."""
     steps = JobSteps(store, service, clock)
     minute, hour = timedelta(minutes=1), timedelta(hours=1)
     return (
@@ -101,19 +100,22 @@ def maintenance_jobs(
         MaintenanceJob("name accounts for search", hour, steps.name_accounts_for_search),
         MaintenanceJob("prepare days", hour, steps.prepare_days),
         MaintenanceJob("forget unserved listeners", hour, steps.delete_unserved_listeners),
-        *_alert_jobs(service.maintenance.alerts, mailer),
+        *_alert_jobs(service.maintenance, mailer),
         *_retention_jobs(Expiry(store, clock), retention),
     )
 
 
-def _alert_jobs(alerts: FollowAlerts, mailer: Mailer | None) -> Iterator[MaintenanceJob]:
-    often = timedelta(seconds=5)
+def _alert_jobs(maintenance: Maintenance, mailer: Mailer | None) -> Iterator[MaintenanceJob]:
+    often, alerts = timedelta(seconds=5), maintenance.alerts
     announce = partial(alerts.announce, by_email=mailer is not None)
     yield MaintenanceJob("end alerts", often, alerts.end_recovered)
     yield MaintenanceJob("watch backlogs", timedelta(minutes=1), alerts.watch_backlogs)
     yield MaintenanceJob("announce alerts", timedelta(seconds=1), announce)
     if mailer is not None:
-        yield MaintenanceJob("send alerts by e-mail", often, partial(alerts.send_mails, mailer))
+        send_alerts = partial(maintenance.alert_mails.step, mailer)
+        send_invitations = partial(maintenance.invitation_mails.step, mailer)
+        yield MaintenanceJob("send alerts by e-mail", often, send_alerts)
+        yield MaintenanceJob("send invitations by e-mail", often, send_invitations)
 
 
 def _retention_jobs(expiry: Expiry, retention: timedelta) -> Iterator[MaintenanceJob]:
@@ -131,6 +133,7 @@ def _retention_jobs(expiry: Expiry, retention: timedelta) -> Iterator[Maintenanc
         (Expiring.SECRET_REVEALS, timedelta(0), minute),
         (Expiring.SIGN_IN_LINKS, timedelta(0), hour),
         (Expiring.INVITATIONS, timedelta(0), hour),
+        (Expiring.INVITATION_MAILS, timedelta(0), hour),
         (Expiring.SESSIONS, timedelta(0), hour),
         (Expiring.INBOX_MESSAGES, retention, hour),
     ):

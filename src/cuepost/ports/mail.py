@@ -2,6 +2,9 @@
 
 from typing import Protocol
 
+DEADLINE_SECONDS = 30.0
+"""A mail server that takes longer for one message has not taken it."""
+
 
 class MailNotSent(Exception):
     """The mail server did not take the message; it may take it later."""

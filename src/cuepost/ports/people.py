@@ -5,7 +5,7 @@ from typing import Protocol
 from uuid import UUID
 
 from cuepost.domain.access import Role
-from cuepost.domain.invitation import Invitation
+from cuepost.domain.invitation import Invitation, InvitationMail
 from cuepost.domain.person import Session, SignInLink, User
 from cuepost.domain.secret_reveal import SecretReveal
 from cuepost.ports.records import Page
@@ -60,6 +60,22 @@ class Invitations(Protocol):
         ...
 
     async def end_of_email(self, account_id: UUID, email: str) -> None: ...
+
+    async def add_mail(self, mail: InvitationMail) -> None:
+        """It ends with its invitation."""
+        ...
+
+    async def has_due_mails(self, now: datetime) -> bool: ...
+
+    async def due_mails(self, now: datetime, limit: int) -> list[InvitationMail]:
+        """Those of live accounts. No other process sends them until the transaction ends."""
+        ...
+
+    async def postpone_mail(self, mail: InvitationMail) -> None:
+        """To its `due_at`, with its number of attempts; not if it was dropped."""
+        ...
+
+    async def drop_mail(self, account_id: UUID, invitation_id: UUID) -> None: ...
 
 
 class SignInAttempts(Protocol):

@@ -20,6 +20,7 @@ class Expiring(StrEnum):
     SESSIONS = "ended sessions"
     SIGN_IN_LINKS = "expired sign-in links"
     INVITATIONS = "expired invitations"
+    INVITATION_MAILS = "e-mails of expired invitations"
     SECRET_REVEALS = "secrets that were not revealed"
     INBOX_MESSAGES = "messages in test inboxes"
 

@@ -10,6 +10,7 @@ from uuid import UUID
 class SealedKind(StrEnum):
     SIGNING_SECRET = "signing secrets"
     SECRET_REVEAL = "secrets to be shown once"
+    INVITATION_MAIL = "invitations to be sent by e-mail"
     IDEMPOTENT_ANSWER = "answers kept for Idempotency-Keys"
 
 

@@ -65,8 +65,8 @@ class MailSettings(DatabaseSettings):
         Setting(
             optional(SMTP_URL),
             "",
-            "The mail server for alerts about endpoints. Empty: alerts are shown in the pages and "
-            "sent as events, but not by e-mail.",
+            "The mail server for alerts about endpoints and for invitations. Empty: nothing is "
+            "sent by e-mail; alerts are shown in the pages and sent as events.",
         ),
     ] = field(repr=False)
     smtp_from: Annotated[

@@ -22,6 +22,7 @@ async def test_an_invitation_shows_its_link_once(api: Api) -> None:
     url = made.pop("url")
     assert url.startswith(f"{BASE_URL}/join/")
     assert (made["email"], made["role"]) == ("ada@example.com", "viewer")
+    assert made["emailQueued"] is False
     assert await api.done("GET", INVITATIONS) == {"data": [made], "nextCursor": None}
     answer = await api.call("DELETE", f"{INVITATIONS}/{made['id']}")
     assert (answer.status_code, answer.content) == (204, b"")

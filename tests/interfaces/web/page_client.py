@@ -90,11 +90,11 @@ async def member_of(client: PageClient, role: Role, email: str) -> User:
     return (await service.joining.accept(token, email, PASSWORD, None)).user
 
 
-def opened(harness: Harness) -> PageClient:
+def opened(harness: Harness, rules: Rules = RULES) -> PageClient:
     system = SystemPorts(
         harness.clock, harness.ids, RepeatableEntropy("web"), harness.box, Argon2Passwords(CHEAP)
     )
-    harness = replace(harness, service=assemble(harness.store, system, RULES, harness.media))
+    harness = replace(harness, service=assemble(harness.store, system, rules, harness.media))
     return PageClient(harness, _client(harness))
 
 

@@ -1,6 +1,7 @@
 """Members in the pages: invited, joined, given a role, removed; and what each role is refused."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from cuepost.interfaces.web.page_context import PageRoute
 from cuepost.ports.records import Page
 from tests.application.harness import BASE_URL, Harness
 from tests.interfaces.web.owned_objects import owned_objects_of
-from tests.interfaces.web.page_client import PASSWORD, PageClient, member_of, opened
+from tests.interfaces.web.page_client import PASSWORD, RULES, PageClient, member_of, opened
 
 MEMBERS = "/settings/members"
 LINK = re.compile(r'<code id="link" tabindex="0">([^<]+)</code>')
@@ -47,6 +48,19 @@ async def test_an_invited_person_joins_and_is_signed_in(page_client: PageClient)
     assert "ada@example.com (you)" in page.text
     assert "Owners invite and remove members." in page.text
     assert (await page_client.another().get(path)).status_code == 404
+
+
+@pytest.mark.parametrize("mails", [True, False])
+async def test_the_page_says_whether_the_invitation_is_mailed(
+    harness: Harness, mails: bool
+) -> None:
+    owner = await opened(harness, replace(RULES, mails=mails)).sign_in()
+    form = await owner.get(MEMBERS)
+    assert ("and is sent there" in form.text) is mails
+    answer = await owner.post(MEMBERS, once=owner.once(), role="viewer", email="ada@example.com")
+    assert ("is being sent to <strong>ada@example.com</strong> by e-mail" in answer.text) is mails
+    assert LINK.search(answer.text)
+    assert ("E-mail not sent yet" in (await owner.get(MEMBERS)).text) is mails
 
 
 async def test_a_page_that_is_sent_twice_makes_one_invitation(page_client: PageClient) -> None:

@@ -7,8 +7,6 @@ import pytest
 
 from cuepost.domain.alert import (
     ENDED,
-    FIRST_RETRY,
-    LONGEST_RETRY,
     MAIL_LIFE,
     OPENED,
     Alert,
@@ -33,12 +31,6 @@ def test_failures_have_events_and_backlogs_have_none() -> None:
     assert event_of(ALERT, OPENED) == "endpoint.failing"
     assert event_of(ALERT, ENDED) == "endpoint.recovered"
     assert event_of(replace(ALERT, kind=AlertKind.BACKLOG), OPENED) is None
-
-
-def test_an_email_is_tried_less_and_less_often() -> None:
-    assert MAIL.retry_after == FIRST_RETRY
-    assert replace(MAIL, attempts_made=2).retry_after == 4 * FIRST_RETRY
-    assert replace(MAIL, attempts_made=90).retry_after == LONGEST_RETRY
 
 
 def test_an_email_is_given_up_after_its_life_but_not_before_it_was_tried() -> None:

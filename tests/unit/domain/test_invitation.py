@@ -7,7 +7,13 @@ import pytest
 
 from cuepost.domain.access import Role
 from cuepost.domain.errors import LastOwner
-from cuepost.domain.invitation import INVITATION_LIFE, Invitation, require_owner_without
+from cuepost.domain.invitation import (
+    INVITATION_LIFE,
+    Invitation,
+    InvitationMail,
+    invitation_message,
+    require_owner_without,
+)
 from cuepost.domain.person import User
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -39,3 +45,17 @@ def test_a_member_who_is_no_owner_may_leave(role: Role) -> None:
 
 def test_one_of_two_owners_may_leave() -> None:
     require_owner_without(user(1), [user(1), user(2)])
+
+
+def test_the_message_has_the_link_on_a_line_and_a_subject_of_one_line() -> None:
+    url = "https://cuepost.example.com/join/token"
+    said = invitation_message("Studio\r\nBcc: all", Role.VIEWER, url, "2026-01-09")
+    assert said.subject == "[cuepost] You are invited to Studio Bcc: all"
+    assert f"\n{url}\n" in said.text
+    assert "as viewer" in said.text
+    assert "until 2026-01-09" in said.text
+
+
+def test_a_mail_that_waits_does_not_show_its_token() -> None:
+    mail = InvitationMail(ACCOUNT, UUID(int=2), b"token", NOW, NOW + INVITATION_LIFE)
+    assert "token" not in repr(mail)

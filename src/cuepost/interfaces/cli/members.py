@@ -101,7 +101,10 @@ def invite(account: UUID, role: str, email: str | None, as_json: bool) -> None:
     made = _use(work, no_account(account))
     content = msgspec.to_builtins(CreatedInvitation.made(made))
     expires_at = to_text(made.invitation.expires_at)
-    print_result(as_json, content, f"{made.url}\nThe link works once and expires at {expires_at}.")
+    said = f"{made.url}\nThe link works once and expires at {expires_at}."
+    if made.invitation.email_queued:
+        said += f"\nThe service sends it to {made.invitation.email}."
+    print_result(as_json, content, said)
 
 
 @members.command("set-role")

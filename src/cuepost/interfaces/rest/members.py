@@ -121,7 +121,8 @@ OPERATIONS = (
         tag=_TAG,
         summary="Invite a person",
         description="The answer has the link, which works once within 7 days and is not shown "
-        "again. A new invitation to an e-mail address replaces the earlier one.",
+        "again. With an e-mail address it is also sent there, if the service has a mail server "
+        "(`emailQueued`). A new invitation to an address replaces the earlier one.",
         scope=Scope.MEMBERS_MANAGE,
         body=Invite,
         status=201,

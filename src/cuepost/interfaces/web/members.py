@@ -37,7 +37,13 @@ async def invite(context: PageContext) -> Response:
 
     async def act(transaction: Transaction) -> bytes:
         made = await context.service.members.invite(transaction, context.caller, role, email)
-        kept = {"url": made.url, "email": made.invitation.email, "role": made.invitation.role}
+        invitation = made.invitation
+        kept = {
+            "url": made.url,
+            "email": invitation.email,
+            "role": invitation.role,
+            "emailed": invitation.email_queued,
+        }
         return json.dumps(kept).encode()
 
     once = form.text("once")
@@ -134,6 +140,7 @@ async def _list(context: PageContext, errors: tuple[FieldError, ...]) -> Respons
         members=members[::-1],
         invitations=invitations,
         roles=MEANINGS,
+        by_email=context.service.members.by_email,
         errors=errors,
         email=context.form.text("email"),
         role=context.form.text("role") or Role.DEVELOPER,

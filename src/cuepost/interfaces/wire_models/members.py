@@ -52,11 +52,14 @@ class MemberList(ResponseModel, frozen=True):
 
 
 class Invitation(ResponseModel, frozen=True):
+    """`emailQueued` is true while it waits to be sent by e-mail."""
+
     id: UUID
     email: str | None
     role: Role
     created_at: Moment
     expires_at: Moment
+    email_queued: bool
 
     @classmethod
     def of(cls, invitation: StoredInvitation) -> "Invitation":
@@ -66,6 +69,7 @@ class Invitation(ResponseModel, frozen=True):
             invitation.role,
             to_text(invitation.created_at),
             to_text(invitation.expires_at),
+            invitation.email_queued,
         )
 
 
@@ -75,16 +79,25 @@ class InvitationList(ResponseModel, frozen=True):
 
 
 class CreatedInvitation(ResponseModel, frozen=True):
-    """`url` is shown only here; it works once."""
+    """`url` is shown only here; it works once. `emailQueued` if it will also be sent by e-mail."""
 
     id: UUID
     email: str | None
     role: Role
     created_at: Moment
     expires_at: Moment
+    email_queued: bool
     url: str
 
     @classmethod
     def made(cls, new: NewInvitation) -> "CreatedInvitation":
         shown = Invitation.of(new.invitation)
-        return cls(shown.id, shown.email, shown.role, shown.created_at, shown.expires_at, new.url)
+        return cls(
+            shown.id,
+            shown.email,
+            shown.role,
+            shown.created_at,
+            shown.expires_at,
+            shown.email_queued,
+            new.url,
+        )

@@ -18,6 +18,7 @@ OWNED: Mapping[str, tuple[str, ...]] = {
     "idempotency_keys": ("account_id", "key_id", "key"),
     "inbox_messages": ("account_id", "id"),
     "inboxes": ("account_id",),
+    "invitation_mails": ("account_id", "id"),
     "invitations": ("account_id", "id"),
     "listener_events": ("account_id", "listener_id", "event_id"),
     "listeners": ("account_id", "id"),

@@ -59,6 +59,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "sessions": "id user_id digest created_at expires_at by_link",
         "sign_in_links": "id user_id digest expires_at",
         "invitations": "id digest role email created_at expires_at",
+        "invitation_mails": "id sealed due_at expires_at attempts_made",
         "secret_reveals": "id webhook_id digest sealed expires_at",
         "inboxes": "token answer created_at",
         "inbox_messages": "id headers body verified_with answer",

@@ -72,6 +72,7 @@ RULES: Mapping[Expiring, Rule] = {
     Expiring.SESSIONS: Rule("sessions", "expires_at <= :instant"),
     Expiring.SIGN_IN_LINKS: Rule("sign_in_links", "expires_at <= :instant"),
     Expiring.INVITATIONS: Rule("invitations", "expires_at <= :instant"),
+    Expiring.INVITATION_MAILS: Rule("invitation_mails", "expires_at <= :instant"),
     Expiring.SECRET_REVEALS: Rule("secret_reveals", "expires_at <= :instant"),
     Expiring.INBOX_MESSAGES: Rule("inbox_messages", "id < :lowest"),
 }

@@ -46,6 +46,7 @@ class _Place:
 PLACES: Mapping[SealedKind, _Place] = {
     SealedKind.SIGNING_SECRET: _Place("signing_secrets", "sealed", "webhook_id"),
     SealedKind.SECRET_REVEAL: _Place("secret_reveals", "sealed", "id"),
+    SealedKind.INVITATION_MAIL: _Place("invitation_mails", "sealed", "id"),
     SealedKind.IDEMPOTENT_ANSWER: _Place("idempotency_keys", "sealed_answer", "key_id"),
 }
 

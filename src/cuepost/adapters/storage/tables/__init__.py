@@ -32,6 +32,7 @@ from cuepost.adapters.storage.tables.owned import (
 from cuepost.adapters.storage.tables.people import (
     inbox_messages,
     inboxes,
+    invitation_mails,
     invitations,
     secret_reveals,
     sessions,
@@ -58,6 +59,7 @@ __all__ = [
     "idempotency_keys",
     "inbox_messages",
     "inboxes",
+    "invitation_mails",
     "invitations",
     "lanes",
     "listener_events",

@@ -63,6 +63,19 @@ invitations = sa.Table(
     sqlite_with_rowid=False,
 )
 
+invitation_mails = sa.Table(
+    "invitation_mails",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    # The id of the invitation.
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("due_at", Instant, nullable=False, index=True),
+    sa.Column("expires_at", Instant, nullable=False, index=True),
+    sa.Column("attempts_made", sa.Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 sign_in_attempts = sa.Table(
     "sign_in_attempts",
     metadata,

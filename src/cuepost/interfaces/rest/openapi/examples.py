@@ -172,7 +172,7 @@ _streamed = StreamedEvent(
     body=msgspec.json.encode(_COMPLETED.sample()).decode(),
 )
 _member = Member(_MEMBER, "grace@example.com", Role.DEVELOPER, _NOON)
-_invitation = Invitation(_INVITATION, "ada@example.com", Role.VIEWER, _NOON, _LATER)
+_invitation = Invitation(_INVITATION, "ada@example.com", Role.VIEWER, _NOON, _LATER, True)
 _report = MilestoneReport(
     report_id="render-1842/completed",
     project_id=_PROJECT,
