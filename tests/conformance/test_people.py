@@ -109,6 +109,7 @@ async def test_an_inbox_keeps_its_newest_messages_and_no_more(
         Expiring.SESSIONS,
         Expiring.SIGN_IN_LINKS,
         Expiring.INVITATIONS,
+        Expiring.PORTAL_LINKS,
         Expiring.SECRET_REVEALS,
         Expiring.INBOX_MESSAGES,
     ],
@@ -119,6 +120,7 @@ async def test_what_is_over_is_forgotten(store: AnyStore, records: Records, what
         await transaction.sessions.add(records.session(user))
         await transaction.sign_in_links.add(records.sign_in_link(user))
         await transaction.invitations.add(records.invitation(user.account_id))
+        await transaction.portal_links.add(records.portal_link(user))
         endpoint = records.endpoint(user.account_id)
         await transaction.secret_reveals.add(records.secret_reveal(endpoint))
         await transaction.inboxes.keep(records.inbox_message(user.account_id), 9)

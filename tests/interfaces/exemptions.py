@@ -65,6 +65,25 @@ EXEMPTIONS = (
         "An agent must not be able to let people in or out, and names of people do not help it.",
     ),
     Exemption(
+        (
+            "account_members.add",
+            "account_members.change",
+            "account_members.remove",
+            "account_members.by_external_id",
+            "portal.create",
+            "portal.revoke",
+            "portal.end_sessions",
+        ),
+        (MCP, PAGES),
+        "A host product lets its own users in and out, with its operator key; an agent must not, "
+        "and the settings pages show one account to its own members.",
+    ),
+    Exemption(
+        ("account_members.page",),
+        (PAGES,),
+        "The settings pages list the members of their own account by members.page.",
+    ),
+    Exemption(
         ("history.deliveries",),
         (PAGES,),
         "The pages list deliveries by history.search, which takes the same filters and besides "

@@ -16,6 +16,8 @@ from tests.application.harness import BASE_URL
 
 GROUPS = (
     "members",
+    "account_members",
+    "portal",
     "projects",
     "results",
     "milestones",

@@ -39,8 +39,10 @@ SINCE = [
     "0017",
     "0018",
     "0019",
+    "0023",
+    "0024",
 ]
-NEWEST = "0023"
+NEWEST = "0025"
 LIVE = {"pending", "retrying", "delivering"}
 
 

@@ -18,6 +18,7 @@ from cuepost.domain.inbox import Inbox, InboxAnswer, InboxMessage
 from cuepost.domain.invitation import INVITATION_LIFE, Invitation
 from cuepost.domain.listener import Listener, TransactionNumbers
 from cuepost.domain.person import Session, SignInLink, User
+from cuepost.domain.portal import ColourScheme, PortalLink, PortalTheme
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.domain.secret_reveal import SecretReveal
 from cuepost.ports.dispatch import Assignment, Target
@@ -215,6 +216,7 @@ class Records:
         user = User(
             account_id, self.id(), self.clock.now(), f"jürgen{number}@example.com", "hash 🧂"
         )
+        changed = {"external_id": f"user_{number}"} | changed
         return _made(user, changed)
 
     def session(self, user: User, **changed: Any) -> Session:
@@ -241,6 +243,21 @@ class Records:
             now + INVITATION_LIFE,
         )
         return _made(invitation, changed)
+
+    def portal_link(self, user: User, **changed: Any) -> PortalLink:
+        now = self.clock.now()
+        link = PortalLink(
+            user.account_id,
+            self.id(),
+            user.id,
+            self.digest(),
+            now,
+            now + timedelta(minutes=10),
+            now + timedelta(minutes=10),
+            return_url="https://app.example.com/settings",
+            theme=PortalTheme("#0b6e4f", "https://app.example.com/logo.svg", ColourScheme.DARK),
+        )
+        return _made(link, changed)
 
     def secret_reveal(self, endpoint: Endpoint, **changed: Any) -> SecretReveal:
         expires_at = self.clock.now() + timedelta(minutes=15)

@@ -12,6 +12,7 @@ from cuepost.domain.inbox import Inbox
 from cuepost.domain.invitation import Invitation, InvitationMail
 from cuepost.domain.listener import Listener
 from cuepost.domain.person import Session, SignInLink, User
+from cuepost.domain.portal import PortalLink
 from cuepost.domain.project import Project
 from cuepost.domain.secret_reveal import SecretReveal
 from cuepost.ports.moves import Move
@@ -37,6 +38,7 @@ class Populated:
     session: Session
     link: SignInLink
     invitation: Invitation
+    portal_link: PortalLink
     reveal: SecretReveal
     inbox: Inbox
     idempotency_key: str = "key"
@@ -68,6 +70,7 @@ def of_account(records: Records) -> Populated:
         session=records.session(user),
         link=records.sign_in_link(user),
         invitation=records.invitation(account.id),
+        portal_link=records.portal_link(user),
         reveal=records.secret_reveal(endpoint),
         inbox=records.inbox(account.id),
     )
@@ -103,6 +106,7 @@ async def add_people(transaction: Transaction, records: Records, made: Populated
             made.invitation.expires_at,
         )
     )
+    await transaction.portal_links.add(made.portal_link)
     await transaction.secret_reveals.add(made.reveal)
     await transaction.inboxes.add(made.inbox)
     which = (made.account.id, made.endpoint.id, AlertKind.FAILING, records.clock.now())

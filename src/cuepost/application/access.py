@@ -132,7 +132,7 @@ class ManageAccess:
     async def set_webhooks(
         self, transaction: Transaction, caller: Caller, account_id: UUID, enabled: bool
     ) -> Account:
-        """Open or close access to webhooks; closing it cancels pending deliveries."""
+        """Closing access cancels pending deliveries and ends the sessions of a host product."""
         account = await transaction.accounts.lock(account_id)
         if account is None:
             raise NotFound
@@ -140,6 +140,7 @@ class ManageAccess:
         await transaction.accounts.set_access(account_id, enabled)
         action = Action.ACCESS_OPENED if enabled else Action.ACCESS_CLOSED
         if not enabled:
+            await transaction.portal_links.end_all(account_id, None)
             await transaction.deliveries.stop_endpoint(
                 account_id, None, CancelReason.ACCESS_CLOSED, self.clock.now()
             )

@@ -60,7 +60,7 @@ class ManageAccounts:
         self, transaction: Transaction, caller: Caller, reference: AccountReference
     ) -> Account:
         caller.require(Scope.ACCOUNTS_READ)
-        return await _found(transaction, reference)
+        return await found_account(transaction, reference)
 
     async def change(
         self,
@@ -70,7 +70,7 @@ class ManageAccounts:
         change: AccountChange,
     ) -> Account:
         caller.require(Scope.ACCOUNTS_MANAGE)
-        account = await _locked(transaction, reference)
+        account = await locked_account(transaction, reference)
         account.require_live()
         changed = replace(account, name=change.name or account.name)
         if change.sets_external_id:
@@ -108,7 +108,7 @@ class ManageAccounts:
         With `even_moved` also what is left of an account that has moved to another database.
         """
         caller.require(Scope.ACCOUNTS_MANAGE)
-        account = await _locked(transaction, reference)
+        account = await locked_account(transaction, reference)
         if not (even_moved and account.state is AccountState.MOVED):
             account.state.require_live()
         if account.erasing_since is not None:
@@ -117,6 +117,7 @@ class ManageAccounts:
         await transaction.accounts.start_erasing(account.id, now)
         await transaction.accounts.set_access(account.id, False)
         await transaction.keys.revoke_all(account.id, now)
+        await transaction.portal_links.end_all(account.id, None)
         await transaction.deliveries.stop_endpoint(
             account.id, None, CancelReason.ACCESS_CLOSED, now
         )
@@ -177,7 +178,7 @@ class ManageAccounts:
         await self.access.audit.note(transaction, caller, action, trail, account.id, **details)
 
 
-async def _found(transaction: Transaction, reference: AccountReference) -> Account:
+async def found_account(transaction: Transaction, reference: AccountReference) -> Account:
     if isinstance(reference, UUID):
         account = await transaction.accounts.get(reference)
     else:
@@ -188,10 +189,10 @@ async def _found(transaction: Transaction, reference: AccountReference) -> Accou
 
 
 async def _id(transaction: Transaction, reference: AccountReference) -> UUID:
-    return (await _found(transaction, reference)).id
+    return (await found_account(transaction, reference)).id
 
 
-async def _locked(transaction: Transaction, reference: AccountReference) -> Account:
+async def locked_account(transaction: Transaction, reference: AccountReference) -> Account:
     account = await transaction.accounts.lock(await _id(transaction, reference))
     if account is None:
         raise NotFound("There is no such account.")

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.domain.access import Caller, Role, Scope
+from cuepost.domain.account_reference import checked_external_id
 from cuepost.domain.audit import Action
-from cuepost.domain.errors import EmailTaken, InvitationLimitReached, NotFound
+from cuepost.domain.errors import EmailTaken, ExternalIdTaken, InvitationLimitReached, NotFound
 from cuepost.domain.invitation import (
     INVITATION_LIFE,
     MOST_INVITATIONS,
@@ -42,6 +43,15 @@ class NewInvitation:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberChange:
+    """What is None stays as it is; `sets_external_id` tells that from an id to be removed."""
+
+    role: Role | None = None
+    sets_external_id: bool = False
+    external_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ManageMembers:
     """Each change locks the account first, so that no two leave it without an owner."""
 
@@ -56,6 +66,41 @@ class ManageMembers:
     async def page(self, transaction: Transaction, caller: Caller, page: Page) -> list[User]:
         caller.require(Scope.MEMBERS_READ)
         return await transaction.users.page(caller.account, page)
+
+    async def add(
+        self,
+        transaction: Transaction,
+        caller: Caller,
+        role: Role,
+        email: str | None,
+        external_id: str | None,
+    ) -> User:
+        """A member without a password, whom the operator or a host product signs in by links."""
+        account_id, now = await self._lock_account(transaction, caller), self.clock.now()
+        address = checked_email(email) if email else None
+        if address is not None and await transaction.users.by_email(address) is not None:
+            raise EmailTaken
+        if external_id is not None:
+            await _require_free(transaction, account_id, external_id)
+        user = User(account_id, self.ids(now), now, address, role=role, external_id=external_id)
+        await transaction.users.add(user)
+        await self._note(transaction, caller, Action.MEMBER_ADDED, user, role=role)
+        return user
+
+    async def change(
+        self, transaction: Transaction, caller: Caller, user_id: UUID, change: MemberChange
+    ) -> User:
+        user = await self._locked(transaction, caller, user_id)
+        if change.sets_external_id and change.external_id != user.external_id:
+            if change.external_id is not None:
+                await _require_free(transaction, user.account_id, change.external_id)
+            user = replace(user, external_id=change.external_id)
+            await transaction.users.set_external_id(user.account_id, user.id, user.external_id)
+            await self._note(transaction, caller, Action.MEMBER_CHANGED, user)
+        if change.role is None:
+            return user
+        changed = await self.change_role(transaction, caller, user_id, change.role)
+        return replace(user, role=changed.role)
 
     async def change_role(
         self, transaction: Transaction, caller: Caller, user_id: UUID, role: Role
@@ -143,11 +188,13 @@ class ManageMembers:
     async def _sign_out(self, transaction: Transaction, user: User) -> None:
         await transaction.sessions.end_of_user(user.account_id, user.id)
         await transaction.sign_in_links.end_of_user(user.account_id, user.id)
+        await transaction.portal_links.end_all(user.account_id, user.id)
 
     async def _note(
         self, transaction: Transaction, caller: Caller, action: Action, user: User, **roles: Role
     ) -> None:
-        details = {"email": user.email} if user.email else {}
+        names = {"email": user.email, "externalId": user.external_id}
+        details = {name: text for name, text in names.items() if text}
         await self.audit.note(
             transaction, caller, action, user.account_id, user.id, **details, **roles
         )
@@ -164,4 +211,13 @@ class ManageMembers:
             invitation.id,
             **details,
             role=invitation.role,
+        )
+
+
+async def _require_free(transaction: Transaction, account_id: UUID, external_id: str) -> None:
+    """The account is locked, so that no other request adds the same id now."""
+    holder = await transaction.users.by_external_id(account_id, checked_external_id(external_id))
+    if holder is not None:
+        raise ExternalIdTaken(
+            f"The member {holder.id} has this external id.", memberId=str(holder.id)
         )

@@ -7,6 +7,7 @@ from functools import partial
 from uuid import UUID
 
 from cuepost.application.access import Authenticate, ManageAccess
+from cuepost.application.account_members import AccountMembers
 from cuepost.application.alerts import FollowAlerts, ShowAlerts
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.browse_history import BrowseHistory
@@ -28,6 +29,7 @@ from cuepost.application.manage_webhooks import ManageWebhooks
 from cuepost.application.milestone_batch import MilestoneBatches
 from cuepost.application.move_account import MoveAccount
 from cuepost.application.perform import Perform
+from cuepost.application.portal import Portal
 from cuepost.application.project_result import FetchResult
 from cuepost.application.rate_limit import RateLimit
 from cuepost.application.receive_in_inbox import ReceiveInInbox
@@ -43,6 +45,7 @@ from cuepost.application.store_media import StoreMedia
 from cuepost.domain.alert import AlertMail
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.invitation import InvitationMail
+from cuepost.domain.portal import PortalPolicy
 from cuepost.ports.media import NO_MEDIA, Media
 from cuepost.ports.passwords import NoPasswords, Passwords
 from cuepost.ports.store import Replica, Store
@@ -65,6 +68,7 @@ class Rules:
     cell: str = ""
     webhooks_access: bool = False
     mails: bool = False
+    portal: PortalPolicy = field(default_factory=PortalPolicy)
 
     def result_url(self, project_id: UUID) -> str:
         return f"{self.base_url}/v1/projects/{project_id}/result"
@@ -80,6 +84,9 @@ class Rules:
 
     def join_url(self, token: str) -> str:
         return f"{self.base_url}/join/{token}"
+
+    def portal_url(self, token: str) -> str:
+        return f"{self.base_url}/portal/{token}"
 
     def inbox_url(self, token: str) -> str:
         return f"{inbox_prefix(self.base_url)}{token}"
@@ -142,6 +149,8 @@ class Service:
     reveals: RevealSecret
     sign_in: SignIn
     members: ManageMembers
+    account_members: AccountMembers
+    portal: Portal
     inbox: ReceiveInInbox
     rehearse: Rehearse
     receivers: CheckReceiver
@@ -170,6 +179,8 @@ def assemble(
     clock, ids, entropy = system.clock, system.ids, system.entropy
     perform, audit = Perform(store, clock, system.box, replica), AuditTrail(clock, ids)
     batches, access = _milestone_batches(system, rules), _access(system, rules, audit)
+    sign_in = _sign_in(perform, system, rules, audit)
+    members = _members(system, rules, audit)
     return Service(
         perform=perform,
         authenticate=Authenticate(perform, clock),
@@ -189,8 +200,10 @@ def assemble(
         signatures=DiagnoseSignature(clock, system.box, kit_doctor),
         confirm_host=ConfirmHost(rules.base_url),
         reveals=RevealSecret(clock, ids, entropy, system.box, audit, rules.reveal_url),
-        sign_in=_sign_in(perform, system, rules, audit),
-        members=_members(system, rules, audit),
+        sign_in=sign_in,
+        members=members,
+        account_members=AccountMembers(members),
+        portal=Portal(sign_in, members, rules.portal, rules.portal_url),
         inbox=ReceiveInInbox(clock, ids, entropy, system.box, rules.inbox_url),
         rehearse=Rehearse(batches, audit),
         receivers=CheckReceiver(rules.policy, system.resolver),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
@@ -10,7 +10,7 @@ from cuepost.application.perform import Perform, require_live
 from cuepost.application.sign_in_limits import SignInLimits
 from cuepost.domain.access import Account, AccountState, Caller, Interface
 from cuepost.domain.audit import Action
-from cuepost.domain.errors import EmailTaken, NotFound, WrongCredentials
+from cuepost.domain.errors import EmailTaken, ManagedByHost, NotFound, WrongCredentials
 from cuepost.domain.person import (
     LINK_LIFE,
     OPAQUE_TOKEN_BYTES,
@@ -23,6 +23,7 @@ from cuepost.domain.person import (
     compose_opaque_token,
     opaque_token_digest,
 )
+from cuepost.domain.portal import PortalLink
 from cuepost.ports.passwords import Passwords
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, Entropy, IdSource
@@ -30,12 +31,16 @@ from cuepost.ports.system import Clock, Entropy, IdSource
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """A signed-in user, with the caller for the use cases."""
+    """A signed-in user, with the caller for the use cases.
+
+    `portal` is the link by which a host product opened the session.
+    """
 
     caller: Caller
     user: User
     account: Account
     session: Session
+    portal: PortalLink | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +169,10 @@ class SignIn:
         if account.erasing_since is not None:
             raise NotFound
         caller = caller_of(user, address, webhooks_enabled=account.webhooks_enabled)
-        return SignedIn(caller, user, account, session)
+        portal = None
+        if session.by_portal:
+            portal = await transaction.portal_links.get(session.account_id, session.id)
+        return SignedIn(caller, user, account, session, portal)
 
     async def sign_out(self, transaction: Transaction, signed_in: SignedIn) -> None:
         session = signed_in.session
@@ -181,6 +189,8 @@ class SignIn:
         A user who has a password must enter it, unless they just signed in with a one-time link.
         """
         user, account_id = signed_in.user, signed_in.account.id
+        if signed_in.session.by_portal:
+            raise ManagedByHost
         email, password = checked_email(email), checked_password(password)
         if self.asks_for_password(signed_in):
             await self._require_password(signed_in, current_password)
@@ -217,10 +227,19 @@ class SignIn:
         await transaction.sign_in_links.end_of_user(user.account_id, user.id)
 
     async def open_session(
-        self, transaction: Transaction, user: User, address: str | None, *, by: str
+        self,
+        transaction: Transaction,
+        user: User,
+        address: str | None,
+        *,
+        by: str,
+        session_id: UUID | None = None,
+        life: timedelta = SESSION_LIFE,
     ) -> NewSession:
         await require_live(transaction, user.account_id)
-        made = await self._new_session(transaction, user, by_link=by == "link")
+        made = await self._new_session(
+            transaction, user, by_link=by == "link", session_id=session_id, life=life
+        )
         caller = caller_of(user, address, webhooks_enabled=False)
         await self.audit.note(
             transaction, caller, Action.SIGNED_IN, user.account_id, user.id, by=by
@@ -228,13 +247,19 @@ class SignIn:
         return made
 
     async def _new_session(
-        self, transaction: Transaction, user: User, *, by_link: bool = False
+        self,
+        transaction: Transaction,
+        user: User,
+        *,
+        by_link: bool = False,
+        session_id: UUID | None = None,
+        life: timedelta = SESSION_LIFE,
     ) -> NewSession:
         now, token = self.clock.now(), compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
-        expires_at = now + SESSION_LIFE
+        expires_at = now + life
         session = Session(
             user.account_id,
-            self.ids(now),
+            session_id or self.ids(now),
             user.id,
             opaque_token_digest(token),
             now,

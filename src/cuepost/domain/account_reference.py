@@ -16,6 +16,12 @@ _EXTERNAL_ID = re.compile(EXTERNAL_ID)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 REFERENCE = rf"^({_UUID.pattern}|{EXTERNAL}[A-Za-z0-9._~:@-]{{1,200}})$"
 
+MEMBER_REFERENCE = REFERENCE.removesuffix("$") + r"\Z"
+MEMBER_REFERENCE_FAULT = (
+    "invalid_member",
+    "Give the id of a member, or `external:` and its external id, such as external:user_7.",
+)
+
 AccountReference = UUID | str
 """The id of an account, or its external id as text."""
 
@@ -28,6 +34,11 @@ def account_reference(text: str) -> AccountReference:
     if external_id == text or not _EXTERNAL_ID.match(external_id):
         raise NotFound("There is no such account.")
     return external_id
+
+
+def member_reference(text: str) -> UUID | str:
+    """Of text that matches `MEMBER_REFERENCE`."""
+    return UUID(text) if _UUID.fullmatch(text) else text.removeprefix(EXTERNAL)
 
 
 def checked_external_id(text: str) -> str:

@@ -43,10 +43,15 @@ class Action(StrEnum):
     SIGNED_OUT = "user.signed_out"
     CREDENTIALS_CHANGED = "user.credentials_changed"
     MEMBER_INVITED = "member.invited"
+    MEMBER_ADDED = "member.added"
+    MEMBER_CHANGED = "member.changed"
     MEMBER_JOINED = "member.joined"
     ROLE_CHANGED = "member.role_changed"
     MEMBER_REMOVED = "member.removed"
     INVITATION_REVOKED = "invitation.revoked"
+    PORTAL_LINK_CREATED = "portal.link_created"
+    PORTAL_LINK_REVOKED = "portal.link_revoked"
+    PORTAL_SESSIONS_ENDED = "portal.sessions_ended"
 
 
 @dataclass(frozen=True, slots=True)

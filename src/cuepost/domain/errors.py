@@ -7,6 +7,7 @@ Refused
 │   ├── MissingScope         missing_scope
 │   ├── WrongKindOfKey       wrong_kind_of_key
 │   ├── WebhooksNotEnabled   webhooks_not_enabled
+│   ├── ManagedByHost        managed_by_host
 │   └── TooManySignIns       too_many_sign_ins
 ├── NotFound                 not_found
 │   ├── LinkNotValid         link_not_valid
@@ -88,6 +89,12 @@ class WebhooksNotEnabled(Forbidden):
     """Webhooks are not enabled for this account yet; ask the operator to open access."""
 
     code = "webhooks_not_enabled"
+
+
+class ManagedByHost(Forbidden):
+    """You came from another product, which manages how you sign in."""
+
+    code = "managed_by_host"
 
 
 class TooManySignIns(Forbidden):
@@ -213,7 +220,7 @@ class EmailTaken(Conflict):
 
 
 class ExternalIdTaken(Conflict):
-    """Another account has this external id."""
+    """Another account, or another member of the account, has this external id."""
 
     code = "external_id_taken"
 

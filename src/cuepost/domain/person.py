@@ -23,7 +23,10 @@ _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+\.[^@\s\x00-\x1f\
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user of an account; without e-mail and password they need a one-time link to sign in."""
+    """A user of an account; without e-mail and password they need a link to sign in.
+
+    `external_id` is what a host product calls the user; it is unique within the account.
+    """
 
     account_id: UUID
     id: UUID
@@ -32,6 +35,7 @@ class User:
     password_hash: str | None = None
     role: Role = Role.OWNER
     wants_alerts: bool = True
+    external_id: str | None = None
 
     @property
     def can_sign_in_alone(self) -> bool:
@@ -53,6 +57,7 @@ class Session:
     created_at: datetime
     expires_at: datetime
     by_link: bool = False
+    by_portal: bool = False
 
     def is_live(self, now: datetime) -> bool:
         return self.expires_at > now

@@ -132,6 +132,7 @@ def _retention_jobs(expiry: Expiry, retention: timedelta) -> Iterator[Maintenanc
         (Expiring.SECRETS, timedelta(0), 10 * minute),
         (Expiring.SECRET_REVEALS, timedelta(0), minute),
         (Expiring.SIGN_IN_LINKS, timedelta(0), hour),
+        (Expiring.PORTAL_LINKS, timedelta(0), hour),
         (Expiring.INVITATIONS, timedelta(0), hour),
         (Expiring.INVITATION_MAILS, timedelta(0), hour),
         (Expiring.SESSIONS, timedelta(0), hour),

@@ -21,6 +21,7 @@ class Expiring(StrEnum):
     SIGN_IN_LINKS = "expired sign-in links"
     INVITATIONS = "expired invitations"
     INVITATION_MAILS = "e-mails of expired invitations"
+    PORTAL_LINKS = "ended portal links"
     SECRET_REVEALS = "secrets that were not revealed"
     INBOX_MESSAGES = "messages in test inboxes"
 

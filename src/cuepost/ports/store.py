@@ -14,6 +14,7 @@ from cuepost.ports.listeners import Listeners
 from cuepost.ports.moves import AccountMoves
 from cuepost.ports.people import (
     Invitations,
+    PortalLinks,
     SecretReveals,
     Sessions,
     SignInAttempts,
@@ -101,6 +102,8 @@ class Transaction(Protocol):
     def sign_in_links(self) -> SignInLinks: ...
     @property
     def invitations(self) -> Invitations: ...
+    @property
+    def portal_links(self) -> PortalLinks: ...
     @property
     def sign_in_attempts(self) -> SignInAttempts: ...
     @property

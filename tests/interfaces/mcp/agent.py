@@ -190,4 +190,5 @@ async def arguments_of_everything(mcp_service: McpService) -> dict[str, dict[str
         "projects_get_result": {"project_id": str(tried.project_id)},
         "accounts_get": {"account": str(harness.account.id)},
         "accounts_list": {"name_prefix": "test"},
+        "accounts_members_list": {"account": str(harness.account.id)},
     }

@@ -30,7 +30,11 @@ async def test_an_operator_key_sees_the_tools_for_accounts_alone(
         async with sqlite_mcp_service.agent(key=key, era=era) as agent:
             seen = (await agent.list_tools()).tools
         assert [tool.name for tool in seen] == [tool.name for tool in OPERATOR_TOOLS]
-        assert [tool.name for tool in seen] == ["accounts_list", "accounts_get"]
+        assert [tool.name for tool in seen] == [
+            "accounts_list",
+            "accounts_get",
+            "accounts_members_list",
+        ]
 
 
 @each_era

@@ -3,10 +3,12 @@
 import re
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
 
+from cuepost.application.portal import WantedLink
 from cuepost.domain.access import (
     ACCOUNT_SCOPES,
     OPERATOR_SCOPES,
@@ -84,9 +86,20 @@ async def things_of(api: Api) -> Things:
             "retryId": job["id"],
             "listenerId": listener["id"],
             "accountId": str(api.harness.account.id),
+            "portalLinkId": await portal_link_of(api, member["id"]),
             "keyId": str(key_id_in(await api.new_key(ACCOUNT_SCOPES))),
         }
     )
+
+
+async def portal_link_of(api: Api, member_id: str) -> str:
+    made = await api.harness.do(
+        api.harness.service.portal.create,
+        OPERATOR,
+        api.harness.account.id,
+        WantedLink(UUID(member_id)),
+    )
+    return str(made.link.id)
 
 
 def body_of(operation: Operation) -> Any:

@@ -16,6 +16,7 @@ def test_every_action_is_named_after_its_subject() -> None:
         "key",
         "listener",
         "member",
+        "portal",
         "project",
         "user",
         "webhook",

@@ -69,7 +69,7 @@ _NAMES: Mapping[ColumnType, str] = {
         "created_at updated_at deleted_at expires_at revoked_at last_used_at access_expires_at "
         "access_ended_at exported_at last_delivered_at failing_since troubled_since last_failed_at "
         "occurred_at delivered_at finished_at started_at due_at alive_until served_at mark_at "
-        "ends_at since until erasing_since"
+        "ends_at since until erasing_since used_at"
     ),
     INTEGER: (
         "number account endpoint attempt_count budget attempts_made version count total retried "
@@ -84,7 +84,8 @@ _NAMES: Mapping[ColumnType, str] = {
     TEXT: (
         "name scopes url events description hint report_id key action actor interface address "
         "subject email password_hash token answer verified_with statuses state kind content_type "
-        "signed_with external_id search_name role actor_name"
+        "signed_with external_id search_name role actor_name return_url accent "
+        "logo_url colour_scheme"
     ),
     BYTES: (
         "digest sealed body fingerprint sealed_answer headers request_headers response_headers "

@@ -30,6 +30,7 @@ from cuepost.adapters.storage.records.people import (
     SignInLinkRecords,
     UserRecords,
 )
+from cuepost.adapters.storage.records.portal_links import PortalLinkRecords
 from cuepost.adapters.storage.records.projects import ProjectRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.retention import RetentionRecords
@@ -66,6 +67,10 @@ class RecordsTransaction:
     @cached_property
     def invitations(self) -> InvitationRecords:
         return InvitationRecords(self._session)
+
+    @cached_property
+    def portal_links(self) -> PortalLinkRecords:
+        return PortalLinkRecords(self._session)
 
     @cached_property
     def sign_in_attempts(self) -> SignInAttemptRecords:

@@ -6,15 +6,22 @@ from uuid import UUID
 import click
 import msgspec
 
-from cuepost.application.manage_members import NewInvitation
+from cuepost.application.manage_members import MemberChange, NewInvitation
 from cuepost.domain.access import Caller, Role, Scope
-from cuepost.domain.errors import EmailTaken, InvitationLimitReached, LastOwner, NotFound
+from cuepost.domain.errors import (
+    EmailTaken,
+    ExternalIdTaken,
+    InvitationLimitReached,
+    LastOwner,
+    NotFound,
+)
 from cuepost.domain.instants import to_text
 from cuepost.domain.invitation import MOST_INVITATIONS, Invitation
 from cuepost.domain.person import User
 from cuepost.interfaces.cli.accounts import no_account
 from cuepost.interfaces.cli.groups import OrderedGroup
 from cuepost.interfaces.cli.output import json_option, print_result, table, time_text
+from cuepost.interfaces.cli.params import ExternalId
 from cuepost.interfaces.cli.runtime import CannotRun, CommandContext, T, Work, operator, use
 from cuepost.interfaces.wire_models.members import CreatedInvitation, Member
 from cuepost.interfaces.wire_models.members import Invitation as ShownInvitation
@@ -35,7 +42,7 @@ role_option = click.option(
 
 @click.group(cls=OrderedGroup)
 def members() -> None:
-    """Invite people to an account, change their roles, remove them.
+    """Invite people to an account, add members, change their roles, remove them.
 
     \b
     Examples:
@@ -64,18 +71,24 @@ def list_all(account: UUID, as_json: bool) -> None:
 
     found, invitations = _use(work, no_account(account))
     rows = [
-        (str(each.id), each.role.value, time_text(each.created_at), each.email or "-")
+        (
+            str(each.id),
+            each.role.value,
+            time_text(each.created_at),
+            each.external_id or "-",
+            each.email or "-",
+        )
         for each in found
     ]
     rows += [
-        (str(each.id), f"{each.role} (invited)", time_text(each.created_at), each.email or "-")
+        (str(each.id), f"{each.role} (invited)", time_text(each.created_at), "-", each.email or "-")
         for each in invitations
     ]
     content = {
         "members": [msgspec.to_builtins(Member.of(each)) for each in found],
         "invitations": [msgspec.to_builtins(ShownInvitation.of(each)) for each in invitations],
     }
-    words = table(("ID", "ROLE", "SINCE", "E-MAIL"), rows)
+    words = table(("ID", "ROLE", "SINCE", "EXTERNAL ID", "E-MAIL"), rows)
     print_result(as_json, content, words if rows else "The account has no members yet.")
 
 
@@ -105,6 +118,61 @@ def invite(account: UUID, role: str, email: str | None, as_json: bool) -> None:
     if made.invitation.email_queued:
         said += f"\nThe service sends it to {made.invitation.email}."
     print_result(as_json, content, said)
+
+
+@members.command("add")
+@account_option
+@role_option
+@click.option("--external-id", type=ExternalId(), help="What your own product calls the member.")
+@click.option("--email", help="The address of the member, for alerts.")
+@json_option
+def add(
+    account: UUID, *, role: str, external_id: str | None, email: str | None, as_json: bool
+) -> None:
+    """Add a member without a password, whom your own product signs in by portal links."""
+
+    async def work(context: CommandContext) -> User:
+        return await context.service.perform.change(
+            lambda transaction: context.service.members.add(
+                transaction, _caller(account), Role(role), email, external_id
+            )
+        )
+
+    made = _use(work, no_account(account))
+    content = msgspec.to_builtins(Member.of(made))
+    print_result(as_json, content, f"Member {made.id} is {made.role} now.")
+
+
+@members.command("update")
+@click.argument("member_id", type=click.UUID)
+@account_option
+@click.option("--external-id", type=ExternalId(), help="A new external id.")
+@click.option("--no-external-id", is_flag=True, help="Remove the external id.")
+@json_option
+def update(
+    member_id: UUID,
+    *,
+    account: UUID,
+    external_id: str | None,
+    no_external_id: bool,
+    as_json: bool,
+) -> None:
+    """Change the external id of a member."""
+    if bool(external_id) is no_external_id:
+        raise click.UsageError("Give --external-id or --no-external-id.")
+    change = MemberChange(sets_external_id=True, external_id=external_id)
+
+    async def work(context: CommandContext) -> User:
+        return await context.service.perform.change(
+            lambda transaction: context.service.members.change(
+                transaction, _caller(account), member_id, change
+            )
+        )
+
+    changed = _use(work, _no_member(member_id))
+    content = msgspec.to_builtins(Member.of(changed))
+    words = f"Member {changed.id} has the external id {changed.external_id or '-'} now."
+    print_result(as_json, content, words)
 
 
 @members.command("set-role")
@@ -172,7 +240,7 @@ def _caller(account_id: UUID) -> Caller:
 def _use(work: Work[T], missing: str) -> T:
     try:
         return use(work, missing=missing)
-    except (LastOwner, EmailTaken, InvitationLimitReached) as error:
+    except (LastOwner, EmailTaken, ExternalIdTaken, InvitationLimitReached) as error:
         raise CannotRun(str(error)) from error
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta
 from msgspec.structs import asdict
 
 from cuepost.domain.access import Scope
@@ -17,7 +17,12 @@ from cuepost.interfaces.wire_models.accounts import (
     NamePrefix,
     SearchCursor,
 )
-from cuepost.interfaces.wire_models.paging import DEFAULT_LIMIT
+from cuepost.interfaces.wire_models.members import Member, MemberList
+from cuepost.interfaces.wire_models.paging import DEFAULT_LIMIT, PageQuery, cut
+
+AccountName = Annotated[
+    str, Meta(max_length=300, description="Its id, or `external:` and its external id.")
+]
 
 
 class ListAccounts(Arguments, frozen=True):
@@ -27,10 +32,17 @@ class ListAccounts(Arguments, frozen=True):
     external_id_prefix: ExternalIdPrefix | None = None
 
 
+class ListMembers(Arguments, frozen=True):
+    account: AccountName
+    limit: Limit = DEFAULT_LIMIT
+    cursor: (
+        Annotated[str, Meta(max_length=100, description="`nextCursor` of the previous page.")]
+        | None
+    ) = None
+
+
 class OneAccount(Arguments, frozen=True):
-    account: Annotated[
-        str, Meta(max_length=300, description="Its id, or `external:` and its external id.")
-    ]
+    account: AccountName
 
 
 async def page(work: ToolContext, wanted: ListAccounts) -> AccountList:
@@ -43,6 +55,14 @@ async def page(work: ToolContext, wanted: ListAccounts) -> AccountList:
 async def get(work: ToolContext, wanted: OneAccount) -> Account:
     reference = account_reference(wanted.account)
     return Account.of(await work.service.accounts.get(work.transaction, work.caller, reference))
+
+
+async def members(work: ToolContext, wanted: ListMembers) -> MemberList:
+    query = PageQuery(limit=wanted.limit, cursor=UNSET if wanted.cursor is None else wanted.cursor)
+    found = await work.service.account_members.page(
+        work.transaction, work.caller, account_reference(wanted.account), query.page()
+    )
+    return MemberList(*cut([Member.of(each) for each in found], wanted.limit))
 
 
 TOOLS = (
@@ -66,5 +86,16 @@ TOOLS = (
         answer=Account,
         reads=True,
         run=get,
+    ),
+    Tool(
+        name="accounts_members_list",
+        title="List the members of an account",
+        description="List the people who sign in to the pages of an account, with their roles, "
+        "newest first.",
+        scope=Scope.ACCOUNTS_READ,
+        arguments=ListMembers,
+        answer=MemberList,
+        reads=True,
+        run=members,
     ),
 )

@@ -31,7 +31,7 @@ _TAG = "Accounts"
 _Plain = Call[NoInput, NoInput]
 
 
-def _account(call: Call[Any, Any]) -> AccountReference:
+def named_account(call: Call[Any, Any]) -> AccountReference:
     assert call.account is not None
     return call.account
 
@@ -57,25 +57,29 @@ async def page(
 
 
 async def get(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    return Reply(Account.of(await service.accounts.get(transaction, call.caller, _account(call))))
+    return Reply(
+        Account.of(await service.accounts.get(transaction, call.caller, named_account(call)))
+    )
 
 
 async def update(
     service: Service, transaction: Transaction, call: Call[UpdateAccount, NoInput]
 ) -> Reply:
     changed = await service.accounts.change(
-        transaction, call.caller, _account(call), call.body.change()
+        transaction, call.caller, named_account(call), call.body.change()
     )
     return Reply(Account.of(changed))
 
 
 async def erase(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    erasing = await service.accounts.erase(transaction, call.caller, _account(call))
+    erasing = await service.accounts.erase(transaction, call.caller, named_account(call))
     return Reply(Account.of(erasing), f"{ACCOUNTS}/{erasing.id}")
 
 
 async def keys(service: Service, transaction: Transaction, call: Call[NoInput, PageQuery]) -> Reply:
-    found = await service.accounts.keys(transaction, call.caller, _account(call), call.query.page())
+    found = await service.accounts.keys(
+        transaction, call.caller, named_account(call), call.query.page()
+    )
     return Reply(ApiKeyList(*cut([ApiKey.of(each) for each in found], call.query.limit)))
 
 
@@ -85,7 +89,7 @@ async def create_key(
     made = await service.accounts.create_key(
         transaction,
         call.caller,
-        _account(call),
+        named_account(call),
         name=call.body.name,
         scopes=call.body.chosen_scopes(),
         expires_at=optional_instant(call.body.expires_at, "expiresAt"),
@@ -94,13 +98,15 @@ async def create_key(
 
 
 async def revoke_key(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-    await service.accounts.revoke_key(transaction, call.caller, _account(call), call.ids["keyId"])
+    await service.accounts.revoke_key(
+        transaction, call.caller, named_account(call), call.ids["keyId"]
+    )
     return Reply()
 
 
 def _access_operation(verb: str, *, opens: bool, description: str = "") -> Operation:
     async def run(service: Service, transaction: Transaction, call: _Plain) -> Reply:
-        account = _account(call)
+        account = named_account(call)
         changed = await service.accounts.set_webhooks(transaction, call.caller, account, opens)
         return Reply(Account.of(changed))
 

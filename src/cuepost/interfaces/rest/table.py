@@ -1,6 +1,7 @@
 """The route table: every call of the API, the most frequent one first."""
 
 from cuepost.interfaces.rest import (
+    account_members,
     accounts,
     history,
     listeners,
@@ -21,4 +22,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *projects.OPERATIONS,
     *members.OPERATIONS,
     *accounts.OPERATIONS,
+    *account_members.OPERATIONS,
 )

@@ -43,11 +43,17 @@ SENTENCES: Mapping[str, str] = {
     "user.signed_out": "signed out",
     "user.credentials_changed": "changed the e-mail and the password",
     "member.invited": "invited {email} as {role}",
+    "member.added": "added the member {name} as {role}",
+    "member.changed": "changed the reference of the member {name}",
     "member.joined": "joined the account as {role}",
     "member.role_changed": "changed the role of {email} from {was} to {role}",
     "member.removed": "removed the member {email}",
     "invitation.revoked": "revoked an invitation for {email}",
+    "portal.link_created": "created a portal link for {name} as {role}",
+    "portal.link_revoked": "revoked a portal link and ended its session",
+    "portal.sessions_ended": "ended the portal sessions of {name}",
 }
+_OF_MEMBERS = {"member.added", "member.changed", "portal.link_created", "portal.sessions_ended"}
 # Where the subject of an entry is shown, by the first word of its action.
 PLACES: Mapping[str, str] = {
     "webhook": "/settings/webhooks/{}",
@@ -70,6 +76,9 @@ def sentence(entry: AuditEntry, names: Names) -> Markup:
     phrase = SENTENCES.get(entry.action, words(entry.action.replace(".", " ")))
     details = {"email": Markup("a person")}
     details |= {name: _quoted(text) for name, text in entry.details.items()}
+    if entry.action in _OF_MEMBERS:
+        known = entry.details.get("email") or entry.details.get("externalId")
+        details["name"] = _quoted(known) if known else _unnamed(entry)
     said = Markup(phrase).format_map(_Details(details | {"subject": _subject(entry, names)}))
     return Markup("<strong>{}</strong> {}").format(actor(entry, names), said)
 
@@ -100,6 +109,11 @@ def _subject(entry: AuditEntry, names: Names) -> Markup:
     if name is None or kind not in PLACES:
         return _quoted(entry.details.get("url", subject))
     return Markup('<a href="{}">{}</a>').format(names.root + PLACES[kind].format(subject), name)
+
+
+def _unnamed(entry: AuditEntry) -> Markup:
+    is_one = entry.action != "portal.sessions_ended" or "member" in entry.details
+    return Markup("a member" if is_one else "all members")
 
 
 def _quoted(text: str) -> Markup:

@@ -5,12 +5,14 @@ from uuid import UUID
 
 from msgspec import UNSET, Meta, UnsetType
 
-from cuepost.application.manage_members import NewInvitation
+from cuepost.application.manage_members import MemberChange, NewInvitation
 from cuepost.domain.access import Role
+from cuepost.domain.account_reference import EXTERNAL_ID
 from cuepost.domain.instants import to_text
 from cuepost.domain.invitation import Invitation as StoredInvitation
 from cuepost.domain.person import LONGEST_EMAIL, User
-from cuepost.interfaces.wire_models.shapes import LINE, Moment, Request, ResponseModel
+from cuepost.interfaces.wire_models.paging import PageQuery
+from cuepost.interfaces.wire_models.shapes import LINE, Moment, Request, ResponseModel, given
 
 Email = Annotated[
     str,
@@ -24,6 +26,28 @@ Email = Annotated[
 ]
 
 
+MemberEmail = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=LONGEST_EMAIL,
+        pattern=LINE,
+        description="Shown in the pages, and used for alerts; unique in the installation.",
+        examples=["ada@example.com"],
+    ),
+]
+MemberExternalId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=EXTERNAL_ID,
+        description="The host product's own reference; unique within the account.",
+        examples=["user_7"],
+    ),
+]
+
+
 class ChangeMember(Request, frozen=True):
     role: Role
 
@@ -33,17 +57,44 @@ class Invite(Request, frozen=True):
     email: Email | UnsetType | None = UNSET
 
 
+class MemberQuery(PageQuery, frozen=True):
+    external_id: MemberExternalId | UnsetType = UNSET
+
+
+class AddMember(Request, frozen=True):
+    """The member has no password; a portal link or a sign-in link signs the member in."""
+
+    role: Role
+    external_id: MemberExternalId | UnsetType | None = UNSET
+    email: MemberEmail | UnsetType | None = UNSET
+
+
+class UpdateMember(Request, frozen=True):
+    """`externalId: null` removes it."""
+
+    role: Role | UnsetType = UNSET
+    external_id: MemberExternalId | UnsetType | None = UNSET
+
+    def change(self) -> MemberChange:
+        return MemberChange(
+            role=given(self.role),
+            sets_external_id=self.external_id is not UNSET,
+            external_id=given(self.external_id),
+        )
+
+
 class Member(ResponseModel, frozen=True):
-    """`email` is null until the member has chosen one."""
+    """`email` is null until the member has chosen one; `externalId` is a host product's."""
 
     id: UUID
+    external_id: str | None
     email: str | None
     role: Role
     created_at: Moment
 
     @classmethod
     def of(cls, user: User) -> "Member":
-        return cls(user.id, user.email, user.role, to_text(user.created_at))
+        return cls(user.id, user.external_id, user.email, user.role, to_text(user.created_at))
 
 
 class MemberList(ResponseModel, frozen=True):

@@ -9,8 +9,14 @@ from typing import Annotated, ClassVar, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from cuepost.domain.account_reference import EXTERNAL_ID, EXTERNAL_ID_FAULT
+from cuepost.domain.account_reference import (
+    EXTERNAL_ID,
+    EXTERNAL_ID_FAULT,
+    MEMBER_REFERENCE,
+    MEMBER_REFERENCE_FAULT,
+)
 from cuepost.domain.artifact import FILE_NAME, KEY_FAULT, MEDIA_KEY, NAME_FAULT
+from cuepost.domain.colour import COLOUR, COLOUR_FAULT
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.instants import EPOCH, at_millisecond, to_text
 
@@ -28,6 +34,8 @@ PATTERN_FAULTS = {
         "Control characters other than tabs and line breaks are not allowed.",
     ),
     EXTERNAL_ID: EXTERNAL_ID_FAULT,
+    MEMBER_REFERENCE: MEMBER_REFERENCE_FAULT,
+    COLOUR: COLOUR_FAULT,
     FILE_NAME: NAME_FAULT,
     MEDIA_KEY: KEY_FAULT,
     MEDIA_TYPE: ("invalid_characters", "Use a media type in plain ASCII."),

@@ -22,6 +22,7 @@ OWNED: Mapping[str, tuple[str, ...]] = {
     "invitations": ("account_id", "id"),
     "listener_events": ("account_id", "listener_id", "event_id"),
     "listeners": ("account_id", "id"),
+    "portal_links": ("account_id", "id"),
     "projects": ("account_id", "id"),
     "queue": ("account", "id"),
     "reports": ("account", "report_id"),

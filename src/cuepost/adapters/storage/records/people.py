@@ -1,6 +1,7 @@
 """Users, their sessions and sign-in links, and secrets that will be shown once."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,14 +16,24 @@ from cuepost.ports.records import Page
 
 EXPIRED_ROWS_AT_ONCE = 10
 
-_FROM_USERS = (
-    "SELECT account_id, id, created_at, email, password_hash, role, wants_alerts FROM users"
-)
+_FROM_USERS = """
+    SELECT account_id, id, created_at, email, password_hash, role, wants_alerts, external_id
+    FROM users
+    """
 _USER = Sql(f"{_FROM_USERS} WHERE account_id = :account_id AND id = :user_id")
 _USER_BY_EMAIL = Sql(f"{_FROM_USERS} WHERE email = :email")
+_USER_BY_EXTERNAL_ID = Sql(
+    f"{_FROM_USERS} WHERE account_id = :account_id AND external_id = :external_id"
+)
 _USERS = paging.pages(f"{_FROM_USERS} WHERE account_id = :account_id")
 _OWNERS = Sql(f"{_FROM_USERS} WHERE account_id = :account_id AND role = :role ORDER BY id")
 _SET_ROLE = Sql("UPDATE users SET role = :role WHERE account_id = :account_id AND id = :user_id")
+_SET_EXTERNAL_ID = Sql(
+    """
+    UPDATE users SET external_id = :external_id
+    WHERE account_id = :account_id AND id = :user_id
+    """
+)
 _SET_ALERTS = Sql(
     "UPDATE users SET wants_alerts = :wanted WHERE account_id = :account_id AND id = :user_id"
 )
@@ -36,8 +47,12 @@ _SAVE_CREDENTIALS = Sql(
 
 _FIND_SESSION = Sql(
     """
-    SELECT account_id, id, user_id, digest, created_at, expires_at, by_link
-    FROM sessions WHERE digest = :digest
+    SELECT sessions.account_id, sessions.id, sessions.user_id, sessions.digest,
+        sessions.created_at, sessions.expires_at, sessions.by_link,
+        portal_links.used_at
+    FROM sessions LEFT JOIN portal_links
+        ON portal_links.account_id = sessions.account_id AND portal_links.id = sessions.id
+    WHERE sessions.digest = :digest
     """
 )
 _END_SESSION = Sql("DELETE FROM sessions WHERE account_id = :account_id AND id = :session_id")
@@ -98,6 +113,7 @@ class UserRecords:
                     "created_at": user.created_at,
                     "role": user.role,
                     "wants_alerts": user.wants_alerts,
+                    "external_id": user.external_id,
                 }
             ],
         )
@@ -107,6 +123,9 @@ class UserRecords:
 
     async def by_email(self, email: str) -> User | None:
         return await self._one(_USER_BY_EMAIL, email=email)
+
+    async def by_external_id(self, account_id: UUID, external_id: str) -> User | None:
+        return await self._one(_USER_BY_EXTERNAL_ID, account_id=account_id, external_id=external_id)
 
     async def page(self, account_id: UUID, page: Page) -> list[User]:
         rows = await self._session.offloaded.fetch(
@@ -123,6 +142,13 @@ class UserRecords:
     async def set_role(self, account_id: UUID, user_id: UUID, role: Role) -> None:
         await self._session.execute(
             _SET_ROLE, account_id=account_id, user_id=user_id, role=role.value
+        )
+
+    async def set_external_id(
+        self, account_id: UUID, user_id: UUID, external_id: str | None
+    ) -> None:
+        await self._session.execute(
+            _SET_EXTERNAL_ID, account_id=account_id, user_id=user_id, external_id=external_id
         )
 
     async def set_alerts(self, account_id: UUID, user_id: UUID, wanted: bool) -> None:
@@ -148,9 +174,8 @@ class UserRecords:
 
 
 def _user(row: Sequence[Any]) -> User:
-    account_id, user_id, created_at, email, password_hash, role, wants_alerts = row
-    known = Role(role)
-    return User(account_id, user_id, created_at, email, password_hash, known, wants_alerts)
+    account_id, user_id, created_at, email, password_hash, role, *others = row
+    return User(account_id, user_id, created_at, email, password_hash, Role(role), *others)
 
 
 class SessionRecords:
@@ -175,7 +200,10 @@ class SessionRecords:
 
     async def find(self, digest: bytes) -> Session | None:
         rows = await self._session.fetch(_FIND_SESSION, digest=digest)
-        return Session(*rows[0]) if rows else None
+        if not rows:
+            return None
+        *own, portal_used_at = rows[0]
+        return replace(Session(*own), by_portal=portal_used_at is not None)
 
     async def end(self, account_id: UUID, session_id: UUID) -> None:
         await self._session.execute(_END_SESSION, account_id=account_id, session_id=session_id)

@@ -73,6 +73,7 @@ RULES: Mapping[Expiring, Rule] = {
     Expiring.SIGN_IN_LINKS: Rule("sign_in_links", "expires_at <= :instant"),
     Expiring.INVITATIONS: Rule("invitations", "expires_at <= :instant"),
     Expiring.INVITATION_MAILS: Rule("invitation_mails", "expires_at <= :instant"),
+    Expiring.PORTAL_LINKS: Rule("portal_links", "ends_at <= :instant"),
     Expiring.SECRET_REVEALS: Rule("secret_reveals", "expires_at <= :instant"),
     Expiring.INBOX_MESSAGES: Rule("inbox_messages", "id < :lowest"),
 }

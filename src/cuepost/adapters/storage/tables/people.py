@@ -6,6 +6,7 @@ from cuepost.adapters.storage.tables.metadata import metadata, one_of
 from cuepost.adapters.storage.types import Id, Instant
 from cuepost.domain.access import Role
 from cuepost.domain.inbox import InboxAnswer
+from cuepost.domain.portal import ColourScheme
 
 users = sa.Table(
     "users",
@@ -17,6 +18,9 @@ users = sa.Table(
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("role", sa.Text, nullable=False, server_default=Role.OWNER),
     sa.Column("wants_alerts", sa.Boolean, nullable=False, server_default=sa.true()),
+    # What a host product calls the user.
+    sa.Column("external_id", sa.Text),
+    sa.Index(None, "account_id", "external_id", unique=True),
     # A sign-in form has only the e-mail, so it must be unique.
     sa.Index(None, "email", unique=True),
     sqlite_with_rowid=False,
@@ -73,6 +77,27 @@ invitation_mails = sa.Table(
     sa.Column("due_at", Instant, nullable=False, index=True),
     sa.Column("expires_at", Instant, nullable=False, index=True),
     sa.Column("attempts_made", sa.Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+portal_links = sa.Table(
+    "portal_links",
+    metadata,
+    sa.Column("account_id", Id, primary_key=True),
+    # The session that the link opens has the same id.
+    sa.Column("id", Id, primary_key=True),
+    sa.Column("user_id", Id, nullable=False),
+    sa.Column("digest", sa.LargeBinary, nullable=False),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("expires_at", Instant, nullable=False),
+    sa.Column("ends_at", Instant, nullable=False, index=True),
+    sa.Column("used_at", Instant),
+    sa.Column("return_url", sa.Text),
+    sa.Column("accent", sa.Text),
+    sa.Column("logo_url", sa.Text),
+    sa.Column("colour_scheme", sa.Text, nullable=False),
+    one_of("colour_scheme", ColourScheme),
+    sa.Index(None, "digest"),
     sqlite_with_rowid=False,
 )
 

@@ -38,6 +38,7 @@ from cuepost.interfaces.wire_models.listeners import (
     StreamedEvents,
 )
 from cuepost.interfaces.wire_models.members import (
+    AddMember,
     ChangeMember,
     CreatedInvitation,
     Invitation,
@@ -45,6 +46,7 @@ from cuepost.interfaces.wire_models.members import (
     Invite,
     Member,
     MemberList,
+    UpdateMember,
 )
 from cuepost.interfaces.wire_models.milestones import (
     MilestoneReport,
@@ -53,6 +55,7 @@ from cuepost.interfaces.wire_models.milestones import (
     ReportedArtifact,
     ReportMilestones,
 )
+from cuepost.interfaces.wire_models.portal import CreatedPortalLink, CreatePortalLink
 from cuepost.interfaces.wire_models.projects import (
     CreateProject,
     Project,
@@ -83,6 +86,8 @@ _ACCOUNT, _KEY = (UUID(f"0198c0de-5a3b-7d21-9c4e-0000000000{place}") for place i
 _MEMBER, _INVITATION = (
     UUID(f"0198c0de-5a3b-7d21-9c4e-0000000000{place}") for place in ("0c", "0d")
 )
+_PORTAL_LINK = UUID("0198c0de-5a3b-7d21-9c4e-00000000000e")
+_PORTAL = "https://cuepost.example.com/portal/example"
 _JOIN = "https://cuepost.example.com/join/example"
 # Not a secret either.
 _TOKEN = f"cpk_{_KEY.hex}ZXhhbXBsZWV4YW1wbGVleGFtcGxlZXhhbXBsZWV4YW0"
@@ -171,7 +176,7 @@ _streamed = StreamedEvent(
     created_at=_NOON,
     body=msgspec.json.encode(_COMPLETED.sample()).decode(),
 )
-_member = Member(_MEMBER, "grace@example.com", Role.DEVELOPER, _NOON)
+_member = Member(_MEMBER, "user_7", "grace@example.com", Role.DEVELOPER, _NOON)
 _invitation = Invitation(_INVITATION, "ada@example.com", Role.VIEWER, _NOON, _LATER, True)
 _report = MilestoneReport(
     report_id="render-1842/completed",
@@ -233,6 +238,10 @@ _EXAMPLES: tuple[msgspec.Struct, ...] = (
     MemberList([_member], None),
     InvitationList([_invitation], None),
     CreatedInvitation(url=_JOIN, **msgspec.structs.asdict(_invitation)),
+    AddMember(Role.DEVELOPER, external_id="user_8"),
+    UpdateMember(role=Role.VIEWER),
+    CreatePortalLink(member="external:user_7", role=Role.DEVELOPER),
+    CreatedPortalLink(_PORTAL_LINK, _MEMBER, Role.DEVELOPER, _PORTAL, _NOON, _LATER),
     CreateProject(name="Trailer"),
     UpdateProject(name="Trailer, second cut"),
     _project,

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from cuepost.domain.access import KeyKind, kind_of
 from cuepost.interfaces.rest.openapi.examples import example_of
@@ -51,7 +51,10 @@ _IDS = {
     "invitationId": ("createInvitation", "$.id"),
     "accountId": ("createAccount", "$.id"),
     "keyId": ("createAccountKey", "$.id"),
+    "portalLinkId": ("createPortalLink", "$.id"),
 }
+# In the calls of the operator, the member of the account that was just created.
+_OF_OPERATOR = _IDS | {"memberId": ("addAccountMember", "$.id")}
 
 
 def http_file(base_url: str) -> str:
@@ -62,7 +65,7 @@ def http_file(base_url: str) -> str:
 def _place(operation: Operation) -> tuple[bool, int, bool, bool]:
     """Calls that create ids come first; deletions come last, in reverse order."""
     place, deletes = _TAGS.index(operation.tag), operation.method == "DELETE"
-    gives_ids = operation.name in {name for name, _ in _IDS.values()}
+    gives_ids = operation.name in {name for name, _ in _OF_OPERATOR.values()}
     takes_away = deletes or operation.name in _STOPPING
     return takes_away, -place if takes_away else place, deletes, not gives_ids
 
@@ -77,7 +80,9 @@ def _lines(operation: Operation) -> Iterator[str]:
     if operation.query is not NoInput:
         names = ", ".join(operation.query.__struct_encode_fields__)
         yield f"# Optional query parameters: {names}"
-    path = re.sub(r"{(\w+)}", lambda found: _variable(found[1]), operation.path)
+    is_operators = kind_of(frozenset({operation.scope})) is KeyKind.OPERATOR
+    ids = _OF_OPERATOR if is_operators else _IDS
+    path = re.sub(r"{(\w+)}", lambda found: _variable(ids, found[1]), operation.path)
     yield f"{operation.method} {{{{url}}}}{path}"
     key = _KEYS[kind_of(frozenset({operation.scope}))]
     yield f"Authorization: Bearer {{{{{key}}}}}"
@@ -87,11 +92,11 @@ def _lines(operation: Operation) -> Iterator[str]:
         example = json.dumps(example_of(operation.body), indent=2, ensure_ascii=False)
         yield re.sub(
             r'"(\w+Id)": "[0-9a-f-]{36}"',
-            lambda found: f'"{found[1]}": "{_variable(found[1])}"',
+            lambda found: f'"{found[1]}": "{_variable(ids, found[1])}"',
             example,
         )
 
 
-def _variable(name: str) -> str:
-    call, path = _IDS[name]
+def _variable(ids: Mapping[str, tuple[str, str]], name: str) -> str:
+    call, path = ids[name]
     return f"{{{{{call}.response.body.{path}}}}}"
