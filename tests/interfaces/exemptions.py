@@ -69,10 +69,6 @@ EXEMPTIONS = (
             "account_members.add",
             "account_members.change",
             "account_members.remove",
-            "account_members.by_external_id",
-            "portal.create",
-            "portal.revoke",
-            "portal.end_sessions",
         ),
         (MCP, PAGES),
         "A host product lets its own users in and out, with its operator key; an agent must not, "

@@ -23,25 +23,21 @@ class AccountMembers:
     members: ManageMembers
 
     async def page(
-        self, transaction: Transaction, caller: Caller, reference: AccountReference, page: Page
-    ) -> list[User]:
-        """Newest first."""
-        caller.require(Scope.ACCOUNTS_READ)
-        account = await found_account(transaction, reference)
-        return await self.members.page(transaction, as_owner(caller, account), page)
-
-    async def by_external_id(
         self,
         transaction: Transaction,
         caller: Caller,
         reference: AccountReference,
-        external_id: str,
+        page: Page,
+        *,
+        external_id: str | None = None,
     ) -> list[User]:
-        """One, or none."""
+        """Newest first; with an external id one, or none."""
         caller.require(Scope.ACCOUNTS_READ)
         account = await found_account(transaction, reference)
-        user = await transaction.users.by_external_id(account.id, external_id)
-        return [] if user is None else [user]
+        if external_id is not None:
+            user = await transaction.users.by_external_id(account.id, external_id)
+            return [] if user is None else [user]
+        return await self.members.page(transaction, as_owner(caller, account), page)
 
     async def add(
         self,

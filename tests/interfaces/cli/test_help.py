@@ -51,6 +51,8 @@ def test_the_commands_of_the_contract_are_there() -> None:
         ("members",),
         ("members", "list"),
         ("members", "invite"),
+        ("members", "add"),
+        ("members", "update"),
         ("members", "set-role"),
         ("members", "remove"),
         ("members", "revoke-invitation"),

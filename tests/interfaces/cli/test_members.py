@@ -52,3 +52,20 @@ def test_what_does_not_exist_is_said(terminal: Terminal, account_id: str) -> Non
         refused = terminal.run("members", *command)
         assert refused.exit_code == 1
         assert UNKNOWN in refused.stderr
+
+
+def test_a_member_of_a_host_product_is_added_and_its_reference_changed(
+    terminal: Terminal, account_id: str
+) -> None:
+    here = ("--account", account_id)
+    add = ("members", "add", *here, "--role", "developer", "--external-id", "user_7")
+    made = terminal.json(*add)
+    assert (made["externalId"], made["role"], made["email"]) == ("user_7", "developer", None)
+    again = terminal.run(*add)
+    assert again.exit_code == 1
+    assert made["id"] in again.stderr
+    update = ("members", "update", made["id"], *here)
+    assert terminal.json(*update, "--external-id", "user_8") == made | {"externalId": "user_8"}
+    assert "user_8" in terminal.run("members", "list", *here).stdout
+    assert terminal.json(*update, "--no-external-id") == made | {"externalId": None}
+    assert terminal.run(*update).exit_code == 2

@@ -26,15 +26,13 @@ _TAG = "Accounts"
 async def page(
     service: Service, transaction: Transaction, call: Call[NoInput, MemberQuery]
 ) -> Reply:
-    account, external_id = named_account(call), given(call.query.external_id)
-    if external_id is None:
-        found = await service.account_members.page(
-            transaction, call.caller, account, call.query.page()
-        )
-    else:
-        found = await service.account_members.by_external_id(
-            transaction, call.caller, account, external_id
-        )
+    found = await service.account_members.page(
+        transaction,
+        call.caller,
+        named_account(call),
+        call.query.page(),
+        external_id=given(call.query.external_id),
+    )
     return Reply(MemberList(*cut([Member.of(each) for each in found], call.query.limit)))
 
 

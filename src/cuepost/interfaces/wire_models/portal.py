@@ -42,6 +42,17 @@ AllowedUrl = Annotated[
 ]
 
 
+Lifetime = Annotated[
+    int,
+    Meta(
+        ge=SHORTEST_LINK_SECONDS,
+        le=LONGEST_LINK_SECONDS,
+        description=f"How long the link can be opened; without it {DEFAULT_LINK_SECONDS}.",
+    ),
+]
+_MODE = ColourScheme.SYSTEM
+
+
 class LinkTheme(Request, frozen=True):
     """`accent` is the colour of buttons and links; text on it and its shade are made readable."""
 
@@ -51,10 +62,10 @@ class LinkTheme(Request, frozen=True):
         | None
     ) = UNSET
     logo_url: AllowedUrl | UnsetType | None = UNSET
-    mode: ColourScheme = ColourScheme.SYSTEM
+    mode: ColourScheme | UnsetType = UNSET
 
     def theme(self) -> PortalTheme:
-        return PortalTheme(given(self.accent), given(self.logo_url), self.mode)
+        return PortalTheme(given(self.accent), given(self.logo_url), given(self.mode) or _MODE)
 
 
 class CreatePortalLink(Request, frozen=True):
@@ -65,14 +76,7 @@ class CreatePortalLink(Request, frozen=True):
 
     member: MemberName
     role: Role | UnsetType | None = UNSET
-    lifetime_seconds: Annotated[
-        int,
-        Meta(
-            ge=SHORTEST_LINK_SECONDS,
-            le=LONGEST_LINK_SECONDS,
-            description="How long the link can be opened.",
-        ),
-    ] = DEFAULT_LINK_SECONDS
+    lifetime_seconds: Lifetime | UnsetType = UNSET
     return_url: AllowedUrl | UnsetType | None = UNSET
     theme: LinkTheme | UnsetType | None = UNSET
 
@@ -81,7 +85,7 @@ class CreatePortalLink(Request, frozen=True):
         return WantedLink(
             member=member_reference(self.member),
             role=given(self.role),
-            life=timedelta(seconds=self.lifetime_seconds),
+            life=timedelta(seconds=given(self.lifetime_seconds) or DEFAULT_LINK_SECONDS),
             return_url=given(self.return_url),
             theme=PortalTheme() if theme is None else theme.theme(),
         )
