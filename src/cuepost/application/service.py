@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from typing import TypedDict
 from uuid import UUID
 
 from cuepost.application.access import Authenticate, ManageAccess
@@ -169,6 +170,13 @@ class Service:
         return JoinAccount(self.sign_in)
 
 
+class _People(TypedDict):
+    sign_in: SignIn
+    members: ManageMembers
+    account_members: AccountMembers
+    portal: Portal
+
+
 def assemble(
     store: Store,
     system: SystemPorts,
@@ -179,8 +187,6 @@ def assemble(
     clock, ids, entropy = system.clock, system.ids, system.entropy
     perform, audit = Perform(store, clock, system.box, replica), AuditTrail(clock, ids)
     batches, access = _milestone_batches(system, rules), _access(system, rules, audit)
-    sign_in = _sign_in(perform, system, rules, audit)
-    members = _members(system, rules, audit)
     return Service(
         perform=perform,
         authenticate=Authenticate(perform, clock),
@@ -200,10 +206,7 @@ def assemble(
         signatures=DiagnoseSignature(clock, system.box, kit_doctor),
         confirm_host=ConfirmHost(rules.base_url),
         reveals=RevealSecret(clock, ids, entropy, system.box, audit, rules.reveal_url),
-        sign_in=sign_in,
-        members=members,
-        account_members=AccountMembers(members),
-        portal=Portal(sign_in, members, rules.portal, rules.portal_url),
+        **_people(perform, system, rules, audit),
         inbox=ReceiveInInbox(clock, ids, entropy, system.box, rules.inbox_url),
         rehearse=Rehearse(batches, audit),
         receivers=CheckReceiver(rules.policy, system.resolver),
@@ -244,6 +247,17 @@ def _members(system: SystemPorts, rules: Rules, audit: AuditTrail) -> ManageMemb
         rules.join_url,
         system.box,
         by_email=rules.mails,
+    )
+
+
+def _people(perform: Perform, system: SystemPorts, rules: Rules, audit: AuditTrail) -> _People:
+    sign_in = _sign_in(perform, system, rules, audit)
+    members = _members(system, rules, audit)
+    return _People(
+        sign_in=sign_in,
+        members=members,
+        account_members=AccountMembers(members),
+        portal=Portal(sign_in, members, rules.portal, rules.portal_url),
     )
 
 
