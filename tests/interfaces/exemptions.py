@@ -55,7 +55,8 @@ EXEMPTIONS = (
     Exemption(
         (
             "members.page",
-            "members.change_role",
+            "members.get",
+            "members.change",
             "members.remove",
             "members.invitations",
             "members.invite",
@@ -78,6 +79,11 @@ EXEMPTIONS = (
         ("account_members.page",),
         (PAGES,),
         "The settings pages list the members of their own account by members.page.",
+    ),
+    Exemption(
+        ("members.get", "members.change"),
+        (PAGES,),
+        "The page of members lists all with their roles, and each chooses alerts under Sign-in.",
     ),
     Exemption(
         ("history.deliveries",),

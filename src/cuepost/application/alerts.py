@@ -19,7 +19,6 @@ from cuepost.domain.alert import (
     AlertMail,
     event_of,
 )
-from cuepost.domain.errors import NotFound
 from cuepost.domain.event import Event, event_body
 from cuepost.domain.event_catalog import endpoint_data
 from cuepost.domain.fanout import deliveries_of
@@ -42,13 +41,9 @@ class ShowAlerts:
         """Those that are not over, oldest first."""
         return await transaction.alerts.of_account(caller.require_webhooks(Scope.WEBHOOKS_READ))
 
-    async def choose(self, transaction: Transaction, email: str, *, wanted: bool) -> User:
-        """Whether a person gets alerts by e-mail."""
-        user = await transaction.users.by_email(email.strip().lower())
-        if user is None:
-            raise NotFound
+    async def choose(self, transaction: Transaction, user: User, *, wanted: bool) -> None:
+        """Whether the person who is signed in gets alerts by e-mail."""
         await transaction.users.set_alerts(user.account_id, user.id, wanted)
-        return replace(user, wants_alerts=wanted)
 
 
 @dataclass(frozen=True, slots=True)

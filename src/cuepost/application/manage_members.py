@@ -49,6 +49,7 @@ class MemberChange:
     role: Role | None = None
     sets_external_id: bool = False
     external_id: str | None = None
+    alerts_by_email: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,13 @@ class ManageMembers:
     async def page(self, transaction: Transaction, caller: Caller, page: Page) -> list[User]:
         caller.require(Scope.MEMBERS_READ)
         return await transaction.users.page(caller.account, page)
+
+    async def get(self, transaction: Transaction, caller: Caller, user_id: UUID) -> User:
+        caller.require(Scope.MEMBERS_READ)
+        user = await transaction.users.get(caller.account, user_id)
+        if user is None:
+            raise NotFound
+        return user
 
     async def add(
         self,
@@ -97,6 +105,11 @@ class ManageMembers:
             user = replace(user, external_id=change.external_id)
             await transaction.users.set_external_id(user.account_id, user.id, user.external_id)
             await self._note(transaction, caller, Action.MEMBER_CHANGED, user)
+        if change.alerts_by_email not in {None, user.wants_alerts}:
+            user = replace(user, wants_alerts=not user.wants_alerts)
+            await transaction.users.set_alerts(user.account_id, user.id, user.wants_alerts)
+            wanted = "on" if user.wants_alerts else "off"
+            await self._note(transaction, caller, Action.ALERTS_CHANGED, user, alerts=wanted)
         if change.role is None:
             return user
         changed = await self.change_role(transaction, caller, user_id, change.role)
@@ -191,12 +204,12 @@ class ManageMembers:
         await transaction.portal_links.end_all(user.account_id, user.id)
 
     async def _note(
-        self, transaction: Transaction, caller: Caller, action: Action, user: User, **roles: Role
+        self, transaction: Transaction, caller: Caller, action: Action, user: User, **more: str
     ) -> None:
         names = {"email": user.email, "externalId": user.external_id}
         details = {name: text for name, text in names.items() if text}
         await self.audit.note(
-            transaction, caller, action, user.account_id, user.id, **details, **roles
+            transaction, caller, action, user.account_id, user.id, **details, **more
         )
 
     async def _note_invitation(

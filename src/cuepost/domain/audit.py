@@ -47,6 +47,7 @@ class Action(StrEnum):
     MEMBER_CHANGED = "member.changed"
     MEMBER_JOINED = "member.joined"
     ROLE_CHANGED = "member.role_changed"
+    ALERTS_CHANGED = "member.alerts_changed"
     MEMBER_REMOVED = "member.removed"
     INVITATION_REVOKED = "invitation.revoked"
     PORTAL_LINK_CREATED = "portal.link_created"

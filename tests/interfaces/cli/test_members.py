@@ -40,6 +40,16 @@ def test_the_last_owner_stays(terminal: Terminal, account_id: str) -> None:
     assert same == owner
 
 
+def test_alerts_by_e_mail_are_switched(terminal: Terminal, account_id: str) -> None:
+    terminal.json("accounts", "sign-in-link", account_id)
+    here = ("--account", account_id)
+    [owner] = terminal.json("members", "list", *here)["members"]
+    assert owner["alertsByEmail"] is True
+    for wanted in ("off", "on"):
+        changed = terminal.json("members", "set-alerts", owner["id"], wanted, *here)
+        assert changed == owner | {"alertsByEmail": wanted == "on"}
+
+
 def test_what_does_not_exist_is_said(terminal: Terminal, account_id: str) -> None:
     here = ("--account", account_id)
     for command in (
@@ -47,6 +57,7 @@ def test_what_does_not_exist_is_said(terminal: Terminal, account_id: str) -> Non
         ("invite", "--account", UNKNOWN, "--role", "viewer"),
         ("remove", UNKNOWN, *here),
         ("set-role", UNKNOWN, *here, "--role", "viewer"),
+        ("set-alerts", UNKNOWN, "off", *here),
         ("revoke-invitation", UNKNOWN, *here),
     ):
         refused = terminal.run("members", *command)

@@ -44,6 +44,7 @@ async def test_a_member_is_added_with_the_reference_of_the_host(host: Api) -> No
             "email": "ada@example.com",
             "role": "developer",
             "createdAt": made["createdAt"],
+            "alertsByEmail": True,
         },
     )
     place = f"/v1/accounts/{account['id']}/members/{made['id']}"

@@ -53,6 +53,22 @@ async def test_the_last_owner_stays(api: Api) -> None:
     assert problem(await api.call("DELETE", path)) == (409, "last_owner")
 
 
+async def test_alerts_by_e_mail_are_switched_for_a_member(api: Api) -> None:
+    owner = await owner_of(api)
+    path = f"{MEMBERS}/{owner['id']}"
+    assert await api.done("GET", path) == owner | {"alertsByEmail": True}
+    off = owner | {"alertsByEmail": False}
+    for _ in range(2):
+        assert await api.done("PATCH", path, {"alertsByEmail": False}) == off
+    assert await api.done("GET", path) == off
+    assert await api.done("PATCH", path, {}) == off
+    trail = (await api.done("GET", "/v1/audit"))["data"]
+    noted = [each["details"] for each in trail if each["action"] == Action.ALERTS_CHANGED]
+    assert noted == [{"alerts": "off"}]
+    both = {"role": "owner", "alertsByEmail": True}
+    assert await api.done("PATCH", path, both) == owner
+
+
 async def test_a_role_is_changed_and_a_member_removed(api: Api) -> None:
     owner, harness = await owner_of(api), api.harness
     second = harness.ids(harness.clock.now())

@@ -12,7 +12,6 @@ from cuepost.application.sign_in import NewLink
 from cuepost.domain.access import Account
 from cuepost.domain.account_reference import EXTERNAL, AccountReference, search_key
 from cuepost.domain.instants import to_text
-from cuepost.domain.person import User
 from cuepost.interfaces.cli.groups import OrderedGroup
 from cuepost.interfaces.cli.moving import COMMANDS as MOVING
 from cuepost.interfaces.cli.output import (
@@ -230,25 +229,6 @@ def sign_in_link(account_id: UUID, member: UUID | None, as_json: bool) -> None:
         content,
         f"{link.url}\nThe link works once and expires at {to_text(link.expires_at)}.",
     )
-
-
-@accounts.command("alerts")
-@click.argument("email")
-@click.argument("wanted", type=click.Choice(["on", "off"]))
-@json_option
-def alerts(email: str, wanted: str, as_json: bool) -> None:
-    """Switch alerts by e-mail on or off for one person."""
-
-    async def work(context: CommandContext) -> User:
-        return await context.service.perform.change(
-            lambda transaction: context.service.alerts.choose(
-                transaction, email, wanted=wanted == "on"
-            )
-        )
-
-    user = use(work, missing=f"No user has the e-mail {email}.")
-    content = {"email": user.email, "alerts": user.wants_alerts}
-    print_result(as_json, content, f"Alerts by e-mail to {user.email} are {wanted}.")
 
 
 def _set_access(reference: AccountReference, enabled: bool, as_json: bool) -> None:

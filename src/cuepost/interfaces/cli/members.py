@@ -70,25 +70,12 @@ def list_all(account: UUID, as_json: bool) -> None:
         return await context.service.perform.read(look)
 
     found, invitations = _use(work, no_account(account))
-    rows = [
-        (
-            str(each.id),
-            each.role.value,
-            time_text(each.created_at),
-            each.external_id or "-",
-            each.email or "-",
-        )
-        for each in found
-    ]
-    rows += [
-        (str(each.id), f"{each.role} (invited)", time_text(each.created_at), "-", each.email or "-")
-        for each in invitations
-    ]
+    rows = [*map(_member_row, found), *map(_invitation_row, invitations)]
     content = {
         "members": [msgspec.to_builtins(Member.of(each)) for each in found],
         "invitations": [msgspec.to_builtins(ShownInvitation.of(each)) for each in invitations],
     }
-    words = table(("ID", "ROLE", "SINCE", "EXTERNAL ID", "E-MAIL"), rows)
+    words = table(("ID", "ROLE", "SINCE", "EXTERNAL ID", "ALERTS", "E-MAIL"), rows)
     print_result(as_json, content, words if rows else "The account has no members yet.")
 
 
@@ -195,6 +182,29 @@ def set_role(member_id: UUID, account: UUID, role: str, as_json: bool) -> None:
     print_result(as_json, content, f"Member {changed.id} is {changed.role} now.")
 
 
+@members.command("set-alerts")
+@click.argument("member_id", type=click.UUID)
+@click.argument("wanted", type=click.Choice(["on", "off"]))
+@account_option
+@json_option
+def set_alerts(member_id: UUID, wanted: str, account: UUID, as_json: bool) -> None:
+    """Switch alerts by e-mail on or off for a member."""
+
+    async def work(context: CommandContext) -> User:
+        return await context.service.perform.change(
+            lambda transaction: context.service.members.change(
+                transaction,
+                _caller(account),
+                member_id,
+                MemberChange(alerts_by_email=wanted == "on"),
+            )
+        )
+
+    changed = _use(work, _no_member(member_id))
+    content = msgspec.to_builtins(Member.of(changed))
+    print_result(as_json, content, f"Alerts by e-mail for member {changed.id} are {wanted}.")
+
+
 @members.command("remove")
 @click.argument("member_id", type=click.UUID)
 @account_option
@@ -230,6 +240,17 @@ def revoke_invitation(invitation_id: UUID, account: UUID, as_json: bool) -> None
     _use(work, f"There is no open invitation {invitation_id} in this account.")
     content = {"revoked": str(invitation_id)}
     print_result(as_json, content, f"Invitation {invitation_id} is revoked.")
+
+
+def _member_row(user: User) -> tuple[str, ...]:
+    alerts, since = "on" if user.wants_alerts else "off", time_text(user.created_at)
+    other = (user.external_id or "-", alerts, user.email or "-")
+    return (str(user.id), user.role.value, since, *other)
+
+
+def _invitation_row(each: Invitation) -> tuple[str, ...]:
+    since = time_text(each.created_at)
+    return (str(each.id), f"{each.role} (invited)", since, "-", "-", each.email or "-")
 
 
 def _caller(account_id: UUID) -> Caller:

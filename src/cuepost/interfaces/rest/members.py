@@ -32,11 +32,16 @@ async def page(service: Service, transaction: Transaction, call: Call[NoInput, P
     return Reply(MemberList(*cut([Member.of(each) for each in found], call.query.limit)))
 
 
+async def get(service: Service, transaction: Transaction, call: _Plain) -> Reply:
+    found = await service.members.get(transaction, call.caller, call.ids["memberId"])
+    return Reply(Member.of(found))
+
+
 async def change(
     service: Service, transaction: Transaction, call: Call[ChangeMember, NoInput]
 ) -> Reply:
-    changed = await service.members.change_role(
-        transaction, call.caller, call.ids["memberId"], call.body.role
+    changed = await service.members.change(
+        transaction, call.caller, call.ids["memberId"], call.body.change()
     )
     return Reply(Member.of(changed))
 
@@ -78,12 +83,23 @@ OPERATIONS = (
         run=reading(page),
     ),
     Operation(
+        method="GET",
+        path=MEMBER,
+        name="getMember",
+        tag=_TAG,
+        summary="Get a member",
+        scope=Scope.MEMBERS_READ,
+        answer=Member,
+        run=reading(get),
+    ),
+    Operation(
         method="PATCH",
         path=MEMBER,
         name="changeMember",
         tag=_TAG,
-        summary="Change the role of a member",
-        description="A member who may do less than before is signed out.",
+        summary="Change a member",
+        description="Changes the role, or whether the member gets alerts by e-mail. A member who "
+        "may do less than before is signed out.",
         scope=Scope.MEMBERS_MANAGE,
         body=ChangeMember,
         answer=Member,

@@ -47,6 +47,7 @@ SENTENCES: Mapping[str, str] = {
     "member.changed": "changed the reference of the member {name}",
     "member.joined": "joined the account as {role}",
     "member.role_changed": "changed the role of {email} from {was} to {role}",
+    "member.alerts_changed": "switched alerts by e-mail {alerts} for {email}",
     "member.removed": "removed the member {email}",
     "invitation.revoked": "revoked an invitation for {email}",
     "portal.link_created": "created a portal link for {name} as {role}",

@@ -99,9 +99,7 @@ async def choose_alerts(context: PageContext) -> Response:
     assert context.signed_in is not None
     user, wanted = context.signed_in.user, context.form.text("alerts") == "on"
     await context.do(
-        lambda transaction: context.service.alerts.choose(
-            transaction, user.email or "", wanted=wanted
-        )
+        lambda transaction: context.service.alerts.choose(transaction, user, wanted=wanted)
     )
     return context.go("/settings/account", "alerts-on" if wanted else "alerts-off")
 

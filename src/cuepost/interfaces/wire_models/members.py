@@ -49,7 +49,13 @@ MemberExternalId = Annotated[
 
 
 class ChangeMember(Request, frozen=True):
-    role: Role
+    """`alertsByEmail`: whether the member gets alerts about endpoints by e-mail."""
+
+    role: Role | UnsetType = UNSET
+    alerts_by_email: bool | UnsetType = UNSET
+
+    def change(self) -> MemberChange:
+        return MemberChange(role=given(self.role), alerts_by_email=given(self.alerts_by_email))
 
 
 class Invite(Request, frozen=True):
@@ -74,27 +80,40 @@ class UpdateMember(Request, frozen=True):
 
     role: Role | UnsetType = UNSET
     external_id: MemberExternalId | UnsetType | None = UNSET
+    alerts_by_email: bool | UnsetType = UNSET
 
     def change(self) -> MemberChange:
         return MemberChange(
             role=given(self.role),
+            alerts_by_email=given(self.alerts_by_email),
             sets_external_id=self.external_id is not UNSET,
             external_id=given(self.external_id),
         )
 
 
 class Member(ResponseModel, frozen=True):
-    """`email` is null until the member has chosen one; `externalId` is a host product's."""
+    """`email` is null until the member has chosen one; `externalId` is a host product's.
+
+    `alertsByEmail`: whether the member gets alerts about endpoints, if there is an address.
+    """
 
     id: UUID
     external_id: str | None
     email: str | None
     role: Role
     created_at: Moment
+    alerts_by_email: bool
 
     @classmethod
     def of(cls, user: User) -> "Member":
-        return cls(user.id, user.external_id, user.email, user.role, to_text(user.created_at))
+        return cls(
+            user.id,
+            user.external_id,
+            user.email,
+            user.role,
+            to_text(user.created_at),
+            user.wants_alerts,
+        )
 
 
 class MemberList(ResponseModel, frozen=True):

@@ -176,7 +176,7 @@ _streamed = StreamedEvent(
     created_at=_NOON,
     body=msgspec.json.encode(_COMPLETED.sample()).decode(),
 )
-_member = Member(_MEMBER, "user_7", "grace@example.com", Role.DEVELOPER, _NOON)
+_member = Member(_MEMBER, "user_7", "grace@example.com", Role.DEVELOPER, _NOON, True)
 _invitation = Invitation(_INVITATION, "ada@example.com", Role.VIEWER, _NOON, _LATER, True)
 _report = MilestoneReport(
     report_id="render-1842/completed",
@@ -232,7 +232,7 @@ _EXAMPLES: tuple[msgspec.Struct, ...] = (
     _listener,
     ListenerList([_listener], None),
     StreamedEvents([_streamed]),
-    ChangeMember(Role.DEVELOPER),
+    ChangeMember(Role.DEVELOPER, alerts_by_email=False),
     Invite(Role.VIEWER, "ada@example.com"),
     _member,
     MemberList([_member], None),
