@@ -41,8 +41,9 @@ SINCE = [
     "0019",
     "0023",
     "0024",
+    "0025",
 ]
-NEWEST = "0025"
+NEWEST = "0026"
 LIVE = {"pending", "retrying", "delivering"}
 
 

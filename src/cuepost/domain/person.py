@@ -8,10 +8,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuepost.domain.access import Role
-from cuepost.domain.errors import FieldError, Invalid
+from cuepost.domain.errors import FieldError, Forbidden, Invalid
 
 OPAQUE_TOKEN_BYTES = 32
 SESSION_LIFE = timedelta(days=14)
+# Shorter, so that a person who has left the provider is out within a day.
+PROVIDER_SESSION_LIFE = timedelta(days=1)
 LINK_LIFE = timedelta(hours=24)
 NEW_PASSWORD_LIFE = timedelta(hours=1)
 SHORTEST_PASSWORD = 10
@@ -21,11 +23,19 @@ LONGEST_EMAIL = 254
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+\.[^@\s\x00-\x1f\x7f.]+")
 
 
+class PasswordSignInOff(Forbidden):
+    """Passwords are switched off in this service; an operator can create a one-time link."""
+
+    code = "password_sign_in_off"
+
+
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user of an account; without e-mail and password they need a link to sign in.
+    """A user of an account, who signs in by password or with an OpenID provider.
 
-    `external_id` is what a host product calls the user; it is unique within the account.
+    A user who can do neither needs a link to sign in. `external_id` is what a host product calls
+    the user; it is unique within the account. `oidc_issuer` and `oidc_subject` are who the user is
+    at the provider.
     """
 
     account_id: UUID
@@ -36,10 +46,13 @@ class User:
     role: Role = Role.OWNER
     wants_alerts: bool = True
     external_id: str | None = None
+    oidc_issuer: str | None = None
+    oidc_subject: str | None = None
 
     @property
     def can_sign_in_alone(self) -> bool:
-        return self.email is not None and self.password_hash is not None
+        has_password = self.email is not None and self.password_hash is not None
+        return has_password or self.oidc_subject is not None
 
     def with_credentials(self, email: str, password_hash: str) -> "User":
         return replace(self, email=email, password_hash=password_hash)

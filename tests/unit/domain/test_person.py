@@ -1,5 +1,6 @@
 """People: what they may choose, and that nothing of it shows by accident."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -27,6 +28,7 @@ def test_only_e_mail_and_password_together_let_someone_in_alone() -> None:
     user = User(ONE, TWO, NOW)
     assert not user.can_sign_in_alone
     assert user.with_credentials("ada@example.com", "hash").can_sign_in_alone
+    assert replace(user, oidc_issuer="https://id.example.com", oidc_subject="7").can_sign_in_alone
 
 
 def test_nothing_that_lets_someone_in_is_in_a_repr() -> None:

@@ -85,7 +85,7 @@ _NAMES: Mapping[ColumnType, str] = {
         "name scopes url events description hint report_id key action actor interface address "
         "subject email password_hash token answer verified_with statuses state kind content_type "
         "signed_with external_id search_name role actor_name return_url accent "
-        "logo_url colour_scheme"
+        "logo_url colour_scheme oidc_issuer oidc_subject"
     ),
     BYTES: (
         "digest sealed body fingerprint sealed_answer headers request_headers response_headers "

@@ -53,7 +53,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "queue": f"{_DELIVERY} due_at attempts_made worker stop_reason",
         "signing_secrets": "webhook_id version sealed hint created_at expires_at",
         "api_keys": "id name digest scopes created_at expires_at revoked_at last_used_at",
-        "users": "id email password_hash created_at role wants_alerts external_id",
+        "users": "id email password_hash created_at role wants_alerts external_id oidc_issuer "
+        "oidc_subject",
         "alerts": "webhook_id kind since finished_at changes announced",
         "alert_mails": "webhook_id kind since number user_id due_at attempts_made",
         "sessions": "id user_id digest created_at expires_at by_link",

@@ -21,6 +21,8 @@ users = sa.Table(
     # What a host product calls the user.
     sa.Column("external_id", sa.Text),
     sa.Index(None, "account_id", "external_id", unique=True),
+    sa.Column("oidc_issuer", sa.Text),
+    sa.Column("oidc_subject", sa.Text),
     # A sign-in form has only the e-mail, so it must be unique.
     sa.Index(None, "email", unique=True),
     sqlite_with_rowid=False,
