@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cuepost.adapters.secret_box import AesGcmBox, CannotOpen
+from cuepost.adapters.secret_box import AesGcmBox
 from cuepost.application import rekey
 from cuepost.application.perform import IdempotentCall, Perform
 from cuepost.application.rekey import KeysInUse, Rekey
@@ -12,6 +12,7 @@ from cuepost.domain.access import Caller
 from cuepost.domain.errors import Refused
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
+from cuepost.ports.system import CannotOpen
 from cuepost.testing import RepeatableEntropy
 from tests.application.harness import Harness
 

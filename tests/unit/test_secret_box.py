@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuepost.adapters.secret_box import AesGcmBox, CannotOpen
+from cuepost.adapters.secret_box import AesGcmBox
+from cuepost.ports.system import CannotOpen
 from cuepost.testing import RepeatableEntropy
 
 OLD, NEW = bytes(32), bytes(range(32))

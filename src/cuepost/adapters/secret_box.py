@@ -10,17 +10,10 @@ from collections.abc import Sequence
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from cuepost.ports.system import KEY_ID_BYTES, Entropy
+from cuepost.ports.system import KEY_ID_BYTES, CannotOpen, Entropy
 
 KEY_BYTES = 32
 _ID, _NONCE = KEY_ID_BYTES, 12
-
-
-class CannotOpen(Exception):
-    """None of the master keys opens this value; was CUEPOST_MASTER_KEY changed?"""
-
-    def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
 
 
 class AesGcmBox:

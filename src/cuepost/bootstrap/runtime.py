@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import uvloop
 
 from cuepost.adapters.master_key_file import BadKeyFile
-from cuepost.adapters.secret_box import CannotOpen
 from cuepost.adapters.storage.pooler import WrongPooler
 from cuepost.adapters.storage.schema import WrongSchema
 from cuepost.adapters.storage.sqlite_backup import CannotBackUp, back_up
@@ -33,6 +32,7 @@ from cuepost.interfaces.cli.runtime import (
     Work,
 )
 from cuepost.ports.store import Contention, StoreUnavailable
+from cuepost.ports.system import CannotOpen
 from cuepost.settings import BadSettings, Settings, load
 
 T = TypeVar("T")

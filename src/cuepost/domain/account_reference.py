@@ -41,6 +41,14 @@ def member_reference(text: str) -> UUID | str:
     return UUID(text) if _UUID.fullmatch(text) else text.removeprefix(EXTERNAL)
 
 
+def account_references(text: str) -> list[AccountReference]:
+    """What a claim may mean: a reference, or an external id by itself; an id comes first."""
+    external_id = text.removeprefix(EXTERNAL)
+    if _EXTERNAL_ID.match(external_id) is None:
+        return []
+    return [UUID(text), text] if _UUID.fullmatch(text) else [external_id]
+
+
 def checked_external_id(text: str) -> str:
     if not _EXTERNAL_ID.match(text):
         raise Invalid(FieldError("externalId", *EXTERNAL_ID_FAULT))

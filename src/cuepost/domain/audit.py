@@ -42,6 +42,7 @@ class Action(StrEnum):
     SIGN_IN_REFUSED = "user.sign_in_refused"
     SIGNED_OUT = "user.signed_out"
     CREDENTIALS_CHANGED = "user.credentials_changed"
+    IDENTITY_CONNECTED = "user.identity_connected"
     MEMBER_INVITED = "member.invited"
     MEMBER_ADDED = "member.added"
     MEMBER_CHANGED = "member.changed"

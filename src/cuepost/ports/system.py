@@ -44,6 +44,13 @@ class Entropy(Protocol):
 KEY_ID_BYTES = 4
 
 
+class CannotOpen(Exception):
+    """None of the master keys opens this value; was CUEPOST_MASTER_KEY changed?"""
+
+    def __init__(self) -> None:
+        super().__init__(type(self).__doc__)
+
+
 class SecretBox(Protocol):
     """A sealed value begins with the id of its key."""
 
@@ -56,4 +63,6 @@ class SecretBox(Protocol):
         """Encrypt; `open` needs the same context."""
         ...
 
-    def open(self, sealed: bytes, context: bytes) -> bytes: ...
+    def open(self, sealed: bytes, context: bytes) -> bytes:
+        """Raises CannotOpen."""
+        ...

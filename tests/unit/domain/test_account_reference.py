@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuepost.domain.account_reference import account_reference, checked_external_id, search_key
+from cuepost.domain.account_reference import (
+    account_reference,
+    account_references,
+    checked_external_id,
+    search_key,
+)
 from cuepost.domain.errors import FieldError, Invalid, NotFound
 
 ACCOUNT_ID = UUID("0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90")
@@ -54,3 +59,18 @@ def test_any_text_names_an_account_or_none(text: str) -> None:
 
 def test_a_name_is_found_in_capital_and_in_small_letters() -> None:
     assert search_key("STRASSE") == search_key("Straße") == "strasse"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("acme", ["acme"]),
+        ("external:acme", ["acme"]),
+        (str(ACCOUNT_ID), [ACCOUNT_ID, str(ACCOUNT_ID)]),
+        (f"external:{ACCOUNT_ID}", [str(ACCOUNT_ID)]),
+        ("a b", []),
+        ("external:", []),
+    ],
+)
+def test_a_claim_may_name_an_account_without_a_prefix(text: str, meant: list[UUID | str]) -> None:
+    assert account_references(text) == meant
