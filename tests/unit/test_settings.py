@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from cuepost.domain.access import Role
 from cuepost.settings import CLIENT_VARIABLES, VARIABLES, BadSettings, Settings, load
 from cuepost.settings.database_url import DatabaseUrl
 from cuepost.settings.mail import SmtpUrl
@@ -71,6 +72,16 @@ def test_without_any_variable_every_setting_has_the_default_of_the_contract() ->
         log_format="text",
         smtp_url=None,
         smtp_from=None,
+        oidc_issuer=None,
+        oidc_client_id=None,
+        oidc_client_secret=None,
+        oidc_name="",
+        oidc_scopes=("openid", "email"),
+        oidc_account_claim="cuepost_account",
+        oidc_role_claim="cuepost_role",
+        oidc_roles={role.value: role for role in Role},
+        oidc_default_role=None,
+        password_sign_in=True,
         cell="",
         trusted_proxies=(),
         request_line_limit=8_192,
@@ -141,6 +152,16 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         METRICS_PORT="9101",
         SMTP_URL="smtps://me%40example.com:p%3Aw@mail.example.com",
         SMTP_FROM="alerts@example.com",
+        OIDC_ISSUER="https://id.example.com/realms/staff/",
+        OIDC_CLIENT_ID="cuepost",
+        OIDC_CLIENT_SECRET="a=b",
+        OIDC_NAME="Example ID",
+        OIDC_SCOPES="openid email groups",
+        OIDC_ACCOUNT_CLAIM="org",
+        OIDC_ROLE_CLAIM="",
+        OIDC_ROLES="a=b=owner, staff = viewer",
+        OIDC_DEFAULT_ROLE="viewer",
+        PASSWORD_SIGN_IN="off",
     ) == Settings(
         data_dir=tmp_path,
         database_url=DatabaseUrl(url="postgresql://user:word@db:5433/cuepost?sslmode=require"),
@@ -180,6 +201,16 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         log_format="json",
         smtp_url=SmtpUrl("smtps", "mail.example.com", 465, "me@example.com", "p:w"),
         smtp_from="alerts@example.com",
+        oidc_issuer="https://id.example.com/realms/staff/",
+        oidc_client_id="cuepost",
+        oidc_client_secret="a=b",
+        oidc_name="Example ID",
+        oidc_scopes=("openid", "email", "groups"),
+        oidc_account_claim="org",
+        oidc_role_claim=None,
+        oidc_roles={"a=b": Role.OWNER, "staff": Role.VIEWER},
+        oidc_default_role=Role.VIEWER,
+        password_sign_in=False,
         cell="eu1",
         trusted_proxies=(IPv4Network("10.0.0.0/8"),),
         request_line_limit=1_024,
@@ -295,6 +326,20 @@ def test_an_unknown_variable_is_refused_with_the_nearest_name(name: str, hint: s
         ("MEDIA_URL", "s3://results/?x"),
         ("S3_ENDPOINT", "s3.example.com"),
         ("S3_REGION", "Frankfurt"),
+        ("OIDC_ISSUER", "id.example.com"),
+        ("OIDC_ISSUER", "https://id.example.com?x"),
+        ("OIDC_CLIENT_ID", "a b"),
+        ("OIDC_NAME", "x" * 51),
+        ("OIDC_SCOPES", "email"),
+        ("OIDC_SCOPES", ""),
+        ("OIDC_ACCOUNT_CLAIM", ""),
+        ("OIDC_ROLES", ""),
+        ("OIDC_ROLES", "admins"),
+        ("OIDC_ROLES", "=owner"),
+        ("OIDC_ROLES", "admins=root"),
+        ("OIDC_ROLES", "a=owner,a=viewer"),
+        ("OIDC_DEFAULT_ROLE", "owner"),
+        ("PASSWORD_SIGN_IN", "false"),
         ("S3_PATH_STYLE", ""),
         ("WEBHOOKS_ACCESS", "Open"),
         ("RECEIVER_HTTP", "yes"),
@@ -441,3 +486,38 @@ def test_neither_the_master_key_nor_the_database_password_is_shown() -> None:
 def test_every_setting_says_what_it_means() -> None:
     assert all(setting.meaning.endswith(".") for setting in VARIABLES.values())
     assert all(setting.shown_default for setting in VARIABLES.values())
+
+
+PROVIDER = {
+    "OIDC_ISSUER": "https://id.example.com",
+    "OIDC_CLIENT_ID": "cuepost",
+    "OIDC_CLIENT_SECRET": CANARY,
+}
+
+
+@pytest.mark.parametrize("missing", list(PROVIDER))
+def test_a_provider_needs_issuer_id_and_secret(missing: str) -> None:
+    given = {name: value for name, value in PROVIDER.items() if name != missing}
+    first = f"CUEPOST_{next(iter(given))}"
+    assert complaint(**given) == f"CUEPOST_{missing}: it is needed, because {first} is set."
+
+
+def test_without_a_claim_for_roles_there_must_be_a_default() -> None:
+    assert complaint(**PROVIDER, OIDC_ROLE_CLAIM="") == (
+        "CUEPOST_OIDC_DEFAULT_ROLE: choose a role, because CUEPOST_OIDC_ROLE_CLAIM is empty."
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:9000", "localhost", "[::1]:9000"])
+def test_an_issuer_without_tls_is_on_this_machine(host: str) -> None:
+    issuer = f"http://{host}/realm"
+    assert loaded(**(PROVIDER | {"OIDC_ISSUER": issuer})).oidc_issuer == issuer
+    assert complaint(OIDC_ISSUER="http://id.example.com") == (
+        "CUEPOST_OIDC_ISSUER='http://id.example.com': expected https; "
+        "http is only for a provider on this machine."
+    )
+
+
+def test_the_secret_of_the_client_is_not_repeated() -> None:
+    assert CANARY not in complaint(OIDC_CLIENT_SECRET=f"{CANARY} ")
+    assert CANARY not in repr(loaded(**PROVIDER))

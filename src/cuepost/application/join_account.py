@@ -25,6 +25,7 @@ class JoinAccount:
 
     async def look(self, transaction: Transaction, token: str) -> OpenInvitation:
         """Does not use the invitation up, because browsers and chat programs prefetch links."""
+        self.sign_in.require_passwords()
         found = await transaction.invitations.find(opaque_token_digest(token))
         if found is None or not found.is_live(self.sign_in.clock.now()):
             raise NotFound(OVER)

@@ -18,6 +18,7 @@ from cuepost.domain.invitation import (
 )
 from cuepost.domain.person import (
     OPAQUE_TOKEN_BYTES,
+    PasswordSignInOff,
     User,
     checked_email,
     compose_opaque_token,
@@ -63,6 +64,7 @@ class ManageMembers:
     address: Callable[[str], str]
     box: SecretBox
     by_email: bool
+    allows_passwords: bool = True
 
     async def page(self, transaction: Transaction, caller: Caller, page: Page) -> list[User]:
         caller.require(Scope.MEMBERS_READ)
@@ -145,7 +147,12 @@ class ManageMembers:
     async def invite(
         self, transaction: Transaction, caller: Caller, role: Role, email: str | None
     ) -> NewInvitation:
-        """With an e-mail it replaces the earlier invitations to that address."""
+        """With an e-mail it replaces the earlier invitations to that address.
+
+        An invited person chooses a password, so there are no invitations without passwords.
+        """
+        if not self.allows_passwords:
+            raise PasswordSignInOff
         account_id, now = await self._lock_account(transaction, caller), self.clock.now()
         address = checked_email(email) if email else None
         if address is not None:

@@ -70,6 +70,7 @@ class Rules:
     webhooks_access: bool = False
     mails: bool = False
     portal: PortalPolicy = field(default_factory=PortalPolicy)
+    password_sign_in: bool = True
 
     def result_url(self, project_id: UUID) -> str:
         return f"{self.base_url}/v1/projects/{project_id}/result"
@@ -247,6 +248,7 @@ def _members(system: SystemPorts, rules: Rules, audit: AuditTrail) -> ManageMemb
         rules.join_url,
         system.box,
         by_email=rules.mails,
+        allows_passwords=rules.password_sign_in,
     )
 
 
@@ -271,6 +273,7 @@ def _sign_in(perform: Perform, system: SystemPorts, rules: Rules, audit: AuditTr
         system.passwords,
         SignInLimits(perform, system.clock),
         rules.sign_in_url,
+        rules.password_sign_in,
     )
 
 

@@ -15,6 +15,7 @@ from cuepost.domain.person import (
     LINK_LIFE,
     OPAQUE_TOKEN_BYTES,
     SESSION_LIFE,
+    PasswordSignInOff,
     Session,
     SignInLink,
     User,
@@ -74,6 +75,7 @@ class SignIn:
     passwords: Passwords
     limits: SignInLimits
     address: Callable[[str], str]
+    allows_passwords: bool = True
 
     async def make_link(
         self,
@@ -136,11 +138,12 @@ class SignIn:
         taken = await transaction.sign_in_links.take(link.account_id, link.id)
         if user is None or not taken:
             raise NotFound("This sign-in link was already used.")
-        await self._end_all(transaction, user)
+        await self.end_all(transaction, user)
         return await self.open_session(transaction, user, address, by="link")
 
     async def by_password(self, email: str, password: str, address: str | None) -> NewSession:
         """Neither the error nor the duration shows whether the e-mail or the password is wrong."""
+        self.require_passwords()
         email = email.strip().lower()
         async with self.limits.attempt(email, address) as attempt:
             user = await self.perform.read(lambda transaction: transaction.users.by_email(email))
@@ -188,6 +191,7 @@ class SignIn:
 
         A user who has a password must enter it, unless they just signed in with a one-time link.
         """
+        self.require_passwords()
         user, account_id = signed_in.user, signed_in.account.id
         if signed_in.session.by_portal:
             raise ManagedByHost
@@ -201,13 +205,17 @@ class SignIn:
             if holder is not None and holder.id != user.id:
                 raise EmailTaken
             await transaction.users.save_credentials(changed)
-            await self._end_all(transaction, user)
+            await self.end_all(transaction, user)
             await self.audit.note(
                 transaction, signed_in.caller, Action.CREDENTIALS_CHANGED, account_id, user.id
             )
             return await self._new_session(transaction, changed)
 
         return await self.perform.change_by(signed_in.caller, change)
+
+    def require_passwords(self) -> None:
+        if not self.allows_passwords:
+            raise PasswordSignInOff
 
     def asks_for_password(self, signed_in: SignedIn) -> bool:
         """Whether the current password is needed to choose another one."""
@@ -221,7 +229,7 @@ class SignIn:
                 raise WrongCredentials("The current password is wrong.")
             attempt.give_back()
 
-    async def _end_all(self, transaction: Transaction, user: User) -> None:
+    async def end_all(self, transaction: Transaction, user: User) -> None:
         """End all sessions and unused links of the user, which another person may have."""
         await transaction.sessions.end_of_user(user.account_id, user.id)
         await transaction.sign_in_links.end_of_user(user.account_id, user.id)
@@ -235,14 +243,16 @@ class SignIn:
         by: str,
         session_id: UUID | None = None,
         life: timedelta = SESSION_LIFE,
+        issuer: str | None = None,
     ) -> NewSession:
         await require_live(transaction, user.account_id)
         made = await self._new_session(
             transaction, user, by_link=by == "link", session_id=session_id, life=life
         )
+        details = {"by": by} if issuer is None else {"by": by, "issuer": issuer}
         caller = caller_of(user, address, webhooks_enabled=False)
         await self.audit.note(
-            transaction, caller, Action.SIGNED_IN, user.account_id, user.id, by=by
+            transaction, caller, Action.SIGNED_IN, user.account_id, user.id, **details
         )
         return made
 
@@ -256,16 +266,9 @@ class SignIn:
         life: timedelta = SESSION_LIFE,
     ) -> NewSession:
         now, token = self.clock.now(), compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
-        expires_at = now + life
-        session = Session(
-            user.account_id,
-            session_id or self.ids(now),
-            user.id,
-            opaque_token_digest(token),
-            now,
-            expires_at,
-            by_link,
-        )
+        expires_at, made_id = now + life, session_id or self.ids(now)
+        digest = opaque_token_digest(token)
+        session = Session(user.account_id, made_id, user.id, digest, now, expires_at, by_link)
         await transaction.sessions.add(session)
         return NewSession(user, token, expires_at)
 

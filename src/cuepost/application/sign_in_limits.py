@@ -38,8 +38,11 @@ class SignInLimits:
     clock: Clock
 
     @asynccontextmanager
-    async def attempt(self, name: str, address: str | None) -> AsyncIterator[SignInAttempt]:
-        """Raises TooManySignIns before the block begins; such an attempt is not counted."""
+    async def attempt(self, name: str | None, address: str | None) -> AsyncIterator[SignInAttempt]:
+        """Raises TooManySignIns before the block begins; such an attempt is not counted.
+
+        Without a name only the client is counted.
+        """
         keys, attempt = _keys(name, address), SignInAttempt()
         await self.perform.change(lambda transaction: self._count(transaction, keys))
         try:
@@ -50,6 +53,14 @@ class SignInLimits:
         finally:
             if not attempt.counts:
                 await self.perform.change(lambda transaction: self._give_back(transaction, keys))
+
+    async def is_first_use(self, name: str) -> bool:
+        """For what can be used once, by one process of all; it must expire before the window."""
+        key, now = _digest(f"once {name}"), self.clock.now()
+        count = await self.perform.change(
+            lambda transaction: transaction.sign_in_attempts.count(key, now, WINDOW)
+        )
+        return count == 1
 
     async def _count(self, transaction: Transaction, keys: dict[bytes, int]) -> None:
         for key, most in keys.items():
@@ -62,11 +73,13 @@ class SignInLimits:
             await transaction.sign_in_attempts.give_back(key, self.clock.now())
 
 
-def _keys(name: str, address: str | None) -> dict[bytes, int]:
+def _keys(name: str | None, address: str | None) -> dict[bytes, int]:
     """In the same order in all processes, so that there is no deadlock."""
-    client = counted_address(address or "")
-    limits = {f"name {name}": MOST_PER_EMAIL, f"client {client}": MOST_PER_ADDRESS}
-    digests = {
-        hashlib.sha256(key.encode("utf-8", "replace")).digest(): limits[key] for key in limits
-    }
-    return dict(sorted(digests.items()))
+    limits = {f"client {counted_address(address or '')}": MOST_PER_ADDRESS}
+    if name is not None:
+        limits[f"name {name}"] = MOST_PER_EMAIL
+    return dict(sorted((_digest(key), most) for key, most in limits.items()))
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "replace")).digest()

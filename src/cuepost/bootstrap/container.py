@@ -192,6 +192,7 @@ def _rules(settings: Settings) -> Rules:
         cell=settings.cell,
         webhooks_access=settings.webhooks_access,
         mails=settings.smtp_url is not None,
+        password_sign_in=settings.password_sign_in,
     )
 
 

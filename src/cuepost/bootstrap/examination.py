@@ -30,6 +30,7 @@ from cuepost.bootstrap.machine_checks import (
     settings_checks,
 )
 from cuepost.bootstrap.mail import mail_checks
+from cuepost.bootstrap.openid import openid_checks
 from cuepost.domain.egress_policy import Address, Verdict, judge_answers
 from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
 from cuepost.interfaces.cli.runtime import CheckResult, Level, failure, fine, warning
@@ -63,6 +64,8 @@ async def examined(
     if not offline:
         yield await asyncio.to_thread(_own_address, settings.base_url)
         async for finding in mail_checks(settings, SystemClock()):
+            yield finding
+        async for finding in openid_checks(settings, SystemClock()):
             yield finding
     if isinstance(inspected, CheckResult):
         yield inspected

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 # The packages of each extra that our code imports.
 EXTRAS = {
     "mcp": ("mcp",),
+    "oidc": ("httpx2", "jwt"),
     "otel": ("opentelemetry",),
     "postgres": ("asyncpg", "greenlet"),
     "s3": ("obstore",),

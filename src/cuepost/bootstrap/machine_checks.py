@@ -47,6 +47,7 @@ def extras_checks(settings: Settings) -> Iterator[CheckResult]:
     wanted = {
         "postgres": settings.database_url.path is None,
         "s3": settings.media_url.startswith("s3:"),
+        "oidc": settings.oidc_issuer is not None,
         "otel": settings.traces or settings.otlp_metrics,
     }
     missing = [extra for extra, needed in wanted.items() if needed and not is_installed(extra)]

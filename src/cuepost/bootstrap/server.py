@@ -12,13 +12,14 @@ from datetime import timedelta
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from cuepost.adapters.secret_box import CannotOpen
+from cuepost.application.provider_sign_in import SignInWithProvider
 from cuepost.application.rekey import Rekey
 from cuepost.bootstrap.container import Container, running
 from cuepost.bootstrap.delivery import Delivery, announcing, delivering
 from cuepost.bootstrap.extras import is_installed
 from cuepost.bootstrap.mail import smtp_mailer
 from cuepost.bootstrap.metrics import Metrics, pushed
+from cuepost.bootstrap.openid import provider_sign_in
 from cuepost.bootstrap.state_dump import showing_state
 from cuepost.bootstrap.web_server import GracefulServer, create_server, listening
 from cuepost.engine.maintenance import MaintenanceRunner, maintenance_jobs
@@ -29,6 +30,7 @@ from cuepost.interfaces.media.app import media_routes
 from cuepost.interfaces.rest.app import create_app, create_health_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
 from cuepost.interfaces.web.app import create_pages
+from cuepost.ports.system import CannotOpen
 from cuepost.settings import Settings
 
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
@@ -53,9 +55,10 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
         async with (
             _ready(settings) as (container, metrics),
             _delivery_or_announcing(container, metrics, sending=sending) as delivery,
+            provider_sign_in(container) as provider,
         ):
             tools, stopping = _mcp_app(container), asyncio.Event()
-            routes = _further_routes(container, tools, stopping)
+            routes = _further_routes(container, tools, stopping, provider)
             app = _api(container, metrics, _health(container, delivery), routes)
             server = create_server(app, metrics, settings)
             stop = _stop_all(server, container, stopping)
@@ -200,10 +203,16 @@ def _api(
 
 
 def _further_routes(
-    container: Container, tools: McpApp, stopping: asyncio.Event
+    container: Container,
+    tools: McpApp,
+    stopping: asyncio.Event,
+    provider: SignInWithProvider | None,
 ) -> Sequence[BaseRoute]:
     pages = create_pages(
-        container.service, base_url=container.settings.base_url, is_stopping=stopping.is_set
+        container.service,
+        base_url=container.settings.base_url,
+        is_stopping=stopping.is_set,
+        provider=provider,
     )
     return [*media_routes(container.service), *tools.routes(), *pages]
 

@@ -1,7 +1,7 @@
 """All settings of the service: environment variables that start with CUEPOST_.
 
-The reference page is generated from this package. A new setting is a field of `Settings`, of
-`DatabaseSettings` if it is about the database, or of `InboundSettings` if it is about clients.
+The reference page is generated from this package. A new setting is a field of `Settings`, or of
+the class of its subject: database, clients, e-mail or signing in.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from cuepost.settings.inbound import InboundSettings
 from cuepost.settings.kinds import decimal, optional, whole
 from cuepost.settings.mail import MailSettings
 from cuepost.settings.setting import Setting
+from cuepost.settings.sign_in import SignInSettings, sign_in_contradiction
 
 PREFIX = "CUEPOST_"
 RESERVED_FOR_TESTS = "CUEPOST_TEST_"
@@ -29,7 +30,7 @@ class BadSettings(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(MailSettings):
+class Settings(SignInSettings):
     data_dir: Annotated[
         Path,
         Setting(
@@ -225,7 +226,7 @@ class Settings(MailSettings):
 _HINTS = get_type_hints(Settings, include_extras=True)
 VARIABLES: dict[str, Setting] = {
     PREFIX + name.upper(): _HINTS[name].__metadata__[0]
-    for part in (Settings, MailSettings, DatabaseSettings, InboundSettings)
+    for part in (Settings, SignInSettings, MailSettings, DatabaseSettings, InboundSettings)
     for name in part.__annotations__
 }
 
@@ -267,7 +268,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         raise BadSettings(
             f"{PREFIX}RETRY_DELAYS: the last attempt would come after {PREFIX}RETENTION_DAYS."
         )
-    if found := contradiction(settings):
+    if found := contradiction(settings) or sign_in_contradiction(settings):
         name, why = found
         raise BadSettings(f"{PREFIX}{name.upper()}: {why}")
     return settings

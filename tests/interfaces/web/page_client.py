@@ -9,6 +9,7 @@ import httpx2
 from argon2 import PasswordHasher
 
 from cuepost.adapters.argon2_passwords import Argon2Passwords
+from cuepost.application.provider_sign_in import SignInWithProvider
 from cuepost.application.service import Rules, SystemPorts, assemble
 from cuepost.domain.access import Caller, Role
 from cuepost.domain.person import User
@@ -34,6 +35,7 @@ class PageClient:
     client: httpx2.AsyncClient
     last: str = ""
     sent: dict[str, str] = field(default_factory=lambda: dict(HERE))
+    provider: SignInWithProvider | None = None
 
     async def get(self, path: str, **more: Any) -> httpx2.Response:
         answer = await self.client.get(path, **more)
@@ -79,7 +81,11 @@ class PageClient:
         return self
 
     def another(self) -> "PageClient":
-        return PageClient(self.harness, _client(self.harness))
+        client = _client(self.harness, self.provider)
+        return PageClient(self.harness, client, provider=self.provider)
+
+    def with_provider(self, provider: SignInWithProvider) -> "PageClient":
+        return replace(self, provider=provider).another()
 
 
 async def member_of(client: PageClient, role: Role, email: str) -> User:
@@ -98,12 +104,12 @@ def opened(harness: Harness, rules: Rules = RULES) -> PageClient:
     return PageClient(harness, _client(harness))
 
 
-def _client(harness: Harness) -> httpx2.AsyncClient:
+def _client(harness: Harness, provider: SignInWithProvider | None = None) -> httpx2.AsyncClient:
     app = create_app(
         harness.service,
         base_url=BASE_URL,
         health=HealthChecks(harness.store.check),
-        further_routes=create_pages(harness.service, base_url=BASE_URL),
+        further_routes=create_pages(harness.service, base_url=BASE_URL, provider=provider),
     )
     return httpx2.AsyncClient(
         transport=httpx2.ASGITransport(app, client=("192.0.2.7", 4711)),

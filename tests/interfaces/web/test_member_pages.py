@@ -21,6 +21,7 @@ FOR_VIEWERS = {
     "/sign-out",
     "/settings/account",
     "/settings/account/alerts",
+    "/settings/account/connect",
     "/settings/doctor",
 }
 

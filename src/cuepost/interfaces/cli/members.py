@@ -17,7 +17,7 @@ from cuepost.domain.errors import (
 )
 from cuepost.domain.instants import to_text
 from cuepost.domain.invitation import MOST_INVITATIONS, Invitation
-from cuepost.domain.person import User
+from cuepost.domain.person import PasswordSignInOff, User
 from cuepost.interfaces.cli.accounts import no_account
 from cuepost.interfaces.cli.groups import OrderedGroup
 from cuepost.interfaces.cli.output import json_option, print_result, table, time_text
@@ -261,7 +261,13 @@ def _caller(account_id: UUID) -> Caller:
 def _use(work: Work[T], missing: str) -> T:
     try:
         return use(work, missing=missing)
-    except (LastOwner, EmailTaken, ExternalIdTaken, InvitationLimitReached) as error:
+    except (
+        LastOwner,
+        EmailTaken,
+        ExternalIdTaken,
+        InvitationLimitReached,
+        PasswordSignInOff,
+    ) as error:
         raise CannotRun(str(error)) from error
 
 

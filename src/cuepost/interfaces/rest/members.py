@@ -3,6 +3,7 @@
 from cuepost.application.service import Service
 from cuepost.domain.access import Scope
 from cuepost.domain.errors import EmailTaken, InvitationLimitReached, LastOwner
+from cuepost.domain.person import PasswordSignInOff
 from cuepost.interfaces.rest.answers import Reply
 from cuepost.interfaces.rest.operation import Call, NoInput, Operation
 from cuepost.interfaces.rest.running import changing, reading
@@ -143,7 +144,7 @@ OPERATIONS = (
         body=Invite,
         status=201,
         answer=CreatedInvitation,
-        refusals=(EmailTaken, InvitationLimitReached),
+        refusals=(EmailTaken, InvitationLimitReached, PasswordSignInOff),
         run=changing(invite),
     ),
     Operation(

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from starlette.routing import BaseRoute, Route
 
+from cuepost.application.provider_sign_in import SignInWithProvider
 from cuepost.application.service import Service
 from cuepost.interfaces.web import (
     bulk_retries,
@@ -18,6 +19,7 @@ from cuepost.interfaces.web import (
     members,
     overview,
     projects,
+    provider_sign_in,
     records,
     secrets_once,
     sign_in,
@@ -29,8 +31,10 @@ from cuepost.interfaces.web.protection import Cookies
 from cuepost.interfaces.web.static_files import serve_favicon, serve_static
 from cuepost.interfaces.web.unknown_pages import UnknownPages
 
-# The order matters: /settings/webhooks/new must match before /settings/webhooks/{webhook_id}.
+# The order matters: /settings/webhooks/new must match before /settings/webhooks/{webhook_id}, and
+# /sign-in/openid before /sign-in/{token}.
 PAGES: tuple[PageRoute, ...] = (
+    *provider_sign_in.ROUTES,
     *sign_in.ROUTES,
     *overview.ROUTES,
     *secrets_once.ROUTES,
@@ -54,11 +58,17 @@ def create_pages(
     *,
     base_url: str,
     is_stopping: Callable[[], bool] = lambda: False,
+    provider: SignInWithProvider | None = None,
 ) -> list[BaseRoute]:
     """`is_stopping` ends open streams while the process shuts down."""
     parts = urlsplit(base_url)
     site = SiteContext(
-        service, base_url, parts.path.rstrip("/"), Cookies(parts.scheme == "https"), is_stopping
+        service,
+        base_url,
+        parts.path.rstrip("/"),
+        Cookies(parts.scheme == "https"),
+        is_stopping,
+        provider,
     )
     routes: list[BaseRoute] = [
         Route("/static/{name:path}", serve_static, methods=["GET"]),

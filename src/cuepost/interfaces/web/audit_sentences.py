@@ -38,10 +38,11 @@ SENTENCES: Mapping[str, str] = {
     "project.deleted": "deleted the project {subject}",
     "project.rehearsed": "reported the project {subject} as {status}",
     "user.sign_in_link_made": "created a sign-in link",
-    "user.signed_in": "signed in by {by}",
+    "user.signed_in": "signed in by {by} {issuer}",
     "user.sign_in_refused": "failed to sign in",
     "user.signed_out": "signed out",
     "user.credentials_changed": "changed the e-mail and the password",
+    "user.identity_connected": "connected the sign-in with {issuer}",
     "member.invited": "invited {email} as {role}",
     "member.added": "added the member {name} as {role}",
     "member.changed": "changed the reference of the member {name}",
@@ -81,6 +82,7 @@ def sentence(entry: AuditEntry, names: Names) -> Markup:
         known = entry.details.get("email") or entry.details.get("externalId")
         details["name"] = _quoted(known) if known else _unnamed(entry)
     said = Markup(phrase).format_map(_Details(details | {"subject": _subject(entry, names)}))
+    said = said.strip()
     return Markup("<strong>{}</strong> {}").format(actor(entry, names), said)
 
 

@@ -7,6 +7,7 @@ NOTES: Mapping[str, str] = {
     "new-password": "You are signed in by a link; every other session has ended. For an hour you "
     "can set a new password here without the old one.",
     "credentials": "E-mail and password are saved; all other sessions and links have ended.",
+    "connected": "From now on you can sign in with the provider.",
     "alerts-on": "You get an e-mail when an endpoint starts failing and when it has recovered.",
     "alerts-off": "You get no more e-mails about failing endpoints.",
     "saved": "The endpoint is saved.",

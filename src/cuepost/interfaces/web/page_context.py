@@ -9,6 +9,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from cuepost.application.provider_sign_in import SignInWithProvider
 from cuepost.application.service import Service
 from cuepost.application.sign_in import SignedIn
 from cuepost.domain.access import Caller, Scope
@@ -34,6 +35,11 @@ class SiteContext:
     root: str
     cookies: Cookies
     is_stopping: Callable[[], bool]
+    provider: SignInWithProvider | None = None
+
+    @property
+    def provider_name(self) -> str | None:
+        return None if self.provider is None else self.provider.name
 
     def now(self) -> datetime:
         return self.service.sign_in.clock.now()
@@ -48,6 +54,7 @@ class PageContext:
     form: Form = field(default_factory=Form)
     lag_seconds: int = 0
     failing_endpoints: int = 0
+    hides_address: bool = False
 
     @property
     def service(self) -> Service:
@@ -120,6 +127,7 @@ class PageContext:
         return await self.service.perform.change_by(caller, act)
 
     def html(self, template: str, **context: Any) -> str:
+        is_shown = self.request.method == "GET" and not self.hides_address
         standing = {
             "root": self.site.root,
             "base_url": self.site.base_url,
@@ -132,7 +140,9 @@ class PageContext:
             "section": "",
             "failing_endpoints": self.failing_endpoints,
             "theme": self.theme,
-            "here_again": self.here if self.request.method == "GET" else None,
+            "provider": self.site.provider_name,
+            "passwords": self.service.sign_in.allows_passwords,
+            "here_again": self.here if is_shown else None,
         }
         return render(template, standing | context)
 

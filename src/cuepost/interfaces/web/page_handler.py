@@ -125,8 +125,7 @@ class PageHandler:
         try:
             return await self._dispatch(context, known_cookie, deadline)
         except Refused as refused:
-            kind = next(each for each in type(refused).__mro__ if each in STATUS_OF_KIND)
-            return failure(context, STATUS_OF_KIND[kind], str(refused))
+            return failure_of(context, refused)
         except BadForm as error:
             return failure(context, 400, str(error))
         except (StoreUnavailable, Contention):
@@ -185,6 +184,11 @@ def failure(context: PageContext, status: int, sentence: str, title: str | None 
         number=status,
         reference=reference if status >= SERVER_ERRORS else "",
     )
+
+
+def failure_of(context: PageContext, refused: Refused, title: str | None = None) -> Response:
+    kind = next(each for each in type(refused).__mro__ if each in STATUS_OF_KIND)
+    return failure(context, STATUS_OF_KIND[kind], str(refused), title)
 
 
 def _to_sign_in(context: PageContext) -> Response:

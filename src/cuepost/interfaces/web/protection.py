@@ -27,7 +27,7 @@ _OWN_SITES = ("same-origin", "none")
 
 @dataclass(frozen=True, slots=True)
 class Cookies:
-    """Of the session, of the time before it, and of the theme; scripts can read none of them."""
+    """Of the session, of what comes before it, and of the theme; scripts can read none of them."""
 
     secure: bool
 
@@ -38,6 +38,11 @@ class Cookies:
     @property
     def pre_session(self) -> str:
         return "__Host-cuepost-context" if self.secure else "cuepost-context"
+
+    @property
+    def pending(self) -> str:
+        """Of a sign-in that goes on at the OpenID provider."""
+        return "__Host-cuepost-openid" if self.secure else "cuepost-openid"
 
     @property
     def theme(self) -> str:

@@ -61,7 +61,9 @@ async def sign_in_by_link(context: PageContext) -> Response:
     session = await context.do(
         lambda transaction: context.service.sign_in.by_link(transaction, token, context.address)
     )
-    known = session.user.can_sign_in_alone
+    if not context.service.sign_in.allows_passwords:
+        return started_session(context, session, HOME)
+    known = session.user.password_hash is not None
     wanted = "/settings/account?note=new-password" if known else f"{HOME}?note=signed-in"
     return started_session(context, session, wanted)
 
