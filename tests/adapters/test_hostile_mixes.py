@@ -81,7 +81,7 @@ async def received(
     await conduct.act(peer)
     if not conduct.lasting:
         await peer.wait_until_gone()
-        raise PeerGone  # and whatever has come meanwhile was not received
+        raise PeerGone  # and anything that has arrived since was not received
     if conduct.early:
         arrival.request = await peer.with_body(head)
     mix.may_rest(peer, conduct)

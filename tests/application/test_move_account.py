@@ -216,7 +216,7 @@ async def test_what_is_with_a_worker_is_waited_for(harness: Harness) -> None:
     with pytest.raises(MoveRefused):
         await moving.export(account_id, Lines().append)
     harness.clock.advance(60)
-    # Its worker has died meanwhile, so the delivery waits again, and is parked.
+    # Its worker has died by then, so the delivery waits again, and is parked.
     assert await moving.settle(account_id) == 0
     assert await claimed(harness) == 0
     await moving.abort(OPERATOR, account_id)

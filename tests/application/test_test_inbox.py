@@ -32,7 +32,7 @@ async def endpoint(harness: Harness) -> EndpointWithSecret:
 
 
 class HurriedClock(VirtualClock):
-    """Whoever waits lets the time pass."""
+    """A caller that waits lets the time pass."""
 
     async def wait(self, seconds: float) -> None:
         self.advance(seconds)

@@ -1,4 +1,4 @@
-"""What the tables themselves refuse, whoever writes."""
+"""What the tables themselves refuse, independent of the code that writes."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""On PostgreSQL a move waits for whoever has seen the account live."""
+"""On PostgreSQL a move waits for transactions that have seen the account live."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

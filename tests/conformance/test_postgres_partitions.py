@@ -1,4 +1,4 @@
-"""One partition a day: made ahead, by whoever comes first, without holding anybody up."""
+"""One partition a day: made ahead, by the first process that needs it, without delaying others."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Real deliveries of the engine, for whoever receives them."""
+"""Real deliveries of the engine, for the receivers of these tests."""
 
 from tests.engine.conftest import engine_store_file
 from tests.engine.test_signatures import delivered

@@ -50,7 +50,7 @@ def receiver() -> Iterator[RecordingReceiver]:
 
 @dataclass(frozen=True, slots=True)
 class ResultSetup:
-    """A running service, whoever calls it, and a receiver that it may call."""
+    """A running service, its callers, and a receiver that it may call."""
 
     operator: Terminal
     api_user: ApiUser

@@ -95,7 +95,7 @@ def test_a_result_that_comes_late_counts_if_no_worker_took_over(run_postgres: Ru
             await harness.do(lambda transaction: transaction.queue.remove_dead_workers(later))
             [delivery] = await harness.deliveries()
             assert [each[1] for each in await on_record(engine, delivery)] == ["interrupted"]
-            # Disabled for a moment, so that this one does not send it again meanwhile.
+            # Disabled for a moment, so that this one does not send it again.
             await engine.sql(sa.update(queue).values(due_at=later))
             await engine.later(MINUTE)
         [delivery] = await harness.deliveries()
@@ -429,7 +429,7 @@ def test_what_is_returned_as_orphaned_is_not_sent_when_its_answer_comes_at_last(
         assert lease.took(lease.without_released_orphans([held])) == []
         lease.returned(await lease.release_returned(queue, engine.clock.now()))
         assert lease.took(lease.without_released_orphans([held])) == []
-        # Whoever claims it from the queue sends it.
+        # The worker that claims it from the queue sends it.
         assert lease.took([held]) == [held]
 
     run_embedded(scenario)

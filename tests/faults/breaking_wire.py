@@ -1,4 +1,4 @@
-"""A wire to the service that can break: whoever speaks through it is cut off in mid-sentence."""
+"""A connection to the service that can break in the middle of a message."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""PostgreSQL fails under load: the API says 503 meanwhile, recovers by itself, loses nothing."""
+"""PostgreSQL fails under load: the API answers 503, recovers by itself, and loses nothing."""
 
 import asyncio
 import os
@@ -227,7 +227,7 @@ def test_all_connections_dropped(settings: dict[str, str], rounds: int) -> None:
             assert ask(settings["DATABASE_URL"], TERMINATED) > len(EVERYTHING)
             began = time.monotonic()
             while ask(settings["DATABASE_URL"], LISTENING) < len(EVERYTHING):
-                assert time.monotonic() < began + RECOVERY_SECONDS, "nobody listens any more"
+                assert time.monotonic() < began + RECOVERY_SECONDS, "no process listens any more"
             case.require_recovery(began)
         case.require_all_well()
 

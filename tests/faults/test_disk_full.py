@@ -1,4 +1,4 @@
-"""The disk is full under load: the API says 503 meanwhile, recovers by itself, loses nothing.
+"""The disk is full under load: the API answers 503, recovers by itself, and loses nothing.
 
 A limit on the size of files stands for the disk, for the service's own process alone: what it
 wants to write beyond that, the operating system refuses.

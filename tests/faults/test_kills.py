@@ -41,7 +41,7 @@ def test_api_and_workers_apart_on_postgres(postgres_settings: dict[str, str], ki
         api = ServiceProcess(it.settings, "api")
         with it.load() as load:
             worker = killed_in_rounds(it, load, ServiceProcess(it.settings, "worker"), kills)
-            # The leases of the dead workers run out meanwhile.
+            # The leases of the dead workers expire during this time.
             api = killed_in_rounds(it, load, api, kills)
             with api, worker:
                 load.wait_for(EVENTS_PER_ROUND)

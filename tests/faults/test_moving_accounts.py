@@ -179,7 +179,7 @@ def moved_again_and_again(
             load.wait_for(EVENTS_PER_ROUND)
             load.stop()
             it.wait_until_settled()
-        assert load.answers[503], "nobody has noticed the move"
+        assert load.answers[503], "no call has noticed the move"
         it.require_nothing_lost(load)
 
 

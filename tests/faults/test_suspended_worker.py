@@ -63,7 +63,7 @@ def test_a_late_success_is_kept_beside_the_one_of_whoever_took_over(
         sleeper.send_signal(signal.SIGSTOP)
         it.receiver.release()
         with ServiceProcess(it.settings, "worker") as other:
-            it.receiver.wait_until(lambda now: len(now.requests) == 2, "nobody took over")
+            it.receiver.wait_until(lambda now: len(now.requests) == 2, "no worker took over")
             it.wait_until_settled()
             sleeper.send_signal(signal.SIGCONT)
             assert sleeper.stop().code == 0

@@ -76,7 +76,7 @@ async def test_everybody_hears_of_work(postgres_database: str) -> None:
 async def test_a_lane_that_is_announced_again_while_it_is_sent_is_sent_again(
     postgres_database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever heard of it the first time may have looked before the newer work was there."""
+    """A worker that got the first wake-up may have looked before the newer work was there."""
     async with talking(postgres_database) as (speaker, ear):
         execute, repeats = asyncpg.Connection.execute, [ONE]
 

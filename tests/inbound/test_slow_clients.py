@@ -1,4 +1,4 @@
-"""Clients that are slow, silent or gone are let go in time; whoever makes progress is not."""
+"""Slow, silent and vanished clients are disconnected in time; those that make progress are not."""
 
 import asyncio
 from contextlib import suppress

@@ -16,7 +16,7 @@ EXEMPTIONS = (
     Exemption(
         ("milestones.report",),
         (MCP, PAGES),
-        "Milestones come from the processing pipeline, with the operator's key; whoever speaks for "
+        "Milestones come from the processing pipeline, with the operator's key; a caller of "
         "an account must not be able to invent them. The pages rehearse them, for projects that "
         "were created there.",
     ),

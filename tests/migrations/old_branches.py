@@ -91,7 +91,7 @@ WAYS: dict[str, Way] = {
         state="retrying", webhook=GONE_ENDPOINT, attempts=((1, 1, "http_error"),)
     ),
 }
-# Nobody could ever see them, and nothing would ever clear them away.
+# No page could show them, and no job would delete them.
 LEFT_BEHIND = {"live once, of a deleted endpoint", "queued for an endpoint that is gone"}
 
 

@@ -1,6 +1,6 @@
 """Keys, secrets and sealed values of an earlier release, pinned.
 
-Whoever changes how they are made or read has to go on reading these.
+A change in how they are made or read has to keep these readable.
 """
 
 from uuid import UUID

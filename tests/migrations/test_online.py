@@ -1,4 +1,4 @@
-"""Migrations of a PostgreSQL that services write to meanwhile."""
+"""Migrations of a PostgreSQL that services write to at the same time."""
 
 import asyncio
 import logging
@@ -158,7 +158,7 @@ async def one_partition(postgres: Database) -> str:
 async def test_an_index_that_was_interrupted_is_built_again(
     postgres: Database, store: PostgresStore, migrations: Path
 ) -> None:
-    """And days that were added meanwhile have it, too."""
+    """Days that were added during the migration have it, too."""
     newest = added(migrations, INDEX.format("deliveries"))
     partition = await one_partition(postgres)
     async with asyncio.timeout(LIMIT), writer(postgres.url, partition):

@@ -32,7 +32,7 @@ def online_migrations() -> list[Script]:
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """Whatever SQLAlchemy says to any database meanwhile."""
+    """Every statement that SQLAlchemy sends to any database inside the block."""
     said: list[str] = []
 
     def note(_: Any, __: Any, statement: str, *___: Any) -> None:

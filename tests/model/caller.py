@@ -27,7 +27,7 @@ Refusal = tuple[int, str]
 
 
 class Caller(RuleBasedStateMachine):
-    """`service` is set by whoever runs it."""
+    """`service` is set by the test that runs it."""
 
     service: ServiceUnderTest
 

@@ -150,7 +150,7 @@ class Expected:
         return None
 
     def advance(self, now: datetime) -> None:
-        """All attempts up to now; then what has expired meanwhile is found out."""
+        """Makes all attempts up to now, then determines what has expired in that time."""
         while due := [each for each in self.deliveries if each.due is not None and each.due <= now]:
             delivery = min(due, key=lambda each: each.due or now)
             assert delivery.due is not None

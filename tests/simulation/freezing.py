@@ -26,7 +26,7 @@ def _warm() -> asyncio.Event:
 
 @dataclass(slots=True)
 class Freeze:
-    """Whoever waits for the outside world waits on while it holds.
+    """A task that waits for the outside world waits on while it holds.
 
     `moment` comes before each return from the outside, as when others use the core, and `lag`
     before each answer of the store, as when its thread is suspended.

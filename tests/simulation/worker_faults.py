@@ -18,7 +18,7 @@ from tests.support.engine_harness import HOUR
 
 # Less than a second would only make the second longer for which a worker may know old things.
 LONGEST_MOMENT = 0.25
-# Whoever waits for an answer asks every second whether it may go on.
+# A worker that waits for an answer asks every second whether it may go on.
 LATEST_LAG = HOUR / 4
 STEPS_OF_CLOCKS = (timedelta(seconds=7), timedelta(minutes=3), HOUR)
 

@@ -55,7 +55,7 @@ async def run(session: StoreSession, statement: sa.Executable) -> int:
 
 
 def _unwrapped(session: Any) -> PostgresSession | SqliteSession:
-    """Past whoever watches it: what a test looks at is none of the work that is counted."""
+    """Bypasses the watch: what a test looks at does not count as work of the store."""
     while not isinstance(session, PostgresSession | SqliteSession):
         session = session.inner
     return session

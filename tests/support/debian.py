@@ -8,7 +8,7 @@ INSTALL_SECONDS = 600
 
 
 def install_packages(*names: str) -> None:
-    """Does nothing without root or apt-get; whoever needs the packages looks for them again."""
+    """Does nothing without root or apt-get; tests that need the packages look for them again."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         return
     for command in (["apt-get", "update"], ["apt-get", "install", "-y", *names]):

@@ -139,7 +139,7 @@ class EngineHarness:
     async def later(self, duration: timedelta = timedelta(0)) -> None:
         """Let so much time pass, with everything that happens in it."""
         await self.clock.wait(duration.total_seconds())
-        # Whoever acts at that very instant comes first.
+        # Actions of that very instant come first.
         await self.clock.wait(0)
 
     async def sql(self, statement: sa.Executable) -> int:

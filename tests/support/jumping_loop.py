@@ -50,7 +50,7 @@ class AtOnce(Executor):
         done: Future[T] = Future()
         try:
             done.set_result(work(*args, **kwargs))
-        except BaseException as error:  # noqa: BLE001  # whoever asked for it gets it
+        except BaseException as error:  # noqa: BLE001  # the caller gets it
             done.set_exception(error)
         return done
 

@@ -1,7 +1,7 @@
 """An interpreter that has loaded cuepost and waits; it splits off a process for each that is asked.
 
 Loading takes a second, and the tests start hundreds. Each is a process of its own from then on,
-with its own signals, files and end; `quick_start` is for whoever asks.
+with its own signals, files and end; `quick_start` is for its callers.
 """
 
 import gc
@@ -33,7 +33,7 @@ LOADED = (
 
 
 def wait_for_orders(orders: socket.socket) -> None:
-    """Returns in each new process; ends with whoever gives the orders."""
+    """Returns in each new process; ends together with its caller."""
     while True:
         reported, files, _, _ = socket.recv_fds(orders, LARGEST, 3)
         if not reported:
@@ -44,7 +44,7 @@ def wait_for_orders(orders: socket.socket) -> None:
             return
         for file in files:
             os.close(file)
-        # With its parent gone, the new process is a child of whoever asked.
+        # With its parent gone, the new process is a child of the caller.
         os.waitpid(between, 0)
         orders.send(b"done")
 

@@ -22,7 +22,7 @@ from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, SecretBox
 
 AT_ONCE = 10
-# Meanwhile no other process sends them.
+# During this time no other process sends them.
 LEASE = timedelta(minutes=2)
 DEADLINE = timedelta(seconds=DEADLINE_SECONDS)
 

@@ -22,7 +22,7 @@ from tests.adapters.hostile.unfriendly import QUICK, SLOW, early_answer_and_no_r
 from tests.adapters.sender import AMPLE_SECONDS, Sender, StubResolver
 from tests.support.fault_server import Peer, PeerGone, ReceivedRequest
 
-# No one is timed here: whoever has not ended by then waits without end.
+# Nothing is timed here: an attempt that has not ended by then waits without end.
 FAR_ABOVE_SECONDS = 10.0
 LARGE = 8_000_000
 LITERALS = (DENIED, "10.0.0.1", "[::1]", f"[::ffff:{DENIED}]", "[::ffff:127.0.1.1]")

@@ -63,7 +63,7 @@ class Instances:
 @asynccontextmanager
 async def instances_on_sqlite(migrated: Path, path: Path) -> AsyncIterator[Instances]:
     shutil.copyfile(migrated, path)
-    # Whoever waits for the other's lock really waits, hence the real clock.
+    # A process that waits for the other's lock really waits, hence the real clock.
     one, other = (SqliteStore(path, SystemClock()) for _ in range(2))
     async with AsyncExitStack() as stack:
         for store in (one, other):

@@ -1,4 +1,4 @@
-"""Several processes report at once: whoever comes first, one legal history is left."""
+"""Several processes report at once: in any order, one legal history is left."""
 
 import asyncio
 from collections import Counter

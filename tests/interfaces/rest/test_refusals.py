@@ -112,7 +112,7 @@ async def test_a_bug_is_logged_and_answered_without_its_details(
         answer = await api.call("GET", "/v1/projects")
     assert problem(answer) == (500, "internal_error")
     assert "inside" not in answer.text
-    # Something that an earlier test left behind may be logged meanwhile.
+    # Something that an earlier test left behind may be logged during this time.
     of_rest = [each for each in caplog.records if each.name == "cuepost.rest"]
     [record] = [each for each in of_rest if each.levelno >= logging.ERROR]
     assert record.getMessage() == "event=internal_error operation=listProjects"

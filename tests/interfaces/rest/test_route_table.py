@@ -1,4 +1,4 @@
-"""Generated from the route table: every call, whoever must not get through it."""
+"""Generated from the route table: every call, by each caller that it must refuse."""
 
 import re
 from dataclasses import dataclass
