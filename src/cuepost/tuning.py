@@ -99,8 +99,8 @@ ERASED_ACCOUNTS = 20
 ERASED_ROWS = 250
 # Maintenance jobs of one process that run at a time; each may use a connection. 0045
 MAINTENANCE_JOBS_AT_ONCE = 4
-# Accounts of an older version that can be found by name from then on, in one transaction. 0056
-NAMED_ACCOUNTS = 500
+# Accounts or projects of an older version that a search finds from then on, at a time. 0056
+NAMED_AT_ONCE = 500
 # Listeners that have not been read for a long time, in one transaction. 0020
 UNSERVED_LISTENERS_AT_ONCE = 20
 # Rows of history that are deleted in one transaction. 0002

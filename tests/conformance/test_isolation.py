@@ -59,6 +59,7 @@ READS: dict[str, tuple[Call, object]] = {
     "Keys.page": (lambda t, s, p: t.keys.page(s.id, ALL), []),
     "Projects.get": (lambda t, s, p: t.projects.get(s.id, p.project.id), None),
     "Projects.page": (lambda t, s, p: t.projects.page(s.id, ALL), []),
+    "Projects.search": (lambda t, s, p: t.projects.search(s.id, "", 5), []),
     "Projects.lock": (lambda t, s, p: t.projects.lock([(s.id, p.project.id)]), {}),
     "Projects.files_to_erase": (lambda t, s, p: t.projects.files_to_erase(s.id, 5), {}),
     "Projects.artifacts": (lambda t, s, p: t.projects.artifacts(s.id, p.project.id), []),

@@ -328,13 +328,21 @@ async def test_an_account_whose_files_cannot_be_removed_keeps_no_other_waiting(
         assert await harness.see(lambda t: t.accounts.erasing(5)) == []
 
 
-async def test_accounts_of_an_older_version_can_be_found_by_name(harness: Harness) -> None:
+async def test_accounts_and_projects_of_an_older_version_can_be_found_by_name(
+    harness: Harness,
+) -> None:
     async def forget(transaction: Transaction) -> None:
         assert isinstance(transaction, RecordsTransaction)
-        await transaction._session.execute(Sql("UPDATE accounts SET search_name = NULL"))
+        for table in ("accounts", "projects"):
+            await transaction._session.execute(Sql(f"UPDATE {table} SET search_name = NULL"))
 
+    project = await harness.project(name="Ärger im Paradies")
     await harness.do(forget)
+    assert await harness.see(lambda t: t.projects.search(harness.account.id, "ärger", 5)) == []
     async with running_maintenance(harness.clock, jobs_of(harness)):
         search = AccountSearch(SearchedBy.NAME, search_key(harness.account.name), 5)
         found = await harness.see(lambda t: t.accounts.search(search))
         assert found == [harness.account]
+        named = await harness.see(lambda t: t.projects.search(harness.account.id, "ärger", 5))
+        assert named == [project]
+        assert not await harness.see(lambda t: t.projects.lacks_search_names())

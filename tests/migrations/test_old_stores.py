@@ -42,8 +42,10 @@ SINCE = [
     "0023",
     "0024",
     "0025",
+    "0026",
+    "0027",
 ]
-NEWEST = "0026"
+NEWEST = "0028"
 LIVE = {"pending", "retrying", "delivering"}
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from cuepost.domain.access import Caller, Scope
+from cuepost.domain.account_reference import search_key
 from cuepost.domain.attempt import Attempt, Outcome, last_of
 from cuepost.domain.audit import AuditEntry
 from cuepost.domain.delivery import Delivery
@@ -80,14 +81,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class NamedObjects:
-    """Endpoints whose URL or description, and projects whose name contains a text."""
+    """Endpoints whose URL or description contains a text, and projects that it names."""
 
     endpoints: Sequence[Endpoint] = ()
     projects: Sequence[Project] = ()
 
 
 SEARCHED_AT_ONCE = 150
-# The newest of an account: a name is found among them without an index of names.
+# All projects are searched by the beginning of their names; of the newest, the rest as well.
 NAMES_SEARCHED = 1000
 MOST_NAMED = 20
 MOST_SEARCHED = 300
@@ -142,20 +143,28 @@ class BrowseHistory:
         return Found()
 
     async def find_named(self, transaction: Transaction, caller: Caller, text: str) -> NamedObjects:
-        """Among the newest endpoints and projects of the account, ignoring case."""
+        """Ignoring case: projects whose name begins with it, and the newest that contain it."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
-        wanted, newest = text.strip().casefold(), Page(NAMES_SEARCHED)
+        wanted, newest = search_key(text.strip()), Page(NAMES_SEARCHED)
         if not wanted:
             return NamedObjects()
         endpoints = await transaction.endpoints.page(account_id, newest)
-        projects = await transaction.projects.page(account_id, newest)
+        found = await transaction.projects.search(account_id, wanted, MOST_NAMED)
+        known = {each.id for each in found}
+        if len(found) < MOST_NAMED:
+            projects = await transaction.projects.page(account_id, newest)
+            found += [
+                each
+                for each in projects
+                if each.id not in known and wanted in search_key(each.name)
+            ]
         return NamedObjects(
             [
                 each
                 for each in endpoints
                 if wanted in each.url.casefold() or wanted in each.description.casefold()
             ][:MOST_NAMED],
-            [each for each in projects if wanted in each.name.casefold()][:MOST_NAMED],
+            found[:MOST_NAMED],
         )
 
     async def delivery(

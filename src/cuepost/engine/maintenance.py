@@ -26,7 +26,7 @@ from cuepost.tuning import (
     ERASED_ROWS,
     EXPIRED_PROJECTS,
     MAINTENANCE_JOBS_AT_ONCE,
-    NAMED_ACCOUNTS,
+    NAMED_AT_ONCE,
     PURGED_ROWS,
     UNSERVED_LISTENERS_AT_ONCE,
 )
@@ -98,6 +98,7 @@ def maintenance_jobs(
         MaintenanceJob("purge deleted endpoints", minute, steps.purge_deleted_endpoints),
         MaintenanceJob("erase accounts", timedelta(seconds=5), steps.erase_accounts),
         MaintenanceJob("name accounts for search", hour, steps.name_accounts_for_search),
+        MaintenanceJob("name projects for search", hour, steps.name_projects_for_search),
         MaintenanceJob("prepare days", hour, steps.prepare_days),
         MaintenanceJob("forget unserved listeners", hour, steps.delete_unserved_listeners),
         *_alert_jobs(service.maintenance, mailer),
@@ -205,7 +206,16 @@ class JobSteps:
         ):
             return False
         return await self.service.perform.change(
-            lambda transaction: transaction.accounts.name_for_search(NAMED_ACCOUNTS)
+            lambda transaction: transaction.accounts.name_for_search(NAMED_AT_ONCE)
+        )
+
+    async def name_projects_for_search(self) -> bool:
+        if not await self.service.perform.read(
+            lambda transaction: transaction.projects.lacks_search_names()
+        ):
+            return False
+        return await self.service.perform.change(
+            lambda transaction: transaction.projects.name_for_search(NAMED_AT_ONCE)
         )
 
     async def delete_unserved_listeners(self) -> bool:

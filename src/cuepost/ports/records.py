@@ -160,6 +160,18 @@ class Projects(Protocol):
         """Projects that were not deleted."""
         ...
 
+    async def search(self, account_id: UUID, prefix: str, limit: int) -> list[Project]:
+        """Those whose `search_key` begins with it, in its order, without deleted ones."""
+        ...
+
+    async def lacks_search_names(self) -> bool:
+        """Whether `name_for_search` has something to do."""
+        ...
+
+    async def name_for_search(self, limit: int) -> bool:
+        """Let some projects of an older version be found; False if there were none."""
+        ...
+
     async def owners(self, project_ids: Sequence[UUID]) -> Mapping[UUID, UUID]:
         """The account of each project that exists."""
         ...

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from cuepost.application import browse_history
 from cuepost.domain.delivery import DeliveryStatus
 from tests.interfaces.web.endpoints import LIST, create, created, endpoints_of
 from tests.interfaces.web.page_client import PageClient
@@ -121,6 +122,18 @@ async def test_an_endpoint_is_found_by_its_url_or_its_name(page_client: PageClie
         assert answer.headers["location"] == f"{LIST}/{view.endpoint.id}/deliveries", text
 
 
+async def test_the_beginning_of_a_name_is_found_among_all_projects(
+    page_client: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browse_history, "NAMES_SEARCHED", 2)
+    oldest, *_ = await named(page_client, "Harbour", "Old harbour", "Forest", "Lake")
+    assert (await page_client.get(f"{ALL}?q=HARB")).headers["location"] == (
+        f"{ALL}?project={oldest}"
+    )
+    page = await page_client.get(f"{ALL}?q=old harbour x")
+    assert "no project has a name that begins with it" in page.text
+
+
 async def test_several_results_are_listed(page_client: PageClient) -> None:
     webhook_id = await created(page_client)
     first, second, _ = await named(page_client, "Hooks <1>", "More hooks", "Forest")
@@ -128,8 +141,9 @@ async def test_several_results_are_listed(page_client: PageClient) -> None:
     found = re.findall(r'<li class="line"><a href="([^"]+)"', page)
     assert found == [
         f"{LIST}/{webhook_id}/deliveries",
-        f"{ALL}?project={second}",
+        # A name that begins with it comes before one that only contains it.
         f"{ALL}?project={first}",
+        f"{ALL}?project={second}",
     ]
     assert "Hooks &lt;1&gt;" in page
     assert 'name="q" value="hooks"' in page

@@ -40,8 +40,6 @@ _FOUND: Mapping[SearchedBy, Sql] = {
     SearchedBy.NAME: _beginning_with("search_name", "search_name, id"),
     SearchedBy.EXTERNAL_ID: _beginning_with("external_id", "external_id"),
 }
-# No text that begins with a prefix comes behind the prefix with this character.
-_LAST = "\U0010ffff"
 _SET_ERASING = Sql("UPDATE accounts SET erasing_since = :now WHERE id = :account_id")
 _ERASING = Sql(
     """
@@ -159,7 +157,7 @@ class AccountRecords:
             _FOUND[search.by],
             after=max(after, search.prefix),
             after_id=after_id,
-            ending=search.prefix + _LAST,
+            ending=search.prefix + paging.LAST,
             most=search.limit,
         )
         return [account_of(row) for row in rows]

@@ -67,7 +67,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "inboxes": "token answer created_at",
         "inbox_messages": "id headers body verified_with answer",
         "projects": "id name kind origin status stage access_expires_at created_at updated_at "
-        "deleted_at access_ended_at exported_at",
+        "deleted_at access_ended_at exported_at search_name",
         "artifacts": "project_id position kind name key content_type size_bytes",
         "listeners": "id name events created_at served_at settled mark_at mark_number "
         "acknowledged last_position",

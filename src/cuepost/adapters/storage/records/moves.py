@@ -47,7 +47,7 @@ _DELETED = Sql(
 _KEPT_TABLES = ("account_moves", "api_keys", "projects")
 _ERASE_NAMES = Sql(
     """
-    UPDATE projects SET name = '' WHERE account_id = :account_id AND id IN (
+    UPDATE projects SET name = '', search_name = '' WHERE account_id = :account_id AND id IN (
         SELECT id FROM projects WHERE account_id = :account_id AND name != '' LIMIT :most
     )
     """

@@ -9,6 +9,8 @@ from cuepost.domain.ids import lowest_at
 from cuepost.ports.records import Page
 
 HIGHEST = UUID(int=(1 << 128) - 1)
+# No text that begins with a prefix comes behind the prefix with this character.
+LAST = "\U0010ffff"
 
 
 def bounds(page: Page) -> dict[str, Any]:

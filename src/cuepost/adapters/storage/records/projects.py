@@ -10,8 +10,10 @@ from cuepost.adapters.quick_ids import ID_BYTES
 from cuepost.adapters.storage.codes import PROJECT_STATUS, STAGE
 from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import paging
+from cuepost.adapters.storage.records.paging import LAST
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
+from cuepost.domain.account_reference import search_key
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.project import Project
 from cuepost.ports.records import Page, ProjectKey
@@ -30,6 +32,16 @@ _OF_ACCOUNT = f"SELECT {_COLUMNS} FROM projects WHERE account_id = :account_id"
 
 _ONE = Sql(f"{_OF_ACCOUNT} AND id = :project_id")
 _PAGE = paging.pages(f"{_OF_ACCOUNT} AND deleted_at IS NULL")
+_FOUND = Sql(
+    f"""
+    {_OF_ACCOUNT} AND deleted_at IS NULL
+        AND search_name >= :prefix::text AND search_name < :ending::text
+    ORDER BY search_name, id LIMIT :most
+    """
+)
+_WITHOUT_SEARCH_NAME = "SELECT account_id, id, name FROM projects WHERE search_name IS NULL LIMIT"
+_ANY_WITHOUT_SEARCH_NAME = Sql(f"{_WITHOUT_SEARCH_NAME} 1")
+_SOME_WITHOUT_SEARCH_NAME = Sql(f"{_WITHOUT_SEARCH_NAME} :most FOR UPDATE SKIP LOCKED")
 _OWNERS = Sql("SELECT id, account_id FROM projects WHERE id IN :project_ids")
 # Locked in the order of ids, so that two batches cannot deadlock. The account's number is needed
 # next, so it is read as well.
@@ -91,7 +103,8 @@ class ProjectRecords:
         self._session = session
 
     async def add(self, project: Project) -> None:
-        await self._session.insert("projects", [asdict(project)])
+        row = asdict(project) | {"search_name": search_key(project.name)}
+        await self._session.insert("projects", [row])
 
     async def get(self, account_id: UUID, project_id: UUID) -> Project | None:
         rows = await self._session.fetch(_ONE, account_id=account_id, project_id=project_id)
@@ -102,6 +115,25 @@ class ProjectRecords:
             _PAGE, account_id=account_id, **paging.bounds(page)
         )
         return [_project(row) for row in rows]
+
+    async def search(self, account_id: UUID, prefix: str, limit: int) -> list[Project]:
+        rows = await self._session.offloaded.fetch(
+            _FOUND, account_id=account_id, prefix=prefix, ending=prefix + LAST, most=limit
+        )
+        return [_project(row) for row in rows]
+
+    async def lacks_search_names(self) -> bool:
+        return bool(await self._session.fetch(_ANY_WITHOUT_SEARCH_NAME))
+
+    async def name_for_search(self, limit: int) -> bool:
+        rows = await self._session.fetch(_SOME_WITHOUT_SEARCH_NAME, most=limit)
+        named = [
+            {"account_id": account_id, "id": project_id, "search_name": search_key(name)}
+            for account_id, project_id, name in rows
+        ]
+        if named:
+            await self._session.update("projects", _KEY, named)
+        return bool(named)
 
     async def owners(self, project_ids: Sequence[UUID]) -> Mapping[UUID, UUID]:
         rows = await self._session.fetch(_OWNERS, project_ids=project_ids)
@@ -136,6 +168,7 @@ class ProjectRecords:
             ("account_id", "id"),
             [
                 {"account_id": project.account_id, "id": project.id, "access_ended_at": None}
+                | {"search_name": search_key(project.name)}
                 | {name: getattr(project, name) for name in _MUTABLE}
                 for project in changed
             ],

@@ -84,6 +84,8 @@ projects = sa.Table(
     sa.Column("access_ended_at", Instant),
     # When the export that made the current files was completed.
     sa.Column("exported_at", Instant),
+    # As accounts have it; a maintenance job fills it for projects of an older version.
+    sa.Column("search_name", PLAIN_TEXT),
     # A milestone names the project alone, so its account must be found by the project's id. The
     # planner has to know that it finds one: see decision 0048.
     sa.Index(None, "id", unique=True),
@@ -98,6 +100,14 @@ partial_index(
         projects.c.deleted_at.is_(None),
     ),
 )
+partial_index(
+    "projects_by_search_name",
+    projects.c.account_id,
+    projects.c.search_name,
+    projects.c.id,
+    where=projects.c.deleted_at.is_(None),
+)
+partial_index("projects_without_search_name", projects.c.id, where=projects.c.search_name.is_(None))
 
 artifacts = sa.Table(
     "artifacts",
