@@ -153,9 +153,11 @@ class ApiKey:
     last_used_at: datetime | None = None
 
     def accepts(self, token: str, now: datetime) -> bool:
-        matches = hmac.compare_digest(self.digest, digest(token))
+        return hmac.compare_digest(self.digest, digest(token)) and self.is_usable(now)
+
+    def is_usable(self, now: datetime) -> bool:
         expired = self.expires_at is not None and self.expires_at <= now
-        return matches and not expired and self.revoked_at is None
+        return not expired and self.revoked_at is None
 
 
 def compose_token(key_id: UUID, secret: bytes, cell: str = "") -> str:

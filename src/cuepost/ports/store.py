@@ -32,6 +32,7 @@ from cuepost.ports.records import (
 )
 from cuepost.ports.retention import Retention
 from cuepost.ports.sealed import SealedValues
+from cuepost.ports.service_state import ServiceState
 from cuepost.ports.telemetry import Backlog
 
 
@@ -142,6 +143,8 @@ class Transaction(Protocol):
     def retention(self) -> Retention: ...
     @property
     def backlog(self) -> Backlog: ...
+    @property
+    def service_state(self) -> ServiceState: ...
     @property
     def sealed(self) -> SealedValues: ...
     @property

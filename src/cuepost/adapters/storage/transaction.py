@@ -35,6 +35,7 @@ from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.retention import RetentionRecords
 from cuepost.adapters.storage.records.sealed import SealedRecords
 from cuepost.adapters.storage.records.users import UserRecords
+from cuepost.adapters.storage.records.service_state import ServiceStateRecords
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sqlite_session import SqliteSession
 
@@ -149,6 +150,10 @@ class RecordsTransaction:
     @cached_property
     def backlog(self) -> BacklogRecords:
         return BacklogRecords(self._session)
+
+    @cached_property
+    def service_state(self) -> ServiceStateRecords:
+        return ServiceStateRecords(self._session)
 
     @cached_property
     def sealed(self) -> SealedRecords:

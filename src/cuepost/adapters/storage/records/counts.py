@@ -147,7 +147,7 @@ class CountRecords:
             minutes=minutes,
             since=since,
         ):
-            found[numbers.webhook_of[endpoint]].append(Interval(begin, _counts(counted)))
+            found[numbers.webhook_of[endpoint]].append(Interval(begin, counts_of(counted)))
         return found
 
     async def of_account(self, account_id: UUID, minutes: int, since: datetime) -> list[Interval]:
@@ -156,10 +156,10 @@ class CountRecords:
         rows = await self._session.offloaded.fetch(
             _OF_ACCOUNT, account=numbers.account, endpoints=present, minutes=minutes, since=since
         )
-        return [Interval(begin, _counts(counted)) for begin, *counted in rows]
+        return [Interval(begin, counts_of(counted)) for begin, *counted in rows]
 
 
-def _counts(counted: Sequence[Any]) -> Counts:
+def counts_of(counted: Sequence[Any]) -> Counts:
     ends, classes = counted[: len(ENDS)], counted[len(ENDS) : _FIRST_BIN]
     delivered, failed, cancelled, abandoned = map(int, ends)
     return Counts(

@@ -121,7 +121,7 @@ class EndpointRecords:
 
     async def page(self, account_id: UUID, page: Page) -> list[Endpoint]:
         rows = await self._session.offloaded.fetch(_PAGE, account=account_id, **paging.bounds(page))
-        return [_endpoint(row) for row in rows]
+        return [endpoint_of(row) for row in rows]
 
     async def save(self, endpoint: Endpoint) -> None:
         key = {"account_id": endpoint.account_id, "id": endpoint.id}
@@ -182,7 +182,7 @@ class EndpointRecords:
 
     async def _one(self, statement: Sql, account_id: UUID, webhook_id: UUID) -> Endpoint | None:
         rows = await self._session.fetch(statement, account=account_id, webhook=webhook_id)
-        return _endpoint(rows[0]) if rows else None
+        return endpoint_of(rows[0]) if rows else None
 
     async def _purge(self, account: int, endpoint: int, rows: int) -> None:
         """Deletes some of its history, and the endpoint's own row once no history is left."""
@@ -215,6 +215,6 @@ def _mutable(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def _endpoint(row: Sequence[Any]) -> Endpoint:
+def endpoint_of(row: Sequence[Any]) -> Endpoint:
     account_id, webhook_id, url, events, *others = row
     return Endpoint(account_id, webhook_id, url, tuple(events.split()), *others)

@@ -39,6 +39,10 @@ partial_index(
     where=accounts.c.erasing_since.is_not(None),
 )
 
+partial_index(
+    "accounts_without_access", accounts.c.id, where=sa.literal_column("NOT webhooks_enabled")
+)
+
 account_moves = sa.Table(
     "account_moves",
     metadata,
