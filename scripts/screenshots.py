@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from tests.support.browser import opened_browser, opened_context
-from tests.support.page_tour import as_newcomer, as_stranger, by_forms, sign_in
+from tests.support.page_tour import as_newcomer, as_operator, as_stranger, by_forms, sign_in
 from tests.support.populated_pages import Populated, populated
 
 FOLDER = Path(__file__).parents[1] / "docs" / "screenshots"
@@ -60,6 +60,7 @@ def tour(page: Page, site: Populated) -> Iterator[str]:
             page.get_by_text(re.compile("Live: new rows|New rows appear")).first.wait_for()
         yield name
     yield from by_forms(page, site)
+    yield from as_operator(page, site)
 
 
 def shoot(page: Page, file: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Response
 
 from tests.support.browser import complaints_of, opened_context, violations
-from tests.support.page_tour import as_newcomer, as_stranger, by_forms, sign_in
+from tests.support.page_tour import as_newcomer, as_operator, as_stranger, by_forms, sign_in
 from tests.support.populated_pages import Populated
 
 pytestmark = pytest.mark.timeout(300)
@@ -53,7 +53,7 @@ def faults_of_policy(answer: Response) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "tour", [opened_first, opened_second, after_signing_in, as_newcomer, as_stranger]
+    "tour", [opened_first, opened_second, after_signing_in, as_newcomer, as_operator, as_stranger]
 )
 def test_no_page_has_a_violation_or_a_complaint_or_anything_inline_or_scrolls_sideways(
     browser: Browser, site: Populated, tour: Callable[[Page, Populated], Iterator[str]]

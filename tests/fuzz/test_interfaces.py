@@ -16,7 +16,7 @@ from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.mcp.tool import Tool
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.table import OPERATIONS
-from cuepost.interfaces.web.app import PAGES
+from cuepost.interfaces.web.app import OPERATOR_PAGES, PAGES
 from tests.fuzz.malformed import (
     DEEP,
     EXAMPLES,
@@ -122,7 +122,7 @@ def test_a_key_that_was_never_issued(target: FuzzTarget, value: str) -> None:
     assert status == 401
 
 
-@pytest.mark.parametrize("path", [page.path for page in PAGES])
+@pytest.mark.parametrize("path", [page.path for page in (*PAGES, *OPERATOR_PAGES)])
 @fuzzed(
     query=queries, form=forms, replacement=replacements, method=st.sampled_from(["GET", "POST"])
 )

@@ -37,20 +37,18 @@ EXEMPTIONS = (
         (
             "accounts.create",
             "accounts.change",
-            "accounts.set_webhooks",
             "accounts.erase",
-            "accounts.keys",
             "accounts.create_key",
             "accounts.revoke_key",
         ),
         (MCP, PAGES),
-        "They are the operator's, for all accounts: the settings pages show one account to its own "
-        "members, and an agent must not be able to make keys or to erase accounts.",
+        "A product or the command line does that. The operator's pages are for the person on call, "
+        "and an agent must not be able to make keys or to erase accounts.",
     ),
     Exemption(
-        ("accounts.page", "accounts.get"),
-        (PAGES,),
-        "The settings pages show one account to its own members.",
+        ("accounts.set_webhooks", "accounts.keys"),
+        (MCP,),
+        "An agent must not be able to close the access of accounts, and keys do not help it.",
     ),
     Exemption(
         (

@@ -44,8 +44,9 @@ SINCE = [
     "0025",
     "0026",
     "0027",
+    "0028",
 ]
-NEWEST = "0028"
+NEWEST = "0029"
 LIVE = {"pending", "retrying", "delivering"}
 
 

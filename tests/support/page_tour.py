@@ -48,6 +48,45 @@ def as_newcomer(page: Page, site: Populated) -> Iterator[str]:
     yield "no-access"
 
 
+def as_operator(page: Page, site: Populated) -> Iterator[str]:
+    """The operator's pages; access that is closed is opened again."""
+    page.goto(f"{site.base_url}/operator")
+    yield "operator-sign-in"
+    page.get_by_label("Operator key").fill("cpk_wrong")
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("p.fault").wait_for()
+    yield "operator-sign-in-refused"
+    page.get_by_label("Operator key").fill(site.operator_key())
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("not delivering").wait_for()
+    yield "operator-stopped"
+    site.start_worker()
+    page.goto(f"{site.base_url}/operator?range=24h")
+    yield "operator"
+    page.goto(f"{site.base_url}/operator/accounts")
+    yield "operator-accounts"
+    page.goto(f"{site.base_url}/operator/accounts?q=nothing&by=external_id")
+    yield "operator-accounts-none"
+    page.goto(f"{site.base_url}/operator/accounts/{site.account.id}")
+    yield "operator-account"
+    page.goto(f"{site.base_url}/operator/accounts/{site.empty.id}")
+    page.get_by_text("Close access", exact=True).click()
+    page.get_by_role("button", name="Close access now").click()
+    page.get_by_text("Access to webhooks is closed").wait_for()
+    yield "operator-account-closed"
+    page.goto(f"{site.base_url}/operator/accounts/{site.empty.id}")
+    page.get_by_text("Open access", exact=True).click()
+    page.get_by_role("button", name="Open access now").click()
+    page.get_by_text("Access to webhooks is open").wait_for()
+    page.get_by_role("link", name="Recent changes of this account").click()
+    page.wait_for_url("**/audit")
+    yield "operator-account-audit"
+    page.goto(f"{site.base_url}/operator/audit")
+    yield "operator-audit"
+    page.goto(f"{site.base_url}/operator/accounts/nonsense")
+    yield "operator-unknown-account"
+
+
 def by_forms(page: Page, site: Populated) -> Iterator[str]:
     """Of the populated account, which is signed in; what is made is taken away again."""
     yield from _endpoint(page, site)

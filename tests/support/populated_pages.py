@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from cuepost.adapters.secret_box import AesGcmBox
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
 from cuepost.application.service import Rules, Service, SystemPorts, assemble, inbox_prefix
-from cuepost.domain.access import Account, Caller, Interface
+from cuepost.domain.access import OPERATOR_SCOPES, Account, Caller, Interface
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.interfaces.rest.app import create_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
@@ -58,6 +59,28 @@ class Populated:
             return link.url
 
         return asyncio.run_coroutine_threadsafe(make(), self.loop).result(START_SECONDS)
+
+    def operator_key(self) -> str:
+        async def make() -> str:
+            made = await self.service.perform.change(
+                lambda t: self.service.access.create_key(
+                    t, OPERATOR, None, name="On call", scopes=OPERATOR_SCOPES
+                )
+            )
+            return made.token
+
+        return asyncio.run_coroutine_threadsafe(make(), self.loop).result(START_SECONDS)
+
+    def start_worker(self) -> None:
+        """A lease without a worker: nothing is sent from these pages."""
+        access = self.service.access
+        now = access.clock.now()
+
+        async def register() -> None:
+            async with self.store.transaction() as transaction:
+                await transaction.queue.register_worker(access.ids(now), now + timedelta(hours=1))
+
+        asyncio.run_coroutine_threadsafe(register(), self.loop).result(START_SECONDS)
 
 
 @contextmanager

@@ -45,6 +45,21 @@ class Range(Enum):
         """The intervals that bars are made of."""
         return FINE_MINUTES if self is Range.HOUR else HOUR_MINUTES
 
+    def figures(self, found: Iterable[Interval], since: datetime) -> "Figures":
+        groups: list[list[Counts]] = [[] for _ in range(self.bars)]
+        for interval in found:
+            place = min((interval.since - since) // self.bar, self.bars - 1)
+            groups[place].append(interval.counts)
+        bars = [
+            Interval(since + place * self.bar, total_of(each)) for place, each in enumerate(groups)
+        ]
+        return Figures(
+            since=since,
+            until=since + self.bars * self.bar,
+            bars=bars,
+            counts=total_of(bar.counts for bar in bars),
+        )
+
 
 _SHAPES = {
     Range.HOUR: (12, FINE_MINUTES),
@@ -73,9 +88,9 @@ class DeliveryFigures:
     ) -> Figures:
         """Of all endpoints of the account together."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
-        since = self._since(span)
+        since = self.since(span)
         found = await transaction.counts.of_account(account_id, span.counted_minutes, since)
-        return _figures(found, span, since)
+        return span.figures(found, since)
 
     async def of_endpoints(
         self,
@@ -85,11 +100,11 @@ class DeliveryFigures:
         span: Range = Range.DAY,
     ) -> dict[UUID, Figures]:
         account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
-        since = self._since(span)
+        since = self.since(span)
         found = await transaction.counts.of_endpoints(
             account_id, webhook_ids, span.counted_minutes, since
         )
-        return {each: _figures(found.get(each, ()), span, since) for each in webhook_ids}
+        return {each: span.figures(found.get(each, ()), since) for each in webhook_ids}
 
     async def of_endpoint(
         self,
@@ -100,21 +115,7 @@ class DeliveryFigures:
     ) -> Figures:
         return (await self.of_endpoints(transaction, caller, [webhook_id], span))[webhook_id]
 
-    def _since(self, span: Range) -> datetime:
+    def since(self, span: Range) -> datetime:
         """The beginning of the first bar; the last one has the present in it."""
         last = interval_of(to_millis(self.clock.now()), span.bar_minutes)
         return from_millis(last) - (span.bars - 1) * span.bar
-
-
-def _figures(found: Iterable[Interval], span: Range, since: datetime) -> Figures:
-    count, length = span.bars, span.bar
-    groups: list[list[Counts]] = [[] for _ in range(count)]
-    for interval in found:
-        groups[min((interval.since - since) // length, count - 1)].append(interval.counts)
-    bars = [Interval(since + place * length, total_of(each)) for place, each in enumerate(groups)]
-    return Figures(
-        since=since,
-        until=since + count * length,
-        bars=bars,
-        counts=total_of(bar.counts for bar in bars),
-    )

@@ -43,6 +43,7 @@ from cuepost.application.reveal_secret import RevealSecret
 from cuepost.application.sign_in import SignIn
 from cuepost.application.sign_in_limits import SignInLimits
 from cuepost.application.store_media import StoreMedia
+from cuepost.application.watch_service import WatchService
 from cuepost.domain.alert import AlertMail
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.invitation import InvitationMail
@@ -165,6 +166,10 @@ class Service:
     @property
     def keys(self) -> ManageKeys:
         return ManageKeys(self.access)
+
+    @property
+    def watching(self) -> WatchService:
+        return WatchService(self.access.clock, self.accounts, self.figures)
 
     @property
     def joining(self) -> JoinAccount:

@@ -58,7 +58,7 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
             provider_sign_in(container) as provider,
         ):
             tools, stopping = _mcp_app(container), asyncio.Event()
-            routes = _further_routes(container, tools, stopping, provider)
+            routes = _further_routes(container, tools, stopping, provider, delivery)
             app = _api(container, metrics, _health(container, delivery), routes)
             server = create_server(app, metrics, settings)
             stop = _stop_all(server, container, stopping)
@@ -207,12 +207,15 @@ def _further_routes(
     tools: McpApp,
     stopping: asyncio.Event,
     provider: SignInWithProvider | None,
+    delivery: Delivery | None,
 ) -> Sequence[BaseRoute]:
     pages = create_pages(
         container.service,
         base_url=container.settings.base_url,
         is_stopping=stopping.is_set,
         provider=provider,
+        dispatcher=delivery.readiness if delivery else None,
+        for_operators=container.settings.operator_pages,
     )
     return [*media_routes(container.service), *tools.routes(), *pages]
 

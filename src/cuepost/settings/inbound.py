@@ -119,3 +119,12 @@ class InboundSettings:
             "for every client.",
         ),
     ]
+    operator_pages: Annotated[
+        bool,
+        Setting(
+            kinds.SWITCH,
+            "on",
+            "Whether this process serves the operator's pages below `/operator`, which need an "
+            "operator key. `off` keeps them from a port that everyone can reach.",
+        ),
+    ]

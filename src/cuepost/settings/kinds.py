@@ -176,6 +176,7 @@ POSTGRES_URL = SettingType(
     postgres_url,
     secret=True,
 )
+SWITCH = choice({"on": True, "off": False})
 REGION = SettingType("the name of a region, such as `eu-central-1`", _region)
 SIGNING_SECRETS = SettingType("`whsec_…`, or several, comma-separated", str, secret=True)
 PORTS = SettingType("comma-separated ports and ranges, such as `443,8000-8999`", parse_ports)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cuepost.domain.access import ACCOUNT_SCOPES, OPERATOR_SCOPES, SERVICE_SCOPES, Scope
-from cuepost.interfaces.web.app import PAGES
+from cuepost.interfaces.web.app import OPERATOR_PAGES, PAGES
 from cuepost.interfaces.web.page_context import PageRoute
 from tests.application.harness import OPERATOR, Harness
 from tests.interfaces.exemptions import PAGES as THE_PAGES
@@ -53,7 +53,22 @@ async def used_by_pages(page_client: PageClient) -> set[str]:
             assert (await owner.get(path)).status_code < 500, path
         if page.post is not None and not page.is_open:
             assert (await owner.post(path, _token=token, **FORM)).status_code < 500, path
+    await walk_as_operator(replace(page_client, harness=noted).another())
     return used
+
+
+async def walk_as_operator(operator: PageClient) -> None:
+    key = await key_of(operator.harness, OPERATOR_SCOPES)
+    await operator.get("/operator/sign-in")
+    await operator.done("/operator/sign-in", key=key)
+    # Access is closed before it is opened again.
+    for page in reversed(OPERATOR_PAGES):
+        path = page.path.format(account_id=operator.harness.account.id)
+        if page.get is not None:
+            assert (await operator.get(path)).status_code < 500, path
+        if page.post is not None and not page.is_open and not path.endswith("/sign-out"):
+            await operator.get("/operator")
+            assert await operator.done(path)
 
 
 async def test_every_use_case_of_rest_is_in_the_pages_or_is_exempt(sqlite_harness: Harness) -> None:

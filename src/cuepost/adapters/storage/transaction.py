@@ -34,8 +34,8 @@ from cuepost.adapters.storage.records.projects import ProjectRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.retention import RetentionRecords
 from cuepost.adapters.storage.records.sealed import SealedRecords
-from cuepost.adapters.storage.records.users import UserRecords
 from cuepost.adapters.storage.records.service_state import ServiceStateRecords
+from cuepost.adapters.storage.records.users import UserRecords
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sqlite_session import SqliteSession
 

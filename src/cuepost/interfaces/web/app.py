@@ -17,6 +17,8 @@ from cuepost.interfaces.web import (
     keys,
     live_rows,
     members,
+    operator_handler,
+    operator_pages,
     overview,
     projects,
     provider_sign_in,
@@ -25,6 +27,7 @@ from cuepost.interfaces.web import (
     sign_in,
     themes,
 )
+from cuepost.interfaces.web.operator_handler import OperatorPageHandler
 from cuepost.interfaces.web.page_context import PageRoute, SiteContext
 from cuepost.interfaces.web.page_handler import PageHandler
 from cuepost.interfaces.web.protection import Cookies
@@ -51,6 +54,7 @@ PAGES: tuple[PageRoute, ...] = (
     *doctor.ROUTES,
     *themes.ROUTES,
 )
+OPERATOR_PAGES: tuple[PageRoute, ...] = (*operator_handler.ROUTES, *operator_pages.ROUTES)
 
 
 def create_pages(
@@ -59,8 +63,13 @@ def create_pages(
     base_url: str,
     is_stopping: Callable[[], bool] = lambda: False,
     provider: SignInWithProvider | None = None,
+    dispatcher: Callable[[], str] | None = None,
+    for_operators: bool = True,
 ) -> list[BaseRoute]:
-    """`is_stopping` ends open streams while the process shuts down."""
+    """`is_stopping` ends open streams while the process shuts down.
+
+    `dispatcher` says how the delivery of this process is doing, if it has one.
+    """
     parts = urlsplit(base_url)
     site = SiteContext(
         service,
@@ -69,6 +78,7 @@ def create_pages(
         Cookies(parts.scheme == "https"),
         is_stopping,
         provider,
+        dispatcher,
     )
     routes: list[BaseRoute] = [
         Route("/static/{name:path}", serve_static, methods=["GET"]),
@@ -78,4 +88,9 @@ def create_pages(
         Route(page.path, PageHandler(page, site).__call__, methods=["GET", "POST"])
         for page in PAGES
     ]
+    if for_operators:
+        routes += [
+            Route(page.path, OperatorPageHandler(page, site).__call__, methods=["GET", "POST"])
+            for page in OPERATOR_PAGES
+        ]
     return [*routes, UnknownPages(site)]

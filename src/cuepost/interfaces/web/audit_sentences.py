@@ -67,11 +67,15 @@ PLACES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """`objects` are names by id; an object without one was deleted."""
+    """`objects` are names by id; an object without one was deleted.
+
+    Without links nothing leads to pages of the account.
+    """
 
     root: str
     viewer: str
     objects: Mapping[str, str]
+    with_links: bool = True
 
 
 def sentence(entry: AuditEntry, names: Names) -> Markup:
@@ -109,7 +113,7 @@ def _subject(entry: AuditEntry, names: Names) -> Markup:
     subject = entry.subject or ""
     kind = entry.action.partition(".")[0]
     name = subject if kind == "delivery" else names.objects.get(subject)
-    if name is None or kind not in PLACES:
+    if name is None or kind not in PLACES or not names.with_links:
         return _quoted(entry.details.get("url", subject))
     return Markup('<a href="{}">{}</a>').format(names.root + PLACES[kind].format(subject), name)
 

@@ -28,5 +28,7 @@ NOTES: Mapping[str, str] = {
     "project-deleted": "The project is deleted; its pending deliveries are cancelled.",
     "project-moved": "The project's status has changed.",
     "inbox-answer": "The answer of the inbox is saved.",
+    "access-opened": "Access to webhooks is open.",
+    "access-closed": "Access to webhooks is closed; waiting deliveries are cancelled.",
     "inbox-cleared": "The inbox is empty.",
 }

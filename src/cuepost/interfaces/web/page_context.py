@@ -9,6 +9,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from cuepost.application.operator_sign_in import OperatorSession
 from cuepost.application.provider_sign_in import SignInWithProvider
 from cuepost.application.service import Service
 from cuepost.application.sign_in import SignedIn
@@ -28,7 +29,7 @@ THEMES = ("light", "dark")
 
 @dataclass(frozen=True, slots=True)
 class SiteContext:
-    """What all pages share."""
+    """What all pages share; `dispatcher` says how the delivery of this process is doing."""
 
     service: Service
     base_url: str
@@ -36,6 +37,7 @@ class SiteContext:
     cookies: Cookies
     is_stopping: Callable[[], bool]
     provider: SignInWithProvider | None = None
+    dispatcher: Callable[[], str] | None = None
 
     @property
     def provider_name(self) -> str | None:
@@ -47,6 +49,8 @@ class SiteContext:
 
 @dataclass(slots=True)
 class PageContext:
+    """`area` is where the pages are that its session is for: the operator's, or none."""
+
     request: Request
     site: SiteContext
     cookie: str
@@ -55,6 +59,8 @@ class PageContext:
     lag_seconds: int = 0
     failing_endpoints: int = 0
     hides_address: bool = False
+    operator: OperatorSession | None = None
+    area: str = ""
 
     @property
     def service(self) -> Service:
@@ -62,8 +68,9 @@ class PageContext:
 
     @property
     def caller(self) -> Caller:
-        assert self.signed_in is not None
-        return self.signed_in.caller
+        known = self.operator or self.signed_in
+        assert known is not None
+        return known.caller
 
     @property
     def address(self) -> str | None:
@@ -123,7 +130,8 @@ class PageContext:
         return found.value
 
     async def do(self, act: Callable[[Transaction], Awaitable[T]]) -> T:
-        caller = None if self.signed_in is None else self.signed_in.caller
+        known = self.operator or self.signed_in
+        caller = None if known is None else known.caller
         return await self.service.perform.change_by(caller, act)
 
     def html(self, template: str, **context: Any) -> str:
@@ -133,6 +141,8 @@ class PageContext:
             "base_url": self.site.base_url,
             "path": self.path,
             "signed_in": self.signed_in,
+            "operator": self.operator,
+            "area": self.area,
             "token": form_token(self.cookie),
             "note": NOTES.get(self.query("note")),
             "lag": timedelta(seconds=self.lag_seconds),

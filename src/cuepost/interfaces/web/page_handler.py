@@ -62,7 +62,9 @@ _MAYBE_CHANGED = (
 
 
 class PageHandler:
-    """Starlette calls it with each request of its page."""
+    """Starlette calls it with each request of its page, for members of accounts."""
+
+    area = ""
 
     def __init__(self, route: PageRoute, site: SiteContext) -> None:
         self._route = route
@@ -82,21 +84,30 @@ class PageHandler:
 
     async def _with_session(self, request: Request, deadline: Deadline) -> Response:
         cookies, fresh = self._site.cookies, False
-        cookie = request.cookies.get(cookies.session)
-        signed_in = await self._signed_in(request, cookie)
-        if signed_in is None:
-            cookie = request.cookies.get(cookies.pre_session)
-            fresh = not cookie
-        if not cookie:
-            cookie = compose_opaque_token(self._site.service.access.entropy(OPAQUE_TOKEN_BYTES))
-        context = PageContext(request, self._site, cookie, signed_in)
-        context.failing_endpoints = await self._failing_endpoints(context)
+        context = await self.opened(request)
+        if not self.has_session(context):
+            context.cookie = request.cookies.get(cookies.pre_session, "")
+            fresh = not context.cookie
+        if fresh:
+            entropy = self._site.service.access.entropy(OPAQUE_TOKEN_BYTES)
+            context.cookie = compose_opaque_token(entropy)
+        cookie = context.cookie
         response = await self._response_or_error(context, None if fresh else cookie, deadline)
         if fresh:
             cookies.put(response, cookies.pre_session, cookie, None)
         return response
 
-    async def _signed_in(self, request: Request, cookie: str | None) -> SignedIn | None:
+    async def opened(self, request: Request) -> PageContext:
+        """With the session of the cookie, if it has one."""
+        cookie = request.cookies.get(self._site.cookies.session, "")
+        context = PageContext(request, self._site, cookie, await self._signed_in(request, cookie))
+        context.failing_endpoints = await self._failing_endpoints(context)
+        return context
+
+    def has_session(self, context: PageContext) -> bool:
+        return context.signed_in is not None
+
+    async def _signed_in(self, request: Request, cookie: str) -> SignedIn | None:
         if not cookie:
             return None
         address = request.client.host if request.client else None
@@ -155,7 +166,7 @@ class PageHandler:
                 )
         if handler is None:
             return failure(context, 405, "This address does not support the method.")
-        if context.signed_in is None and not self._route.is_open:
+        if not self.has_session(context) and not self._route.is_open:
             return _to_sign_in(context)
         needed = self._route.writes if method == "POST" else self._route.reads
         if needed is not None and not self._route.is_open:
@@ -164,7 +175,7 @@ class PageHandler:
 
     def _unavailable(self, request: Request, error: StoreError) -> Response:
         log_store_error(logger, "store_unavailable", error, self._route.path)
-        context = PageContext(request, self._site, "")
+        context = PageContext(request, self._site, "", area=self.area)
         is_known = not isinstance(error, CommitUnknown)
         response = failure(context, 503, _UNCHANGED if is_known else _MAYBE_CHANGED)
         response.headers["retry-after"] = str(context.service.retry_after())
@@ -194,6 +205,6 @@ def failure_of(context: PageContext, refused: Refused, title: str | None = None)
 def _to_sign_in(context: PageContext) -> Response:
     if context.is_fragment:
         # htmx would follow a redirect and insert the sign-in page as a fragment.
-        return Response(headers={"hx-redirect": f"{context.site.root}/sign-in"})
-    path = f"/sign-in?next={quote(context.here)}" if context.request.method == "GET" else "/sign-in"
-    return context.go(path)
+        return Response(headers={"hx-redirect": f"{context.site.root}{context.area}/sign-in"})
+    wanted = f"?next={quote(context.here)}" if context.request.method == "GET" else ""
+    return context.go(f"{context.area}/sign-in{wanted}")

@@ -45,23 +45,37 @@ class Cookies:
         return "__Host-cuepost-openid" if self.secure else "cuepost-openid"
 
     @property
+    def operator(self) -> str:
+        """Sent to the operator's pages alone, which a name with `__Host-` would not allow."""
+        return "__Secure-cuepost-operator" if self.secure else "cuepost-operator"
+
+    @property
     def theme(self) -> str:
         return "cuepost-theme"
 
-    def put(self, response: Response, name: str, value: str, life: timedelta | None) -> None:
+    def put(
+        self,
+        response: Response,
+        name: str,
+        value: str,
+        life: timedelta | None,
+        *,
+        path: str = "/",
+        strict: bool = False,
+    ) -> None:
         """With a lifetime instead of a date, because a browser's clock may be wrong."""
         response.set_cookie(
             name,
             value,
             max_age=round(life.total_seconds()) if life else None,
-            path="/",
+            path=path,
             secure=self.secure,
             httponly=True,
-            samesite="lax",
+            samesite="strict" if strict else "lax",
         )
 
-    def drop(self, response: Response, name: str) -> None:
-        response.delete_cookie(name, path="/", secure=self.secure, httponly=True, samesite="lax")
+    def drop(self, response: Response, name: str, path: str = "/") -> None:
+        response.delete_cookie(name, path=path, secure=self.secure, httponly=True, samesite="lax")
 
 
 def form_token(cookie: str) -> str:

@@ -1,12 +1,14 @@
 """Templates, and their filters for times, sizes and untrusted text."""
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
+from cuepost.domain.ids import instant_of
 from cuepost.interfaces.web.json_text import highlighted
 from cuepost.interfaces.web.static_files import address_of
 from cuepost.interfaces.web.times import ago, in_field, moment, plain_time, span
@@ -43,6 +45,9 @@ def environment() -> "Environment":
         share=share,
         ticked=ticked,
         address=address,
+        host=host,
+        id_instant=instant_of,
+        seconds_before=seconds_before,
         highlighted=highlighted,
     )
     return made
@@ -98,6 +103,15 @@ def address(url: str) -> Markup:
     return Markup(
         '<span class="dim">{}</span><strong>{}</strong><span class="dim">{}</span>'
     ).format(before, parts.netloc, after)
+
+
+def host(url: str) -> str:
+    """Of a receiver; the rest of its URL may hold a secret."""
+    return urlsplit(url).netloc
+
+
+def seconds_before(instant: datetime, seconds: float) -> datetime:
+    return instant - timedelta(seconds=seconds)
 
 
 def share(part: float | None) -> str:

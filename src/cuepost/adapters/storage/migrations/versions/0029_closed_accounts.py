@@ -2,11 +2,11 @@
 
 from cuepost.adapters.storage.migrations.concurrent_index import create_index_concurrently
 
-revision = "0022"
-down_revision = "0019"
+revision = "0029"
+down_revision = "0028"
 branch_labels = None
 depends_on = None
-oldest_code = "0019"
+oldest_code = "0024"
 
 
 def upgrade() -> None:
