@@ -16,6 +16,8 @@ from tests.interfaces.web.page_client import PASSWORD, RULES, PageClient, member
 
 MEMBERS = "/settings/members"
 LINK = re.compile(r'<code id="link" tabindex="0">([^<]+)</code>')
+FORM = re.compile(r'<form[^>]* ?method="post"[^>]* action="([^"]+)"')
+LEADS_TO_FORM = re.compile(r'href="([^"]+/(?:new|edit|rotate|delete)(?:\?[^"]*)?)"')
 # What a viewer may send: nothing of it changes anything that belongs to the account.
 FOR_VIEWERS = {
     "/sign-out",
@@ -222,11 +224,35 @@ async def test_a_developer_is_refused_members_and_keys_alone(sqlite_harness: Har
     }
 
 
-async def test_a_viewer_is_shown_no_form_that_is_refused(page_client: PageClient) -> None:
+async def test_a_viewer_is_shown_no_form_that_is_refused(sqlite_harness: Harness) -> None:
+    client = opened(sqlite_harness)
+    owned = await owned_objects_of(client)
+    await member_of(client, Role.VIEWER, "eve@example.com")
+    viewer = await client.another().sign_in_as("eve@example.com")
+    owner = await client.another().sign_in()
+    shown, of_owner, links = set[str](), set[str](), set[str]()
+    for page in PAGES:
+        if page.get is None or page.is_open or page.path.endswith("/live"):
+            continue
+        path = owned.path_to(page)
+        answer, everything = await viewer.get(path), await owner.get(path)
+        of_owner.update(FORM.findall(everything.text))
+        if answer.status_code == 200:
+            shown.update(FORM.findall(answer.text))
+            links.update(LEADS_TO_FORM.findall(answer.text))
+            assert "data-retry=" not in answer.text, page.path
+    # A provider to connect with is not configured here.
+    assert shown == {*FOR_VIEWERS, "/theme"} - {"/settings/account/connect"}
+    assert links == set()
+    assert len(of_owner) > len(shown) + 10
+
+
+async def test_a_viewer_is_told_so_and_sees_no_page_that_is_refused_in_the_menu(
+    page_client: PageClient,
+) -> None:
     await member_of(page_client, Role.VIEWER, "eve@example.com")
     viewer = await page_client.another().sign_in_as("eve@example.com")
     page = (await viewer.get("/settings/webhooks")).text
-    assert '<body class="read-only">' in page
     assert "You are a viewer" in page
     assert [name for name in ("keys", "audit", "inbox") if f'href="/settings/{name}"' in page] == []
     assert 'id="retry-dialog"' not in (await viewer.get("/settings/deliveries")).text

@@ -134,6 +134,11 @@ class PageContext:
         caller = None if known is None else known.caller
         return await self.service.perform.change_by(caller, act)
 
+    @property
+    def may_change(self) -> bool:
+        """Pages show no form to a member whose role may only read; see also `PageRoute.writes`."""
+        return self.signed_in is not None and self.signed_in.caller.may(Scope.WEBHOOKS_MANAGE)
+
     def html(self, template: str, **context: Any) -> str:
         is_shown = self.request.method == "GET" and not self.hides_address
         standing = {
@@ -143,6 +148,7 @@ class PageContext:
             "signed_in": self.signed_in,
             "operator": self.operator,
             "area": self.area,
+            "may_change": self.may_change,
             "token": form_token(self.cookie),
             "note": NOTES.get(self.query("note")),
             "lag": timedelta(seconds=self.lag_seconds),
