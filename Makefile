@@ -58,7 +58,7 @@ browser: install # a Chromium for the tests of the pages, where none is and we m
 
 # After the browser: both may call apt-get, which runs once at a time.
 .PHONY: clients
-clients: install browser # the npm packages of the tests that generate API clients
+clients: install browser # the npm packages of tests: generated API clients, an OpenID provider
 	@$(BIN)/python -m tests.support.node_packages
 
 # Also after the browser, for the same reason.

@@ -16,12 +16,16 @@ from starlette.types import Message
 
 from cuepost.adapters.answer_reader import AnswerReader, BadAnswer
 from cuepost.adapters.media.link_tokens import LinkTokens
-from cuepost.domain.access import key_id_in
+from cuepost.adapters.openid.discovery import discovered
+from cuepost.adapters.openid.signatures import UnknownKey, signing_keys, verified_claims
+from cuepost.domain.access import Role, key_id_in
 from cuepost.domain.account_reference import account_reference
 from cuepost.domain.artifact import is_media_key
 from cuepost.domain.egress_policy import EgressPolicy, parse_networks, parse_ports
 from cuepost.domain.errors import Invalid, NotFound
 from cuepost.domain.host_name import normalise_host_name
+from cuepost.domain.id_token import ExpectedToken, TokenRefused, require_believable
+from cuepost.domain.identity import IdentityRefused, IdentityRules, identity_of
 from cuepost.domain.inbox import inbox_token_in
 from cuepost.domain.person import checked_email, checked_password, opaque_token_digest
 from cuepost.domain.receiver_url import parse_receiver_url
@@ -43,6 +47,7 @@ from cuepost.interfaces.web.unknown_pages import accepts_html
 from cuepost.interfaces.wire_models.accounts import AccountQuery
 from cuepost.interfaces.wire_models.milestones import Entry, EntryByEntry, ReportMilestones
 from cuepost.interfaces.wire_models.paging import cursor_of, id_in
+from cuepost.ports.identity_provider import ProviderUnavailable
 from cuepost.ports.media import Grant
 from cuepost.settings import VARIABLES, BadSettings, load
 from cuepost_receiver import VerificationFailed, verify
@@ -55,6 +60,7 @@ from cuepost_receiver.results.transfer import next_url
 from cuepost_receiver.signing_key import key_of
 from tests.adapters.test_answer_properties import ANSWERS, exchanged
 from tests.fuzz.malformed import IDS, anything, blobs, documents, near, texts, visible
+from tests.support.openid_issuer import RSA_KEY, public_jwk, signed
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 TOKEN = "cpk_01990000000070008000000000000021AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE"
@@ -176,6 +182,46 @@ def receiver_url(text: str) -> None:
         assert found.text.isascii()
 
 
+def believed(claims: dict[str, Any]) -> object:
+    require_believable(claims, ExpectedToken("https://id.example", "cuepost", "n"), EPOCH)
+    return identity_of(claims, IdentityRules("org", "a.b", {"x": Role.OWNER}, None))
+
+
+def named(claims: dict[str, Any]) -> object:
+    known = {"iss": "https://id.example", "sub": "ada"}
+    return identity_of(claims | known, IdentityRules("org", "a.b", {"x": Role.OWNER}, None))
+
+
+def some_of(known: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """These members, some of them missing or with any other value."""
+    return st.fixed_dictionaries(
+        {}, optional={name: st.just(value) | anything for name, value in known.items()}
+    )
+
+
+CLAIMS = {
+    "iss": "https://id.example",
+    "aud": "cuepost",
+    "azp": "cuepost",
+    "sub": "ada",
+    "nonce": "n",
+    "exp": EPOCH.timestamp() + 60,
+    "iat": EPOCH.timestamp(),
+    "nbf": EPOCH.timestamp(),
+    "org": "acme",
+    "a": {"b": "x"},
+    "a.b": ["x"],
+    "email": "a@b.c",
+    "email_verified": True,
+}
+JWK = public_jwk(RSA_KEY, "rsa") | {"use": "sig", "alg": "RS256", "key_ops": ["verify"]}
+DISCOVERY = {
+    "issuer": "https://id.example",
+    "token_endpoint": "https://id.example/token",
+    "authorization_endpoint": "https://id.example/a",
+    "jwks_uri": "https://id.example/k",
+    "token_endpoint_auth_methods_supported": ["client_secret_post"],
+}
 headers = st.dictionaries(st.sampled_from(list(SIGNED)), visible(*SIGNED.values()), max_size=3)
 PARSERS = (
     Parser("receiver URL", texts(*URLS), receiver_url),
@@ -194,6 +240,21 @@ PARSERS = (
     Parser("media link", texts(LINK), LINKS.read),
     Parser("media key", texts("exports/1/trailer.mp4"), is_media_key),
     Parser("inbox address", texts(INBOX + "A" * 32), lambda text: inbox_token_in(text, INBOX)),
+    Parser(
+        "id token",
+        st.tuples(texts(signed({"sub": "ada"})), some_of(JWK)),
+        lambda given: verified_claims(given[0], signing_keys({"keys": [given[1]]})),
+        (TokenRefused, UnknownKey),
+    ),
+    Parser("keys of a provider", some_of({"keys": [JWK]}), signing_keys),
+    Parser("claims", some_of(CLAIMS), believed, (TokenRefused, IdentityRefused)),
+    Parser("account and role of claims", some_of(CLAIMS), named, (IdentityRefused,)),
+    Parser(
+        "discovery document",
+        some_of(DISCOVERY),
+        lambda document: discovered("https://id.example", document),
+        (ProviderUnavailable,),
+    ),
     Parser("session cookie", texts("CQkJ"), opaque_token_digest),
     Parser(
         "form token",

@@ -73,6 +73,7 @@ class NodePackages:
 
 
 CLIENTS = NodePackages(ROOT / "tests" / "clients" / "typescript", "clients")
+OPENID = NodePackages(ROOT / "tests" / "openid" / "provider", "openid")
 
 
 def node_packages() -> Path:
@@ -82,9 +83,17 @@ def node_packages() -> Path:
     return CLIENTS.modules
 
 
+def openid_packages() -> Path:
+    """Of the OpenID provider that the tests sign in with."""
+    if not OPENID.are_ready:
+        missing_component("no Node.js with the packages of tests/openid: run `make clients`")
+    return OPENID.modules
+
+
 def _has_npm() -> bool:
     return all(map(shutil.which, ("node", "npm")))
 
 
 if __name__ == "__main__":
-    CLIENTS.prepare()
+    for each in (CLIENTS, OPENID):
+        each.prepare()

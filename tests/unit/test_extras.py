@@ -34,6 +34,17 @@ ASKED_FOR = {
         "CUEPOST_OTLP_METRICS is true",
         "otel",
     ),
+    "oidc": (
+        {
+            "OIDC_ISSUER": "https://id.example.com",
+            "OIDC_CLIENT_ID": "cuepost",
+            "OIDC_CLIENT_SECRET": "secret",
+        },
+        "jwt",
+        "serve",
+        "CUEPOST_OIDC_ISSUER names an OpenID provider",
+        "oidc",
+    ),
     "mcp": (
         {"API_KEY": "cpk_x"},
         "mcp",

@@ -167,7 +167,7 @@ class Settings(SignInSettings):
     ]
     extra_ca_file: Annotated[
         Path | None,
-        Setting(kinds.CA_FILE, "", "CA certificates for receivers, besides the system's."),
+        Setting(kinds.CA_FILE, "", "Further CAs, for receivers and the OpenID provider."),
     ]
     rate_limit: Annotated[
         int,

@@ -28,6 +28,12 @@ def _visible(text: str) -> str:
     return text
 
 
+def _secret(text: str) -> str:
+    if not re.fullmatch(r"[!-~]([ -~]{0,998}[!-~])?", text):
+        raise ValueError
+    return text
+
+
 def _name(text: str) -> str:
     if not text.isprintable() or len(text) > 50:
         raise ValueError
@@ -51,7 +57,7 @@ def _roles(text: str) -> Mapping[str, Role]:
 
 ISSUER = SettingType("an https URL without a query", _issuer)
 VISIBLE = SettingType("visible ASCII characters", _visible)
-SECRET = SettingType("visible ASCII characters", _visible, secret=True)
+SECRET = SettingType("ASCII characters, without spaces around them", _secret, secret=True)
 NAME = SettingType("up to 50 characters", _name)
 SCOPES = SettingType("scopes separated by spaces, `openid` among them", _scopes)
 ROLES = SettingType("comma-separated pairs such as `admins=owner,staff=viewer`", _roles)
