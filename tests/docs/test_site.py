@@ -16,6 +16,7 @@ FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sour
 # Their blocks of shell commands are run by tests/docs/test_walks.py.
 WALKED = {
     "get-started.md",
+    "how-to/embed-the-portal.md",
     "how-to/postgresql.md",
     "how-to/provision-accounts.md",
     "operations.md",

@@ -68,6 +68,9 @@ EXEMPTIONS = (
             "account_members.add",
             "account_members.change",
             "account_members.remove",
+            "portal.create",
+            "portal.revoke",
+            "portal.end_sessions",
         ),
         (MCP, PAGES),
         "A host product lets its own users in and out, with its operator key; an agent must not, "

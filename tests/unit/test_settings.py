@@ -85,6 +85,8 @@ def test_without_any_variable_every_setting_has_the_default_of_the_contract() ->
         password_sign_in=True,
         cell="",
         trusted_proxies=(),
+        portal_origins=(),
+        frame_ancestors=(),
         request_line_limit=8_192,
         header_count_limit=100,
         header_bytes_limit=32_768,
@@ -164,7 +166,11 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
         OIDC_ROLES="a=b=owner, staff = viewer",
         OIDC_DEFAULT_ROLE="viewer",
         PASSWORD_SIGN_IN="off",
+        PORTAL_ORIGINS="https://app.example.com, https://b.example:8443",
+        FRAME_ANCESTORS="https://app.example.com",
     ) == Settings(
+        portal_origins=("https://app.example.com", "https://b.example:8443"),
+        frame_ancestors=("https://app.example.com",),
         data_dir=tmp_path,
         database_url=DatabaseUrl(url="postgresql://user:word@db:5433/cuepost?sslmode=require"),
         database_connections=4,
@@ -524,3 +530,20 @@ def test_an_issuer_without_tls_is_on_this_machine(host: str) -> None:
 def test_the_secret_of_the_client_is_not_repeated() -> None:
     assert CANARY not in complaint(OIDC_CLIENT_SECRET=f"{CANARY} ")
     assert CANARY not in repr(loaded(**PROVIDER))
+
+
+@pytest.mark.parametrize("name", ["PORTAL_ORIGINS", "FRAME_ANCESTORS"])
+def test_origins_without_tls_are_for_a_service_on_this_machine(name: str) -> None:
+    local = "http://127.0.0.1:9000"
+    assert getattr(loaded(**{name: local}), name.lower()) == (local,)
+    refused = complaint(**{name: local, "BASE_URL": "https://hooks.example.com"})
+    assert refused.startswith(f"CUEPOST_{name}: http:// is only for")
+    for value in ("app.example.com", "https://app.example.com/", "http://app.example.com"):
+        assert complaint(**{name: value}).startswith(f"CUEPOST_{name}={value!r}: ")
+
+
+def test_frames_need_https() -> None:
+    wanted = {"FRAME_ANCESTORS": "https://app.example.com"}
+    assert complaint(**wanted, BASE_URL="http://hooks.example.com") == (
+        "CUEPOST_FRAME_ANCESTORS: browsers keep no cookies in a frame without https."
+    )

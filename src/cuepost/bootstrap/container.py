@@ -21,6 +21,7 @@ from cuepost.adapters.system_resolver import SystemResolver
 from cuepost.application.service import Rules, Service, SystemPorts, assemble, inbox_prefix
 from cuepost.bootstrap.extras import require
 from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.domain.portal import PortalPolicy
 from cuepost.log_lines import log_store_error
 from cuepost.ports.media import Media
 from cuepost.ports.store import Replica, Store, StoreUnavailable
@@ -191,6 +192,7 @@ def _rules(settings: Settings) -> Rules:
         request_timeout=settings.request_timeout,
         cell=settings.cell,
         webhooks_access=settings.webhooks_access,
+        portal=PortalPolicy(settings.portal_origins),
         mails=settings.smtp_url is not None,
         password_sign_in=settings.password_sign_in,
     )

@@ -216,6 +216,7 @@ def _further_routes(
         provider=provider,
         dispatcher=delivery.readiness if delivery else None,
         for_operators=container.settings.operator_pages,
+        frame_ancestors=container.settings.frame_ancestors,
     )
     return [*media_routes(container.service), *tools.routes(), *pages]
 

@@ -18,6 +18,7 @@ from cuepost.settings.database_url import DatabaseUrl
 from cuepost.settings.inbound import InboundSettings
 from cuepost.settings.kinds import decimal, optional, whole
 from cuepost.settings.mail import MailSettings
+from cuepost.settings.portal import PortalSettings, insecure_origin
 from cuepost.settings.setting import Setting
 from cuepost.settings.sign_in import SignInSettings, sign_in_contradiction
 
@@ -226,7 +227,7 @@ class Settings(SignInSettings):
 _HINTS = get_type_hints(Settings, include_extras=True)
 VARIABLES: dict[str, Setting] = {
     PREFIX + name.upper(): _HINTS[name].__metadata__[0]
-    for part in (Settings, SignInSettings, MailSettings, DatabaseSettings, InboundSettings)
+    for part in Settings.__mro__[:-1]
     for name in part.__annotations__
 }
 
@@ -268,7 +269,8 @@ def load(environ: Mapping[str, str]) -> Settings:
         raise BadSettings(
             f"{PREFIX}RETRY_DELAYS: the last attempt would come after {PREFIX}RETENTION_DAYS."
         )
-    if found := contradiction(settings) or sign_in_contradiction(settings):
+    found = contradiction(settings) or sign_in_contradiction(settings)
+    if found := found or insecure_origin(settings.base_url, settings):
         name, why = found
         raise BadSettings(f"{PREFIX}{name.upper()}: {why}")
     return settings

@@ -6,11 +6,12 @@ from typing import Annotated
 from cuepost.domain.egress_policy import Network
 from cuepost.settings import kinds
 from cuepost.settings.kinds import decimal, optional, whole
+from cuepost.settings.portal import PortalSettings
 from cuepost.settings.setting import Setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InboundSettings:
+class InboundSettings(PortalSettings):
     cell: Annotated[
         str,
         Setting(

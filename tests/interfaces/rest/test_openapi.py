@@ -64,7 +64,7 @@ def test_a_call_tells_its_scope_its_parameters_and_every_refusal(operation: Oper
     assert shown["operationId"] == operation.name
     assert f"`{operation.scope}`" in shown["description"]
     [[scheme, scopes]] = [next(iter(each.items())) for each in shown["security"]]
-    kinds = {"milestones": "serviceKey", "accounts": "operatorKey"}
+    kinds = {"milestones": "serviceKey", "accounts": "operatorKey", "portal": "operatorKey"}
     assert scheme == kinds.get(operation.scope.partition(":")[0], "accountKey")
     assert scopes == [operation.scope]
     in_path = {each["name"] for each in shown.get("parameters", ()) if each.get("in") == "path"}

@@ -7,6 +7,7 @@ from cuepost.interfaces.rest import (
     listeners,
     members,
     milestones,
+    portal,
     projects,
     retries,
     webhooks,
@@ -23,4 +24,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *members.OPERATIONS,
     *accounts.OPERATIONS,
     *account_members.OPERATIONS,
+    *portal.OPERATIONS,
 )

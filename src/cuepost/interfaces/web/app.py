@@ -20,6 +20,7 @@ from cuepost.interfaces.web import (
     operator_handler,
     operator_pages,
     overview,
+    portal,
     projects,
     provider_sign_in,
     records,
@@ -27,6 +28,7 @@ from cuepost.interfaces.web import (
     sign_in,
     themes,
 )
+from cuepost.interfaces.web.accents import serve_accent
 from cuepost.interfaces.web.operator_handler import OperatorPageHandler
 from cuepost.interfaces.web.page_context import PageRoute, SiteContext
 from cuepost.interfaces.web.page_handler import PageHandler
@@ -39,6 +41,7 @@ from cuepost.interfaces.web.unknown_pages import UnknownPages
 PAGES: tuple[PageRoute, ...] = (
     *provider_sign_in.ROUTES,
     *sign_in.ROUTES,
+    *portal.ROUTES,
     *overview.ROUTES,
     *secrets_once.ROUTES,
     *live_rows.ROUTES,
@@ -65,22 +68,26 @@ def create_pages(
     provider: SignInWithProvider | None = None,
     dispatcher: Callable[[], str] | None = None,
     for_operators: bool = True,
+    frame_ancestors: tuple[str, ...] = (),
 ) -> list[BaseRoute]:
     """`is_stopping` ends open streams while the process shuts down.
 
     `dispatcher` says how the delivery of this process is doing, if it has one.
     """
     parts = urlsplit(base_url)
+    cookies = Cookies(parts.scheme == "https", in_frames=bool(frame_ancestors))
     site = SiteContext(
         service,
         base_url,
         parts.path.rstrip("/"),
-        Cookies(parts.scheme == "https"),
+        cookies,
         is_stopping,
         provider,
         dispatcher,
+        frame_ancestors,
     )
     routes: list[BaseRoute] = [
+        Route("/static/accent/{accent}.css", serve_accent, methods=["GET"]),
         Route("/static/{name:path}", serve_static, methods=["GET"]),
         Route("/favicon.ico", serve_favicon, methods=["GET"]),
     ]

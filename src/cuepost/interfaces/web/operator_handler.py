@@ -9,6 +9,7 @@ from cuepost.domain.errors import NotFound, TooManySignIns, WrongCredentials
 from cuepost.interfaces.web import themes
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.interfaces.web.page_handler import PageHandler
+from cuepost.interfaces.web.protection import content_policy
 
 HOME = "/operator"
 LONGEST_KEY = 200
@@ -27,6 +28,10 @@ class OperatorPageHandler(PageHandler):
 
     def has_session(self, context: PageContext) -> bool:
         return context.operator is not None
+
+    def policy(self, context: PageContext | None = None) -> str:
+        """These pages are shown in no frame."""
+        return content_policy()
 
     async def _operator(self, context: PageContext) -> OperatorSession | None:
         if not context.cookie:

@@ -16,6 +16,7 @@ from cuepost.application.sign_in import SignedIn
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.errors import NotFound
 from cuepost.domain.person import compose_opaque_token
+from cuepost.domain.portal import PortalLink
 from cuepost.interfaces.web.forms import Form
 from cuepost.interfaces.web.notes import NOTES
 from cuepost.interfaces.web.protection import Cookies, form_token
@@ -38,6 +39,7 @@ class SiteContext:
     is_stopping: Callable[[], bool]
     provider: SignInWithProvider | None = None
     dispatcher: Callable[[], str] | None = None
+    frame_ancestors: tuple[str, ...] = ()
 
     @property
     def provider_name(self) -> str | None:
@@ -61,6 +63,8 @@ class PageContext:
     hides_address: bool = False
     operator: OperatorSession | None = None
     area: str = ""
+    portal_link: PortalLink | None = None
+    has_left_portal: bool = False
 
     @property
     def service(self) -> Service:
@@ -101,8 +105,16 @@ class PageContext:
         return compose_opaque_token(self.service.access.entropy(ONCE_BYTES))
 
     @property
+    def portal(self) -> PortalLink | None:
+        """The link of a host product that opened this session, or is about to."""
+        return self.portal_link or (self.signed_in.portal if self.signed_in else None)
+
+    @property
     def theme(self) -> str:
         """`light`, `dark`, or empty for the theme of the system."""
+        if self.portal is not None:
+            scheme = self.portal.theme.scheme.value
+            return scheme if scheme in THEMES else ""
         chosen = self.request.cookies.get(self.site.cookies.theme, "")
         return chosen if chosen in THEMES else ""
 
@@ -159,6 +171,7 @@ class PageContext:
             "provider": self.site.provider_name,
             "passwords": self.service.sign_in.allows_passwords,
             "here_again": self.here if is_shown else None,
+            "portal": self.portal,
         }
         return render(template, standing | context)
 
@@ -182,6 +195,7 @@ class PageRoute:
     `has_deadline`: the request is cancelled after `CUEPOST_REQUEST_TIMEOUT`.
     `reads` and `writes`: the scope that the role of a member must have, for GET and for POST. A new
     form is refused to viewers unless its route says otherwise.
+    `is_portal`: its form is sent before there is a session, also in a frame of another site.
     """
 
     path: str
@@ -191,3 +205,4 @@ class PageRoute:
     has_deadline: bool = True
     reads: Scope | None = None
     writes: Scope | None = Scope.WEBHOOKS_MANAGE
+    is_portal: bool = False

@@ -20,10 +20,17 @@ from cuepost.domain.errors import (
     TooManySignIns,
     Unauthenticated,
 )
+from cuepost.domain.origin import origin_of
 from cuepost.domain.person import OPAQUE_TOKEN_BYTES, compose_opaque_token
 from cuepost.interfaces.web.forms import BadForm, read_form
 from cuepost.interfaces.web.page_context import PageContext, PageRoute, SiteContext
-from cuepost.interfaces.web.protection import HEADERS, TOKEN_FIELD, carries_token, comes_from_here
+from cuepost.interfaces.web.protection import (
+    HEADERS,
+    TOKEN_FIELD,
+    carries_token,
+    comes_from_here,
+    content_policy,
+)
 from cuepost.interfaces.wire_models.request_notes import OPERATION, REQUEST_ID
 from cuepost.log_lines import log_store_error
 from cuepost.ports.passwords import PasswordsBusy
@@ -80,13 +87,15 @@ class PageHandler:
             response = self._unavailable(request, error)
         for name, value in HEADERS.items():
             response.headers[name] = value
+        response.headers.setdefault("content-security-policy", self.policy())
         return response
 
     async def _with_session(self, request: Request, deadline: Deadline) -> Response:
         cookies, fresh = self._site.cookies, False
         context = await self.opened(request)
+        before = cookies.portal_pre_session if self._route.is_portal else cookies.pre_session
         if not self.has_session(context):
-            context.cookie = request.cookies.get(cookies.pre_session, "")
+            context.cookie = request.cookies.get(before, "")
             fresh = not context.cookie
         if fresh:
             entropy = self._site.service.access.entropy(OPAQUE_TOKEN_BYTES)
@@ -94,13 +103,21 @@ class PageHandler:
         cookie = context.cookie
         response = await self._response_or_error(context, None if fresh else cookie, deadline)
         if fresh:
-            cookies.put(response, cookies.pre_session, cookie, None)
+            cookies.put(response, before, cookie, None)
+        response.headers["content-security-policy"] = self.policy(context)
         return response
+
+    def policy(self, context: PageContext | None = None) -> str:
+        logo = context.portal.theme.logo_url if context and context.portal else None
+        return content_policy(self._site.frame_ancestors, origin_of(logo) if logo else None)
 
     async def opened(self, request: Request) -> PageContext:
         """With the session of the cookie, if it has one."""
-        cookie = request.cookies.get(self._site.cookies.session, "")
+        cookies = self._site.cookies
+        portal = request.cookies.get(cookies.portal, "")
+        cookie = portal or request.cookies.get(cookies.session, "")
         context = PageContext(request, self._site, cookie, await self._signed_in(request, cookie))
+        context.has_left_portal = bool(portal) and context.signed_in is None
         context.failing_endpoints = await self._failing_endpoints(context)
         return context
 
@@ -203,8 +220,13 @@ def failure_of(context: PageContext, refused: Refused, title: str | None = None)
 
 
 def _to_sign_in(context: PageContext) -> Response:
+    if context.has_left_portal and not context.is_fragment:
+        cookies, ended = context.site.cookies, context.page("portal_ended.html", 401)
+        cookies.drop(ended, cookies.portal)
+        return ended
     if context.is_fragment:
+        here = "/settings" if context.has_left_portal else f"{context.area}/sign-in"
         # htmx would follow a redirect and insert the sign-in page as a fragment.
-        return Response(headers={"hx-redirect": f"{context.site.root}{context.area}/sign-in"})
+        return Response(headers={"hx-redirect": context.site.root + here})
     wanted = f"?next={quote(context.here)}" if context.request.method == "GET" else ""
     return context.go(f"{context.area}/sign-in{wanted}")

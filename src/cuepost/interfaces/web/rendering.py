@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 from cuepost.domain.ids import instant_of
+from cuepost.interfaces.web.accents import address_of_accent
 from cuepost.interfaces.web.json_text import highlighted
 from cuepost.interfaces.web.static_files import address_of
 from cuepost.interfaces.web.times import ago, in_field, moment, plain_time, span
@@ -32,6 +33,7 @@ def environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.globals["static"] = address_of
+    made.globals["accent"] = address_of_accent
     made.filters.update(
         moment=moment,
         ago=ago,

@@ -8,6 +8,7 @@ from cuepost.domain.errors import (
     EmailTaken,
     FieldError,
     Invalid,
+    ManagedByHost,
     NotFound,
     Refused,
     TooManySignIns,
@@ -72,12 +73,20 @@ async def sign_out(context: PageContext) -> Response:
     signed_in = context.signed_in
     assert signed_in is not None
     await context.do(lambda transaction: context.service.sign_in.sign_out(transaction, signed_in))
+    cookies = context.site.cookies
+    if signed_in.portal is not None:
+        context.portal_link, context.signed_in = signed_in.portal, None
+        ended = context.page("portal_ended.html")
+        cookies.drop(ended, cookies.portal)
+        return ended
     response = context.go("/sign-in")
-    context.site.cookies.drop(response, context.site.cookies.session)
+    cookies.drop(response, cookies.session)
     return response
 
 
 async def show_account(context: PageContext) -> Response:
+    if context.portal is not None:
+        raise ManagedByHost
     return _account(context, ())
 
 
@@ -130,6 +139,8 @@ def started_session(context: PageContext, session: NewSession, path: str) -> Res
     life = session.expires_at - context.site.now()
     cookies.put(response, cookies.session, session.token, life)
     cookies.drop(response, cookies.pre_session)
+    if cookies.portal in context.request.cookies:
+        cookies.drop(response, cookies.portal)
     return response
 
 

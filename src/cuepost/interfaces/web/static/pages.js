@@ -162,6 +162,11 @@ async function chooseTheme(event) {
 }
 document.querySelector("[data-themes]")?.addEventListener("submit", chooseTheme);
 
+// A page that is rendered ahead of time must not use up a link.
+const atOnce = document.querySelector("[data-submit-at-once]");
+if (document.prerendering) document.addEventListener("prerenderingchange", () => atOnce?.requestSubmit(), { once: true });
+else atOnce?.requestSubmit();
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
   if (button) copy(button);
