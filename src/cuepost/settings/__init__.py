@@ -13,12 +13,10 @@ from typing import Annotated, Any, get_type_hints
 
 from cuepost.domain.egress_policy import Network, PortRange
 from cuepost.settings import kinds
-from cuepost.settings.database import DatabaseSettings, contradiction
+from cuepost.settings.database import contradiction
 from cuepost.settings.database_url import DatabaseUrl
-from cuepost.settings.inbound import InboundSettings
 from cuepost.settings.kinds import decimal, optional, whole
-from cuepost.settings.mail import MailSettings
-from cuepost.settings.portal import PortalSettings, insecure_origin
+from cuepost.settings.portal import insecure_origin
 from cuepost.settings.setting import Setting
 from cuepost.settings.sign_in import SignInSettings, sign_in_contradiction
 
