@@ -61,7 +61,7 @@ def provision(customer: Customer) -> None:
 
 
 def portal_url(customer: Customer) -> str:
-    """A new link for each visit: it works once."""
+    """A new link each time: it works once."""
     link = {
         "member": f"external:user-of-{customer.id}",
         "role": "developer",

@@ -26,7 +26,7 @@ ENDED = "This session has ended"
 
 
 @pytest.fixture
-def visitor(harness: Harness) -> PageClient:
+def client(harness: Harness) -> PageClient:
     return opened(harness, replace(RULES, portal=PortalPolicy((HOST,))))
 
 
@@ -60,78 +60,78 @@ async def enter(client: PageClient, **more: Any) -> NewPortalLink:
     return made
 
 
-async def test_a_link_signs_in_once_and_looking_does_not_use_it_up(visitor: PageClient) -> None:
-    made = await link(visitor)
+async def test_a_link_signs_in_once_and_looking_does_not_use_it_up(client: PageClient) -> None:
+    made = await link(client)
     for _ in range(3):
-        shown = await visitor.get(path_of(made))
+        shown = await client.get(path_of(made))
         assert shown.status_code == 200
-    assert await visitor.done(path_of(made)) == "/settings"
-    assert (await visitor.get("/settings/webhooks")).status_code == 200
-    other = visitor.another()
+    assert await client.done(path_of(made)) == "/settings"
+    assert (await client.get("/settings/webhooks")).status_code == 200
+    other = client.another()
     for answer in (await other.get(path_of(made)), await other.post(path_of(made))):
         assert answer.status_code in (403, 404)
     assert (await other.get("/settings")).headers["location"].startswith("/sign-in")
 
 
-async def test_of_two_who_use_a_link_at_once_one_is_signed_in(visitor: PageClient) -> None:
-    made = await link(visitor)
-    people = [visitor.another() for _ in range(4)]
+async def test_of_two_who_use_a_link_at_once_one_is_signed_in(client: PageClient) -> None:
+    made = await link(client)
+    people = [client.another() for _ in range(4)]
     for each in people:
         await each.get(path_of(made))
     answers = await asyncio.gather(*(each.post(path_of(made)) for each in people))
     assert sorted(answer.status_code for answer in answers) == [303, 404, 404, 404]
-    assert len((await visitor.harness.dump())["sessions"]) == 1
+    assert len((await client.harness.dump())["sessions"]) == 1
 
 
-async def test_an_expired_link_signs_nobody_in(visitor: PageClient) -> None:
-    made = await link(visitor, life=timedelta(seconds=60))
-    await visitor.get(path_of(made))
-    visitor.harness.clock.advance(60)
-    answer = await visitor.post(path_of(made))
+async def test_an_expired_link_signs_no_one_in(client: PageClient) -> None:
+    made = await link(client, life=timedelta(seconds=60))
+    await client.get(path_of(made))
+    client.harness.clock.advance(60)
+    answer = await client.post(path_of(made))
     assert answer.status_code == 404
     assert "Open this page again from the product that you came from." in answer.text
 
 
-async def test_a_revoked_link_signs_nobody_in_and_ends_the_session(visitor: PageClient) -> None:
-    harness = visitor.harness
-    made = await enter(visitor)
-    unused = await link(visitor)
-    late = visitor.another()
+async def test_a_revoked_link_signs_no_one_in_and_ends_the_session(client: PageClient) -> None:
+    harness = client.harness
+    made = await enter(client)
+    unused = await link(client)
+    late = client.another()
     await late.get(path_of(unused))
     for each in (made, unused):
         await harness.do(harness.service.portal.revoke, OPERATOR, harness.account.id, each.link.id)
     assert (await late.post(path_of(unused))).status_code == 404
-    ended = await visitor.get("/settings/webhooks")
+    ended = await client.get("/settings/webhooks")
     assert ended.status_code == 401
     assert ENDED in ended.text
-    assert (await visitor.get("/settings")).headers["location"].startswith("/sign-in")
+    assert (await client.get("/settings")).headers["location"].startswith("/sign-in")
 
 
 async def test_a_fragment_of_an_ended_session_leads_to_the_whole_page(
-    visitor: PageClient,
+    client: PageClient,
 ) -> None:
-    made = await enter(visitor)
-    harness = visitor.harness
+    made = await enter(client)
+    harness = client.harness
     await harness.do(harness.service.portal.revoke, OPERATOR, harness.account.id, made.link.id)
-    answer = await visitor.get("/settings/webhooks", headers={"hx-request": "true"})
+    answer = await client.get("/settings/webhooks", headers={"hx-request": "true"})
     assert answer.headers["hx-redirect"] == "/settings"
-    assert ENDED in (await visitor.get("/settings")).text
+    assert ENDED in (await client.get("/settings")).text
 
 
-async def test_the_session_ends_by_itself(visitor: PageClient) -> None:
-    await enter(visitor)
-    visitor.harness.clock.advance(PORTAL_SESSION_LIFE.total_seconds() - 1)
-    assert (await visitor.get("/settings/webhooks")).status_code == 200
-    visitor.harness.clock.advance(1)
-    assert (await visitor.get("/settings/webhooks")).status_code in (303, 401)
+async def test_the_session_ends_by_itself(client: PageClient) -> None:
+    await enter(client)
+    client.harness.clock.advance(PORTAL_SESSION_LIFE.total_seconds() - 1)
+    assert (await client.get("/settings/webhooks")).status_code == 200
+    client.harness.clock.advance(1)
+    assert (await client.get("/settings/webhooks")).status_code in (303, 401)
 
 
-async def test_the_pages_lead_back_and_show_the_theme_of_the_host(visitor: PageClient) -> None:
+async def test_the_pages_lead_back_and_show_the_theme_of_the_host(client: PageClient) -> None:
     theme = PortalTheme("#FFEE00", f"{HOST}/logo.svg", ColourScheme.DARK)
-    made = await link(visitor, return_url=BACK, theme=theme)
-    shown = await visitor.get(path_of(made))
-    await visitor.done(path_of(made))
-    page = await visitor.get("/settings/webhooks")
+    made = await link(client, return_url=BACK, theme=theme)
+    shown = await client.get(path_of(made))
+    await client.done(path_of(made))
+    page = await client.get("/settings/webhooks")
     for each in (shown, page):
         assert f'href="{BACK}" target="_top"' in each.text
         assert "Back to app.example.com" in each.text
@@ -146,18 +146,18 @@ async def test_the_pages_lead_back_and_show_the_theme_of_the_host(visitor: PageC
 
 
 async def test_without_a_theme_the_pages_and_their_policy_are_as_always(
-    visitor: PageClient,
+    client: PageClient,
 ) -> None:
-    await enter(visitor)
-    page = await visitor.get("/settings/webhooks")
+    await enter(client)
+    page = await client.get("/settings/webhooks")
     assert page.headers["content-security-policy"] == content_policy()
     assert "Back to" not in page.text
     assert "/static/accent/" not in page.text
 
 
 @pytest.mark.parametrize("accent", ["ffee00", "0b6e4f", "000000", "ffffff", "777777"])
-async def test_the_stylesheet_of_an_accent_can_be_read(visitor: PageClient, accent: str) -> None:
-    answer = await visitor.get(f"/static/accent/{accent}.css")
+async def test_the_stylesheet_of_an_accent_can_be_read(client: PageClient, accent: str) -> None:
+    answer = await client.get(f"/static/accent/{accent}.css")
     assert answer.headers["content-type"] == "text/css; charset=utf-8"
     lines = dict(
         line.strip().rstrip(";").split(": ") for line in answer.text.splitlines() if ": " in line
@@ -169,54 +169,54 @@ async def test_the_stylesheet_of_an_accent_can_be_read(visitor: PageClient, acce
     assert contrast(dark, "#1d222d") >= AA
 
 
-async def test_a_stylesheet_of_no_colour_is_not_there(visitor: PageClient) -> None:
+async def test_a_stylesheet_of_no_colour_is_not_there(client: PageClient) -> None:
     for name in ("green", "0b6e4", "0b6e4f%7D"):
-        assert (await visitor.get(f"/static/accent/{name}.css")).status_code == 404
+        assert (await client.get(f"/static/accent/{name}.css")).status_code == 404
 
 
-async def test_the_host_manages_how_its_user_signs_in(visitor: PageClient) -> None:
+async def test_the_host_manages_how_its_user_signs_in(client: PageClient) -> None:
     """Otherwise the user could stay, with a password, when the host has ended the session."""
-    await enter(visitor)
-    await visitor.get("/settings/webhooks")
+    await enter(client)
+    await client.get("/settings/webhooks")
     form = {"email": "eve@example.com", "password": "correct horse battery"}
     for answer in (
-        await visitor.post("/settings/account", **form),
-        await visitor.get("/settings/account"),
+        await client.post("/settings/account", **form),
+        await client.get("/settings/account"),
     ):
         assert answer.status_code == 403
         assert "manages how you sign in" in answer.text
-    [user] = (await visitor.harness.dump())["users"]
+    [user] = (await client.harness.dump())["users"]
     assert (user.email, user.password_hash) == (None, None)
 
 
-async def test_signing_out_ends_the_session_and_leads_back(visitor: PageClient) -> None:
-    await enter(visitor, return_url=BACK)
-    await visitor.get("/settings/webhooks")
-    answer = await visitor.post("/sign-out")
+async def test_signing_out_ends_the_session_and_leads_back(client: PageClient) -> None:
+    await enter(client, return_url=BACK)
+    await client.get("/settings/webhooks")
+    answer = await client.post("/sign-out")
     assert ENDED in answer.text
     assert f'href="{BACK}"' in answer.text
-    assert (await visitor.harness.dump())["sessions"] == []
-    assert (await visitor.get("/settings")).headers["location"].startswith("/sign-in")
+    assert (await client.harness.dump())["sessions"] == []
+    assert (await client.get("/settings")).headers["location"].startswith("/sign-in")
 
 
 async def test_a_portal_session_goes_before_an_own_one_which_comes_back(
-    visitor: PageClient,
+    client: PageClient,
 ) -> None:
-    await member_of(visitor, Role.VIEWER, "eve@example.com")
-    await visitor.sign_in_as("eve@example.com")
-    await enter(visitor)
-    assert "eve@example.com" not in (await visitor.get("/settings/webhooks")).text
-    await visitor.post("/sign-out")
-    assert "eve@example.com" in (await visitor.get("/settings/webhooks")).text
+    await member_of(client, Role.VIEWER, "eve@example.com")
+    await client.sign_in_as("eve@example.com")
+    await enter(client)
+    assert "eve@example.com" not in (await client.get("/settings/webhooks")).text
+    await client.post("/sign-out")
+    assert "eve@example.com" in (await client.get("/settings/webhooks")).text
 
 
-async def test_signing_in_by_password_leaves_the_portal(visitor: PageClient) -> None:
-    made = await enter(visitor)
-    harness = visitor.harness
+async def test_signing_in_by_password_leaves_the_portal(client: PageClient) -> None:
+    made = await enter(client)
+    harness = client.harness
     await harness.do(harness.service.portal.revoke, OPERATOR, harness.account.id, made.link.id)
-    await member_of(visitor, Role.VIEWER, "eve@example.com")
-    await visitor.sign_in_as("eve@example.com")
-    assert "eve@example.com" in (await visitor.get("/settings/webhooks")).text
+    await member_of(client, Role.VIEWER, "eve@example.com")
+    await client.sign_in_as("eve@example.com")
+    assert "eve@example.com" in (await client.get("/settings/webhooks")).text
 
 
 @pytest.mark.parametrize(
@@ -230,22 +230,22 @@ async def test_signing_in_by_password_leaves_the_portal(visitor: PageClient) -> 
     ],
 )
 async def test_only_the_host_signs_its_user_in_without_a_click(
-    visitor: PageClient, headers: dict[str, str], at_once: bool
+    client: PageClient, headers: dict[str, str], at_once: bool
 ) -> None:
-    shown = await visitor.get(path_of(await link(visitor)), headers=headers)
+    shown = await client.get(path_of(await link(client)), headers=headers)
     assert ("data-submit-at-once" in shown.text) is at_once
 
 
-async def test_in_a_frame_of_the_host_no_click_is_needed(visitor: PageClient) -> None:
-    client = framed(visitor)
+async def test_in_a_frame_of_the_host_no_click_is_needed(client: PageClient) -> None:
+    client = framed(client)
     shown = await client.get(path_of(await link(client)), headers={"sec-fetch-dest": "iframe"})
     assert "data-submit-at-once" in shown.text
 
 
 async def test_frames_are_for_the_listed_origins_and_portal_cookies_alone(
-    visitor: PageClient,
+    client: PageClient,
 ) -> None:
-    client = framed(visitor)
+    client = framed(client)
     made = await link(client)
     shown = await client.get(path_of(made))
     entered = await client.post(path_of(made))
@@ -264,7 +264,7 @@ async def test_frames_are_for_the_listed_origins_and_portal_cookies_alone(
     assert gone == f'__Host-cuepost-context-portal=""; Max-Age=0; {attributes}'
     operators = await client.get("/operator/sign-in")
     assert operators.headers["content-security-policy"] == content_policy()
-    plain = await framed(visitor).get("/sign-in")
+    plain = await framed(client).get("/sign-in")
     [own] = plain.headers.get_list("set-cookie")
     assert own.startswith("__Host-cuepost-context=")
     assert "samesite=lax" in own.lower()
@@ -273,18 +273,18 @@ async def test_frames_are_for_the_listed_origins_and_portal_cookies_alone(
 _HTML = {"accept": "text/html"}
 
 
-async def test_without_the_setting_there_are_no_frames(visitor: PageClient) -> None:
-    made = await link(visitor)
-    shown = await visitor.get(path_of(made))
+async def test_without_the_setting_there_are_no_frames(client: PageClient) -> None:
+    made = await link(client)
+    shown = await client.get(path_of(made))
     assert shown.headers["content-security-policy"].endswith("frame-ancestors 'none'")
     [cookie] = shown.headers.get_list("set-cookie")
     assert "samesite=lax" in cookie.lower()
 
 
 async def test_a_form_of_another_site_is_refused_in_a_portal_session_too(
-    visitor: PageClient,
+    client: PageClient,
 ) -> None:
-    client = framed(visitor)
+    client = framed(client)
     await enter(client)
     await client.get("/settings/webhooks")
     token = client.token()
@@ -295,10 +295,10 @@ async def test_a_form_of_another_site_is_refused_in_a_portal_session_too(
     assert (await client.get("/settings/webhooks")).status_code == 200
 
 
-async def test_a_link_of_a_removed_member_signs_nobody_in(visitor: PageClient) -> None:
-    made = await link(visitor)
-    await visitor.get(path_of(made))
-    harness = visitor.harness
+async def test_a_link_of_a_removed_member_signs_no_one_in(client: PageClient) -> None:
+    made = await link(client)
+    await client.get(path_of(made))
+    harness = client.harness
     members = harness.service.members
     await harness.do(members.remove, harness.owner, UUID(str(made.user.id)))
-    assert (await visitor.post(path_of(made))).status_code == 404
+    assert (await client.post(path_of(made))).status_code == 404

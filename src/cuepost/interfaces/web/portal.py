@@ -37,7 +37,7 @@ async def enter(context: PageContext) -> Response:
 
 
 def _is_from_host(context: PageContext) -> bool:
-    """Whether no click is needed: another site must not sign its visitors in here unnoticed.
+    """Whether no click is needed: another site must not sign its users in here unnoticed.
 
     Only the host product can show this page in a frame, which the content policy ensures.
     """
