@@ -60,6 +60,13 @@ PAGES: tuple[PageRoute, ...] = (
 OPERATOR_PAGES: tuple[PageRoute, ...] = (*operator_handler.ROUTES, *operator_pages.ROUTES)
 
 
+STATIC = (
+    Route("/static/accent/{accent}.css", serve_accent, methods=["GET"]),
+    Route("/static/{name:path}", serve_static, methods=["GET"]),
+    Route("/favicon.ico", serve_favicon, methods=["GET"]),
+)
+
+
 def create_pages(
     service: Service,
     *,
@@ -86,11 +93,7 @@ def create_pages(
         dispatcher,
         frame_ancestors,
     )
-    routes: list[BaseRoute] = [
-        Route("/static/accent/{accent}.css", serve_accent, methods=["GET"]),
-        Route("/static/{name:path}", serve_static, methods=["GET"]),
-        Route("/favicon.ico", serve_favicon, methods=["GET"]),
-    ]
+    routes: list[BaseRoute] = [*STATIC]
     routes += [
         Route(page.path, PageHandler(page, site).__call__, methods=["GET", "POST"])
         for page in PAGES
