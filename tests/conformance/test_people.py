@@ -1,5 +1,6 @@
 """Users, sessions, links and reveals as stores keep them; the test inbox and its newest mail."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -28,6 +29,25 @@ async def test_what_is_stored_of_people_is_found_again_as_it_was(
         assert await transaction.sign_in_links.find(link.digest) == link
         assert await transaction.sessions.find(b"other") is None
         assert await transaction.sign_in_links.find(b"other") is None
+
+
+async def test_a_user_is_found_by_the_identity_of_a_provider_in_the_account(
+    store: AnyStore, records: Records
+) -> None:
+    user, other = records.user(records.id()), records.user(records.id())
+    issuer = "https://id.example.com"
+    connected = replace(user, oidc_issuer=issuer, oidc_subject="ada-7")
+    elsewhere = replace(other, email=None, oidc_issuer=issuer, oidc_subject="ada-7")
+    async with store.transaction() as transaction:
+        await transaction.users.add(user)
+        await transaction.users.add(elsewhere)
+        find = transaction.users.by_identity
+        assert await find(user.account_id, issuer, "ada-7") is None
+        await transaction.users.save_identity(connected)
+        assert await find(user.account_id, issuer, "ada-7") == connected
+        assert await find(other.account_id, issuer, "ada-7") == elsewhere
+        assert await find(user.account_id, issuer, "ada-8") is None
+        assert await find(user.account_id, "https://other.example", "ada-7") is None
 
 
 async def test_a_session_ends_alone_or_with_all_of_its_user(

@@ -121,7 +121,7 @@ class SignIn:
         if account is None or account.state is not AccountState.LIVE:
             return False
         owners = await transaction.users.owners(account_id)
-        return not any(user.can_sign_in_alone for user in owners)
+        return not any(user.can_sign_in_alone(self.allows_passwords) for user in owners)
 
     async def link(self, transaction: Transaction, token: str) -> SignInLink:
         """Does not use the link up, because browsers and chat programs prefetch links."""

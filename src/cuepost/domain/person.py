@@ -49,10 +49,9 @@ class User:
     oidc_issuer: str | None = None
     oidc_subject: str | None = None
 
-    @property
-    def can_sign_in_alone(self) -> bool:
+    def can_sign_in_alone(self, with_password: bool) -> bool:
         has_password = self.email is not None and self.password_hash is not None
-        return has_password or self.oidc_subject is not None
+        return (with_password and has_password) or self.oidc_subject is not None
 
     def with_credentials(self, email: str, password_hash: str) -> "User":
         return replace(self, email=email, password_hash=password_hash)

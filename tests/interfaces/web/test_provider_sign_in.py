@@ -1,5 +1,6 @@
 """Signing in with an OpenID provider: who becomes which member, and what is refused."""
 
+import asyncio
 import logging
 import re
 import ssl
@@ -16,7 +17,7 @@ import pytest
 from cuepost.adapters.openid.provider import OpenIdClient, OpenIdProvider
 from cuepost.application import sign_in_limits
 from cuepost.application.provider_sign_in import SignInWithProvider
-from cuepost.domain.access import Account, Role
+from cuepost.domain.access import Account, AccountState, Role
 from cuepost.domain.identity import IdentityRules
 from cuepost.domain.person import User
 from cuepost.ports.records import Page
@@ -259,6 +260,24 @@ async def test_a_response_counts_once_even_with_its_cookie(person: Person) -> No
     assert person.issuer.seen.count("/token") == 1
 
 
+async def test_of_responses_at_once_with_one_cookie_one_counts(person: Person) -> None:
+    parameters = person.consent(await person.leave())
+    cookie = person.client.client.cookies[COOKIE]
+    browsers = [person.another() for _ in range(4)]
+    for each in browsers:
+        each.client.client.cookies.set(COOKIE, cookie)
+    answers = await asyncio.gather(*(each.come_back(**parameters) for each in browsers))
+    assert sorted(each.status_code for each in answers) == [303, 400, 400, 400]
+    assert len((await person.client.harness.dump())["sessions"]) == 1
+
+
+async def test_first_sign_ins_of_a_person_at_once_make_one_member(person: Person) -> None:
+    browsers = [person.another() for _ in range(4)]
+    answers = await asyncio.gather(*(each.sign_in() for each in browsers))
+    assert [each.status_code for each in answers] == [303] * 4
+    assert len(await person.members()) == 1
+
+
 async def test_a_sign_in_that_takes_longer_than_ten_minutes_has_ended(person: Person) -> None:
     parameters = person.consent(await person.leave())
     person.client.harness.clock.advance(minutes=10)
@@ -357,6 +376,23 @@ async def test_a_person_without_account_or_role_is_refused(
     assert (answer.status_code, title(answer)) == (403, "You cannot sign in")
     assert sentence in unescape(answer.text)
     await assert_not_signed_in(person)
+
+
+async def test_an_account_that_has_moved_takes_no_one(person: Person) -> None:
+    await person.client.harness.do(
+        lambda t: t.moves.set_state(person.account.id, AccountState.MOVED)
+    )
+    answer = await person.sign_in()
+    assert (answer.status_code, title(answer)) == (410, "You cannot sign in")
+    await assert_not_signed_in(person)
+
+
+async def test_an_account_whose_access_is_closed_says_so_after_the_sign_in(person: Person) -> None:
+    """As after a sign-in with a password."""
+    harness = person.client.harness
+    await harness.do(lambda t: t.accounts.set_access(person.account.id, False))
+    assert (await person.sign_in()).headers["location"] == "/settings"
+    assert "not enabled" in (await person.client.get("/settings")).text
 
 
 async def test_an_account_that_is_being_erased_takes_no_one(person: Person) -> None:

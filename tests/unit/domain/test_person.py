@@ -26,9 +26,12 @@ ONE, TWO = UUID(int=1), UUID(int=2)
 
 def test_only_e_mail_and_password_together_let_someone_in_alone() -> None:
     user = User(ONE, TWO, NOW)
-    assert not user.can_sign_in_alone
-    assert user.with_credentials("ada@example.com", "hash").can_sign_in_alone
-    assert replace(user, oidc_issuer="https://id.example.com", oidc_subject="7").can_sign_in_alone
+    assert not user.can_sign_in_alone(with_password=True)
+    known = user.with_credentials("ada@example.com", "hash")
+    assert known.can_sign_in_alone(with_password=True)
+    assert not known.can_sign_in_alone(with_password=False)
+    identified = replace(user, oidc_issuer="https://id.example.com", oidc_subject="7")
+    assert identified.can_sign_in_alone(with_password=False)
 
 
 def test_nothing_that_lets_someone_in_is_in_a_repr() -> None:
