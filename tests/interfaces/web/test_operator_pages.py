@@ -262,7 +262,7 @@ async def test_the_overview_adds_up_all_accounts(operator: PageClient) -> None:
     assert tiles(page)["Deliveries per minute"] == "1.2"
     assert "other.example.com" in page
     assert "secret-path" not in page
-    failing = page.partition('aria-label="Failing endpoints"')[2].partition("</table>")[0]
+    failing = page.partition('aria-label="List of failing endpoints"')[2].partition("</table>")[0]
     assert f"/operator/accounts/{other.account}" in failing
     assert 'class="pill pill-failing"' in failing
 
