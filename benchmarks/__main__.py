@@ -13,6 +13,7 @@ import click
 import uvloop
 
 from benchmarks import (
+    accounts,
     against,
     bare_client,
     checkout,
@@ -57,6 +58,7 @@ SCENARIOS: dict[str, Scenario] = {
     "memory": memory.measured,
     "growth": growth.measured,
     "overview": overview.measured,
+    "accounts": accounts.measured,
     "pages": _pages,
     "profile": profile.measured,
     "store": store_cost.measured,

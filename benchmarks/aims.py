@@ -98,6 +98,9 @@ def _of_growth() -> Iterator[Aim]:
         ):
             text = f"{name}, {what} per 1,000 deliveries beside history and backlog"
             yield Aim(5, text, "s", ours, "an empty store", beside, 1.1)
+        ours = raw(f"accounts.{key}.deliveries", "CPU ratio")
+        text = f"{name}, CPU per 1,000 deliveries beside 100,000 accounts"
+        yield Aim(5, text, "×", ours, "1,000 accounts", constant(1), 1.1)
         for many, few in (
             ("many-endpoints", "plain.keep-alive"),
             ("many-endpoints.single", "single"),

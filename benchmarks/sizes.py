@@ -55,6 +55,9 @@ class Sizes:
     page_rows: int = 1_000_000
     overview_rate: int = 200
     overview_seconds: int = 30
+    few_accounts: int = 1_000
+    many_accounts: int = 100_000
+    account_requests: int = 50
     stored: int = 2_000
     store: str | None = None
     cases: tuple[str, ...] = ()
@@ -87,6 +90,9 @@ SMALL = Sizes(
     page_rows=3_000,
     overview_rate=50,
     overview_seconds=2,
+    few_accounts=100,
+    many_accounts=2_000,
+    account_requests=10,
     stored=100,
     fairness=Fairness(healthy=5, backlog=200, rate=50, seconds=1, rounds=1),
     downloads=Downloads(downloads=4, rounds=1, calls=100),

@@ -73,6 +73,7 @@ def others() -> list[Figure]:
             Figure(f"overview.{store}", "", "ms", 30),
             Figure(f"memory.{store}.pending", "", "MB", 110, {"more": 20.0}),
             Figure(f"growth.{store}", "", "s", 0.04, grown),
+            Figure(f"accounts.{store}.deliveries", "", "s", 0.04, {"CPU ratio": 1.02}),
             Figure(f"trace.{store}", "", "functions", 150, {"files": 36, "functions": 150}),
             *(Figure(f"latency.{store}.{at}", "", "ms", 2, quick) for at in ("low", "half")),
             *(
