@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
 from cuepost.application.service import Rules, Service, SystemPorts, assemble, inbox_prefix
 from cuepost.domain.access import OPERATOR_SCOPES, Account, Caller, Interface
 from cuepost.domain.egress_policy import EgressPolicy
+from cuepost.engine.worker_lease import ENDLESS
 from cuepost.interfaces.rest.app import create_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
 from cuepost.interfaces.web.app import create_pages
@@ -78,7 +78,7 @@ class Populated:
 
         async def register() -> None:
             async with self.store.transaction() as transaction:
-                await transaction.queue.register_worker(access.ids(now), now + timedelta(hours=1))
+                await transaction.queue.register_worker(access.ids(now), now + ENDLESS)
 
         asyncio.run_coroutine_threadsafe(register(), self.loop).result(START_SECONDS)
 
