@@ -45,7 +45,7 @@ PAGES: Mapping[FailureReason, tuple[int, str, str]] = {
         502,
         "{name} cannot be reached",
         (
-            "You are not signed in. Try again soon, or sign in in another way; an operator can "
+            "You are not signed in. Try again soon, or choose another way; an operator can "
             "create a one-time link with `cuepost accounts sign-in-link`."
         ),
     ),
