@@ -19,7 +19,7 @@ from cuepost.adapters.media.link_tokens import LinkTokens
 from cuepost.adapters.openid.discovery import discovered
 from cuepost.adapters.openid.signatures import UnknownKey, signing_keys, verified_claims
 from cuepost.domain.access import Role, key_id_in
-from cuepost.domain.account_reference import account_reference
+from cuepost.domain.account_reference import account_reference, member_reference
 from cuepost.domain.artifact import is_media_key
 from cuepost.domain.egress_policy import EgressPolicy, parse_networks, parse_ports
 from cuepost.domain.errors import Invalid, NotFound
@@ -27,6 +27,7 @@ from cuepost.domain.host_name import normalise_host_name
 from cuepost.domain.id_token import ExpectedToken, TokenRefused, require_believable
 from cuepost.domain.identity import IdentityRefused, IdentityRules, identity_of
 from cuepost.domain.inbox import inbox_token_in
+from cuepost.domain.origin import origin_of, parse_origins
 from cuepost.domain.person import checked_email, checked_password, opaque_token_digest
 from cuepost.domain.receiver_url import parse_receiver_url
 from cuepost.domain.signing import SigningSecret
@@ -334,6 +335,9 @@ PARSERS = (
         account_reference,
         (NotFound,),
     ),
+    Parser("names of members", texts("external:user_7", *IDS), member_reference, (ValueError,)),
+    Parser("origins", texts("https://a.example,http://localhost:9"), parse_origins, (ValueError,)),
+    Parser("origin of a URL", texts(*URLS), origin_of),
     Parser(
         "cursors of a search",
         texts("A" * 30),

@@ -5,7 +5,7 @@ import json
 import jsonschema_rs
 import pytest
 
-from cuepost.domain.access import OPERATOR_SCOPES, Scope
+from cuepost.domain.access import OPERATOR_SCOPES, Role, Scope
 from cuepost.interfaces.mcp.resources import RESULTS
 from cuepost.interfaces.mcp.server import listed
 from cuepost.interfaces.mcp.table import TOOLS
@@ -67,6 +67,48 @@ async def test_an_operator_key_can_call_no_tool_of_an_account(
             assert answer.is_error
             assert answer.structured_content["error"]["code"] == "wrong_kind_of_key"
     assert await sqlite_mcp_service.stored() == before
+
+
+async def test_a_key_with_the_scopes_of_a_viewer_changes_nothing(
+    sqlite_mcp_service: McpService,
+) -> None:
+    """Every tool of the table that does more than read."""
+    arguments = await arguments_of_everything(sqlite_mcp_service)
+    key = await sqlite_mcp_service.new_key(Role.VIEWER.scopes)
+    before = await sqlite_mcp_service.stored()
+    tried = 0
+    async with sqlite_mcp_service.agent(key=key) as agent:
+        for tool in TOOLS:
+            if not tool.reads:
+                answer = await agent.call_tool(tool.name, arguments[tool.name])
+                assert answer.is_error
+                assert answer.structured_content["error"]["code"] == "missing_scope"
+                tried += 1
+    assert tried > 10
+    assert await sqlite_mcp_service.stored() == before
+
+
+async def test_members_of_an_account_are_listed_for_the_operator_alone(
+    mcp_service: McpService,
+) -> None:
+    harness = mcp_service.harness
+    for number in range(3):
+        await harness.do(
+            harness.service.account_members.add,
+            OPERATOR,
+            harness.account.id,
+            role=Role.VIEWER,
+            external_id=f"user_{number}",
+        )
+    account = str(harness.account.id)
+    page = await mcp_service.done("accounts_members_list", account=account, limit=2)
+    rest = await mcp_service.done(
+        "accounts_members_list", account=account, cursor=page["nextCursor"]
+    )
+    found = [each["externalId"] for each in page["data"] + rest["data"]]
+    assert found == ["user_2", "user_1", "user_0"]
+    missing = await mcp_service.result("accounts_members_list", account="external:missing")
+    assert missing.data["error"]["code"] == "not_found"
 
 
 def test_no_tool_changes_an_account() -> None:

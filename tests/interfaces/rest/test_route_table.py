@@ -13,6 +13,7 @@ from cuepost.domain.access import (
     ACCOUNT_SCOPES,
     OPERATOR_SCOPES,
     SERVICE_SCOPES,
+    Role,
     Scope,
     key_id_in,
     kind_of,
@@ -225,6 +226,37 @@ async def test_unknown_query_parameters_are_refused_by_name(api: Api, operation:
     assert answer.json()["errors"] == [
         {"field": "colour", "code": "unknown_field", "message": "This field is not known."}
     ]
+
+
+async def test_a_key_with_the_scopes_of_a_viewer_changes_nothing(sqlite_api: Api) -> None:
+    """Every call of the table that is not a GET, with ids of things that exist."""
+    things, key = await things_of(sqlite_api), await sqlite_api.new_key(Role.VIEWER.scopes)
+    before = await sqlite_api.stored()
+    for operation in OPERATIONS:
+        if operation.method == "GET":
+            continue
+        answer = await sqlite_api.call(
+            operation.method, things.path(operation), body_of(operation), key=key
+        )
+        assert answer.status_code == 403, operation.name
+        assert answer.json()["code"] in {"missing_scope", "wrong_kind_of_key"}
+    assert await sqlite_api.stored() == before
+
+
+OF_ACCOUNTS = [o for o in OF_OPERATOR if o.path.count("{") > 1]
+
+
+@pytest.mark.parametrize("operation", OF_ACCOUNTS, ids=named)
+async def test_a_thing_of_another_account_is_not_there_for_the_operator(
+    api: Api, operation: Operation
+) -> None:
+    """Members, keys and portal links are named together with the account that they are in."""
+    things, other = await things_of(api), await api.harness.new_owner()
+    before = await api.stored()
+    path = Things(things.ids | {"accountId": str(other.account_id)}).path(operation)
+    answer = await api.call(operation.method, path, body_of(operation), key=api.operator)
+    assert problem(answer) == (404, "not_found")
+    assert await api.stored() == before
 
 
 def test_every_call_has_a_name_of_its_own() -> None:

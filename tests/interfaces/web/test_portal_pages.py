@@ -15,14 +15,22 @@ from cuepost.domain.colour import AA, contrast
 from cuepost.domain.portal import PORTAL_SESSION_LIFE, ColourScheme, PortalPolicy, PortalTheme
 from cuepost.interfaces.rest.app import create_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
-from cuepost.interfaces.web.app import create_pages
+from cuepost.interfaces.web.app import PAGES, create_pages
 from cuepost.interfaces.web.protection import content_policy
 from tests.application.harness import BASE_URL, OPERATOR, Harness
+from tests.interfaces.web.owned_objects import owned_objects_of
 from tests.interfaces.web.page_client import RULES, PageClient, member_of, opened
 
 HOST = "https://app.example.com"
 BACK = f"{HOST}/settings?tab=webhooks"
 ENDED = "This session has ended"
+# What a viewer may send; the last one is refused by the use case, and needs a provider.
+UNHARMFUL = {
+    "/sign-out",
+    "/settings/account/alerts",
+    "/settings/doctor",
+    "/settings/account/connect",
+}
 
 
 @pytest.fixture
@@ -217,6 +225,29 @@ async def test_signing_in_by_password_leaves_the_portal(client: PageClient) -> N
     await member_of(client, Role.VIEWER, "eve@example.com")
     await client.sign_in_as("eve@example.com")
     assert "eve@example.com" in (await client.get("/settings/webhooks")).text
+
+
+async def test_a_viewer_of_the_host_is_refused_every_form(sqlite_harness: Harness) -> None:
+    """Of every route there is, as for other viewers."""
+    client = opened(sqlite_harness)
+    owned = await owned_objects_of(client)
+    harness = client.harness
+    made = await harness.do(
+        harness.service.portal.create,
+        OPERATOR,
+        harness.account.id,
+        WantedLink("user_9", Role.VIEWER),
+    )
+    await client.get(path_of(made))
+    assert await client.done(path_of(made)) == "/settings"
+    await client.get("/settings/webhooks")
+    token, before = client.token(), await sqlite_harness.dump()
+    for page in PAGES:
+        if page.post is None or page.is_open or page.path in UNHARMFUL:
+            continue
+        answer = await client.post(owned.path_to(page), _token=token, role="owner", url="x")
+        assert answer.status_code == 403, page.path
+    assert await sqlite_harness.dump() == before
 
 
 @pytest.mark.parametrize(
