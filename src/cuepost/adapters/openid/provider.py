@@ -53,7 +53,7 @@ class OpenIdProvider:
         self._client, self._clock = client, clock
         self._http = JsonClient(tls)
         self._documents: _Documents | None = None
-        self._failure: tuple[float, ProviderUnavailable] | None = None
+        self._failure: tuple[float, str] | None = None
         self._fetching = asyncio.Lock()
 
     @property
@@ -138,11 +138,11 @@ class OpenIdProvider:
             if known is not None and now - known.fetched_at < newest:
                 return known
             if self._failure is not None and now - self._failure[0] < FAILURE_SECONDS:
-                raise self._failure[1]
+                raise ProviderUnavailable(self._failure[1])
             try:
                 self._documents = await self._fetched()
             except ProviderUnavailable as error:
-                self._failure = (self._clock.monotonic(), error)
+                self._failure = (self._clock.monotonic(), str(error))
                 raise
             self._failure = None
             return self._documents
