@@ -290,6 +290,6 @@ def caller_of(user: User, address: str | None, *, webhooks_enabled: bool) -> Cal
         webhooks_enabled=webhooks_enabled,
         address=address,
         id=user.id,
-        name=user.email,
+        name=user.email or user.external_id,
         role=user.role,
     )

@@ -241,7 +241,7 @@ async def test_the_audit_trail_names_the_operator_key_and_the_member(host: Api) 
     assert [(each["action"], each["actorName"], each["details"]) for each in trail] == [
         ("portal.sessions_ended", "test", {}),
         ("portal.link_revoked", "test", {}),
-        ("user.signed_in", None, {"by": "portal"}),
+        ("user.signed_in", "user_7", {"by": "portal"}),
         (
             "portal.link_created",
             "test",

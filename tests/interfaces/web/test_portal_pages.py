@@ -153,6 +153,17 @@ async def test_the_pages_lead_back_and_show_the_theme_of_the_host(client: PageCl
     assert 'href="/settings/account"' not in page.text
 
 
+async def test_the_pages_name_a_member_without_e_mail_by_the_reference_of_the_host(
+    client: PageClient,
+) -> None:
+    await enter(client)
+    assert "user_7 (you)" in (await client.get("/settings/members")).text
+    owner = await client.another().sign_in()
+    trail = (await owner.get("/settings/audit")).text
+    assert "<strong>user_7</strong> signed in by <em>portal</em>" in trail
+    assert "created a portal link for <em>user_7</em> as <em>developer</em>" in trail
+
+
 async def test_without_a_theme_the_pages_and_their_policy_are_as_always(
     client: PageClient,
 ) -> None:
