@@ -3,7 +3,7 @@
 import re
 from html import unescape
 
-from tests.interfaces.web.endpoints import LIST, created
+from tests.interfaces.web.endpoints import LIST, create, created
 from tests.interfaces.web.page_client import PageClient
 
 EVENTS = "/settings/events"
@@ -22,6 +22,26 @@ async def test_an_event_shows_its_body_and_what_became_of_it_at_each_endpoint(
     assert f'<code id="event-body">{event.body.decode()}</code>' in page
     assert f'href="{LIST}/{webhook_id}/deliveries/{delivery.id}"' in page
     assert f'href="/settings/projects/{event.project_id}"' in page
+
+
+async def test_rows_name_the_endpoint_and_the_project_instead_of_their_ids(
+    page_client: PageClient,
+) -> None:
+    await create(page_client, description="Production")
+    harness = page_client.harness
+    delivery = await harness.complete(await harness.project(name="Harbour <1>"))
+    assert delivery.project_id is not None
+    project = f"/settings/projects/{delivery.project_id}"
+    name = 'class="clamp">Harbour &lt;1&gt;</a>'
+    assert name in (await page_client.get(EVENTS)).text
+    for path in (f"{EVENTS}/{delivery.event_id}", project):
+        assert "/deliveries/" in (page := (await page_client.get(path)).text)
+        assert ">Production</a>" in page, path
+    assert f'href="{project}">Harbour &lt;1&gt;</a>' in (
+        (await page_client.get(f"{EVENTS}/{delivery.event_id}")).text
+    )
+    listed = (await page_client.get("/settings/deliveries")).text
+    assert 'title="https://hooks.example.com/cue"><span class="clamp">Production</span>' in listed
 
 
 async def test_an_event_without_deliveries_says_why(page_client: PageClient) -> None:

@@ -1,5 +1,7 @@
 """Deliveries: the list with filters and search, the page of one delivery, and retries."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from shlex import quote
 from uuid import UUID
 
@@ -13,7 +15,14 @@ from cuepost.domain.errors import Gone, NotFound
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.web import charts, filter_chips, sentences
 from cuepost.interfaces.web.delivery_filters import CLASSES, ListFilters, list_filters, uuid_in
-from cuepost.interfaces.web.endpoints import LIST, MOST_SHOWN, ONE, called, view_of
+from cuepost.interfaces.web.endpoints import (
+    LIST,
+    MOST_SHOWN,
+    ONE,
+    called,
+    names_of,
+    view_of,
+)
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
@@ -55,7 +64,7 @@ async def _list_page(
             transaction, context.caller, Page(MOST_SHOWN)
         )
     )
-    names = await project_names(context, filters.deliveries.project_id)
+    names = await project_names(context, [filters.deliveries.project_id])
     names |= {str(each.endpoint.id): called(each.endpoint) for each in endpoints}
     return context.page(
         "deliveries/list.html",
@@ -67,6 +76,7 @@ async def _list_page(
         status_presets=filter_chips.statuses(filters),
         chips=filter_chips.chips(filters, names),
         urls={each.endpoint.id: each.endpoint.url for each in endpoints},
+        names=names_of(endpoints),
         endpoints=endpoints,
         of_endpoint=view is not None,
         here=f"{LIST}/{view.endpoint.id}/deliveries" if view else ALL,
@@ -77,19 +87,18 @@ async def _list_page(
     )
 
 
-async def project_names(context: PageContext, project_id: UUID | None) -> dict[str, str]:
-    """For the chip of a filter; a project that was deleted goes by its id."""
-    if project_id is None:
-        return {}
-    try:
-        project = await context.see(
-            lambda transaction: context.service.projects.get(
-                transaction, context.caller, project_id
-            )
-        )
-    except (NotFound, Gone):
-        return {}
-    return {str(project_id): project.name}
+async def project_names(context: PageContext, project_ids: Iterable[UUID | None]) -> dict[str, str]:
+    """By id, as text; without projects that were deleted."""
+
+    async def look(transaction: Transaction) -> dict[str, str]:
+        names = {}
+        for each in {each for each in project_ids if each is not None}:
+            with suppress(NotFound, Gone):
+                project = await context.service.projects.get(transaction, context.caller, each)
+                names[str(each)] = project.name
+        return names
+
+    return await context.see(look)
 
 
 async def _search(context: PageContext) -> Response:
@@ -134,7 +143,7 @@ async def show(context: PageContext) -> Response:
 
     detail, view = await context.see(read)
     last, project_id = detail.last_attempt, detail.delivery.project_id
-    names = await project_names(context, project_id)
+    names = await project_names(context, [project_id])
     signed = last if last and last.request_headers else None
     return context.page(
         "deliveries/show.html",

@@ -1,7 +1,8 @@
 """Webhook endpoints: list, show, edit, enable, disable, test, delete."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from starlette.responses import Response
 
@@ -176,6 +177,11 @@ async def delete(context: PageContext) -> Response:
 def called(endpoint: Endpoint) -> str:
     """Its name, or its URL if it has none."""
     return endpoint.description or endpoint.url
+
+
+def names_of(views: Iterable[EndpointView]) -> dict[UUID, str]:
+    """For rows, where the scheme would only take room."""
+    return {each.endpoint.id: called(each.endpoint).removeprefix("https://") for each in views}
 
 
 def host_of(view: EndpointView) -> str:

@@ -10,7 +10,7 @@ from cuepost.domain.event_catalog import BY_NAME, CATALOG
 from cuepost.interfaces.web import filter_chips
 from cuepost.interfaces.web.deliveries import project_names
 from cuepost.interfaces.web.delivery_filters import list_filters
-from cuepost.interfaces.web.endpoints import MOST_SHOWN
+from cuepost.interfaces.web.endpoints import MOST_SHOWN, names_of
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.interfaces.web.sentences import SILENCES
 from cuepost.ports.history import EventFilter
@@ -35,14 +35,15 @@ async def show_all(context: PageContext) -> Response:
             transaction, context.caller, wanted, Page(ROWS + 1, filters.before)
         )
     )
+    concerned = [each.event.project_id for each in found[:ROWS]]
+    names = await project_names(context, [*concerned, filters.deliveries.project_id])
     return context.page(
         "events/list.html",
         section="events",
         filters=filters,
         ranges=filter_chips.ranges(filters),
-        chips=filter_chips.chips(
-            filters, await project_names(context, filters.deliveries.project_id)
-        ),
+        chips=filter_chips.chips(filters, names),
+        names=names,
         events=found[:ROWS],
         further=found[ROWS - 1].event.id if len(found) > ROWS else None,
         types=[entry.name for entry in CATALOG],
@@ -59,13 +60,15 @@ async def show(context: PageContext) -> Response:
 
     found, endpoints = await context.see(read)
     event, entry = found.event, BY_NAME.get(found.event.type)
+    projects = await project_names(context, [event.project_id])
     return context.page(
         "events/show.html",
         section="events",
         event=event,
         deliveries=found.deliveries,
         meaning=entry.meaning if entry else "",
-        urls={view.endpoint.id: view.endpoint.url for view in endpoints},
+        names=names_of(endpoints),
+        project_name=projects.get(str(event.project_id)),
         silence=SILENCES[event.reason] if event.reason else None,
     )
 

@@ -11,7 +11,7 @@ from cuepost.application.manage_webhooks import EndpointView
 from cuepost.domain.errors import Refused
 from cuepost.interfaces.web.deliveries import ALL, rows
 from cuepost.interfaces.web.delivery_filters import list_filters
-from cuepost.interfaces.web.endpoints import MOST_SHOWN
+from cuepost.interfaces.web.endpoints import MOST_SHOWN, names_of
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.records import Page
 from cuepost.ports.store import Contention, StoreUnavailable, Transaction
@@ -57,16 +57,18 @@ class LiveRows:
             except (StoreUnavailable, Contention):
                 found = None
             if found is not None:
-                views, urls = found
+                views, endpoints = found
                 for view in reversed(views):
                     if shown.get(view.delivery.id) != view:
-                        row = _row(context, view, urls)
+                        row = _row(context, view, endpoints)
                         yield f"event: row\ndata: {_message(view.delivery.id, row)}\n\n"
                 shown = {view.delivery.id: view for view in views}
             yield ": keep-alive\n\n"
             await clock.wait(EVERY_SECONDS)
 
-    async def _look(self, context: PageContext) -> tuple[Sequence[DeliveryView], dict[UUID, str]]:
+    async def _look(
+        self, context: PageContext
+    ) -> tuple[Sequence[DeliveryView], Sequence[EndpointView]]:
         """The newest first; refused when the session has ended."""
 
         async def current(transaction: Transaction) -> Sequence[EndpointView]:
@@ -78,12 +80,16 @@ class LiveRows:
         endpoints = await context.see(current)
         filters = list_filters(context, None)
         found = await context.browse(lambda transaction: rows(context, transaction, filters))
-        return found.deliveries, {view.endpoint.id: view.endpoint.url for view in endpoints}
+        return found.deliveries, endpoints
 
 
-def _row(context: PageContext, each: DeliveryView, urls: dict[UUID, str]) -> str:
+def _row(context: PageContext, each: DeliveryView, endpoints: Sequence[EndpointView]) -> str:
     return context.html(
-        "deliveries/row.html", each=each, urls=urls, of_endpoint=bool(context.query("bare"))
+        "deliveries/row.html",
+        each=each,
+        urls={view.endpoint.id: view.endpoint.url for view in endpoints},
+        names=names_of(endpoints),
+        of_endpoint=bool(context.query("bare")),
     )
 
 

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from starlette.responses import Response
 
@@ -21,6 +22,7 @@ from cuepost.domain.errors import (
 )
 from cuepost.domain.project import MOVES, Origin, Project, ProjectKind, ProjectStatus
 from cuepost.interfaces.web.delivery_filters import instant_in, uuid_in
+from cuepost.interfaces.web.endpoints import MOST_SHOWN, names_of
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.interfaces.web.times import in_field
 from cuepost.interfaces.wire_models.shapes import LINE
@@ -67,27 +69,29 @@ async def show(context: PageContext) -> Response:
 
     async def read(
         transaction: Transaction,
-    ) -> tuple[Project, ProjectResult | None, list[EventView]]:
+    ) -> tuple[Project, ProjectResult | None, list[EventView], dict[UUID, str]]:
         service, caller = context.service, context.caller
         project = await service.projects.get(transaction, caller, project_id)
         try:
             result = await service.results.get(transaction, caller, project_id)
         except (Conflict, Gone, MediaUnavailable):
             result = None
-        events = []
+        events, names = [], {}
         if caller.webhooks_enabled:
             events = await service.history.events(
                 transaction, caller, EventFilter(project_id=project_id), Page(EVENTS)
             )
-        return project, result, events
+            names = names_of(await service.webhooks.page(transaction, caller, Page(MOST_SHOWN)))
+        return project, result, events, names
 
-    project, result, events = await context.see(read)
+    project, result, events, names = await context.see(read)
     return context.page(
         "projects/show.html",
         section="projects",
         project=project,
         result=result,
         events=events,
+        names=names,
         goals=goals_of(project),
         moves=MOVES[project.status],
         has_expired=project.has_expired(context.site.now()),
