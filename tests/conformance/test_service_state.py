@@ -97,8 +97,9 @@ async def test_beyond_a_limit_only_the_newest_whole_intervals_count(
     async with full_store.snapshot() as transaction:
         found = await transaction.service_state.counts(HOUR_MINUTES, all_of_them[-1])
     assert found.is_cut
-    assert [each.since for each in found.intervals] == all_of_them[1::-1]
-    assert {each.counts.delivered for each in found.intervals} == {2 * MANY}
+    assert [each.since for each in found.whole] == all_of_them[1::-1]
+    assert {each.counts.delivered for each in found.whole} == {2 * MANY}
+    assert found.intervals[0].counts.delivered == 20
 
 
 async def test_every_read_goes_through_an_index_and_ends_at_its_limit(

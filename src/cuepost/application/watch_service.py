@@ -17,12 +17,20 @@ from cuepost.domain.health import RECENT, Health, HealthState, health
 from cuepost.domain.instants import from_millis, to_millis
 from cuepost.domain.person import User
 from cuepost.ports.records import Page
-from cuepost.ports.service_state import EndpointLine, OldestDue, StoreState, WorkerState
+from cuepost.ports.service_state import (
+    CountedIntervals,
+    EndpointLine,
+    OldestDue,
+    StoreState,
+    WorkerState,
+)
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Waiting
 
 DAY = timedelta(days=1)
+# The interval before the current one begins within it.
+RATED = timedelta(minutes=2 * FINE_MINUTES)
 BEHIND_AFTER = timedelta(minutes=1)
 """A delivery that has been due for this long should have been sent."""
 MOST_WORKERS = 100
@@ -67,10 +75,7 @@ class EndpointState:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """`per_minute` are deliveries that began in the last five minutes that are over."""
-
     verdict: Verdict
-    per_minute: float
     backlog: Backlog
     workers: Sequence[WorkerState]
     store: StoreState
@@ -80,12 +85,21 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """Deliveries that began in the last interval that is over; if they are too many, at least."""
+
+    per_minute: float
+    is_least: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceFigures:
     """With `is_cut`, only intervals since `counted_since` were counted, because there are many."""
 
     figures: Figures
     is_cut: bool
     counted_since: datetime
+    rate: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +149,6 @@ class WatchService:
         worst_first = sorted(failing, key=lambda line: line.failed, reverse=True)
         return Overview(
             verdict=_verdict(workers, backlog.oldest, now),
-            per_minute=await self._per_minute(transaction, now),
             backlog=backlog,
             workers=workers,
             store=await state.store(),
@@ -144,23 +157,25 @@ class WatchService:
             failing=[_with_health(line) for line in worst_first[:FAILING_SHOWN]],
         )
 
-    async def _per_minute(self, transaction: Transaction, now: datetime) -> float:
-        """Of the interval before this one."""
-        this = from_millis(interval_of(to_millis(now), FINE_MINUTES))
+    def _rate(self, found: CountedIntervals) -> Rate:
+        this = from_millis(interval_of(to_millis(self.clock.now()), FINE_MINUTES))
         before = this - timedelta(minutes=FINE_MINUTES)
-        found = await transaction.service_state.counts(FINE_MINUTES, before)
         total = sum(each.counts.total for each in found.intervals if each.since == before)
-        return total / FINE_MINUTES
+        is_least = found.is_cut and found.intervals[0].since >= before
+        return Rate(total / FINE_MINUTES, is_least)
 
     async def figures(
         self, transaction: Transaction, caller: Caller, span: Range
     ) -> ServiceFigures:
         """Of all accounts together."""
         caller.require(Scope.ACCOUNTS_READ)
-        since = self.account_figures.since(span)
-        found = await transaction.service_state.counts(span.counted_minutes, since)
-        first = found.intervals[0].since if found.is_cut else since
-        return ServiceFigures(span.figures(found.intervals, since), found.is_cut, first)
+        state, since = transaction.service_state, self.account_figures.since(span)
+        found = recent = await state.counts(span.counted_minutes, since)
+        if span is not Range.HOUR:
+            recent = await state.counts(FINE_MINUTES, self.clock.now() - RATED)
+        first = found.whole[0].since if found.is_cut else since
+        figures = span.figures(found.whole, since)
+        return ServiceFigures(figures, found.is_cut, first, self._rate(recent))
 
     async def states(
         self, transaction: Transaction, caller: Caller, accounts: Sequence[Account]

@@ -18,11 +18,17 @@ COUNTED_AT_MOST = 10_000
 class CountedIntervals:
     """Of all accounts together, oldest first.
 
-    `is_cut`: there were more rows than are read at once, and only the newest intervals are here.
+    `is_cut`: there were more rows than are read at once. The newest were read, so that intervals
+    are missing, and the oldest one here may lack endpoints.
     """
 
     intervals: Sequence[Interval]
     is_cut: bool = False
+
+    @property
+    def whole(self) -> Sequence[Interval]:
+        """Without the oldest one if it may lack endpoints, unless it is the only one."""
+        return (self.intervals[1:] or self.intervals) if self.is_cut else self.intervals
 
 
 @dataclass(frozen=True, slots=True)

@@ -267,6 +267,26 @@ async def test_the_overview_adds_up_all_accounts(operator: PageClient) -> None:
     assert 'class="pill pill-failing"' in failing
 
 
+async def test_beyond_the_limit_the_overview_says_what_it_counts(
+    operator: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = operator.harness
+    await harness.endpoint()
+    for _ in range(3):
+        await harness.end(await harness.complete(), S.DELIVERED)
+        harness.clock.advance(minutes=5)
+    page = (await operator.get("/operator")).text
+    assert "only deliveries since" not in page
+    monkeypatch.setattr("cuepost.adapters.storage.records.service_state.COUNTS_READ", 2)
+    page = (await operator.get("/operator")).text
+    assert "only deliveries since" in page
+    assert tiles(page.partition("<h2>Deliveries</h2>")[2])["Delivered"] == "1"
+    assert tiles(page)["Deliveries per minute"] == "0.2"
+    monkeypatch.setattr("cuepost.adapters.storage.records.service_state.COUNTS_READ", 1)
+    page = (await operator.get("/operator?range=24h")).text
+    assert tiles(page)["Deliveries per minute"] == "0.2 or more"
+
+
 async def test_the_overview_names_what_health_checks_find(operator: PageClient) -> None:
     harness = operator.harness
     pages = create_pages(harness.service, base_url=BASE_URL, dispatcher=lambda: "stalled: no claim")

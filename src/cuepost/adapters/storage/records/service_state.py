@@ -146,10 +146,7 @@ class ServiceStateRecords:
     async def counts(self, minutes: int, since: datetime) -> CountedIntervals:
         rows = await self._session.fetch(_COUNTS, minutes=minutes, since=since, most=COUNTS_READ)
         intervals = [Interval(begin, counts_of(counted)) for begin, _, *counted in rows]
-        if sum(count for _, count, *_ in rows) < COUNTS_READ:
-            return CountedIntervals(intervals)
-        # The oldest one may lack endpoints.
-        return CountedIntervals(intervals[1:] or intervals, is_cut=True)
+        return CountedIntervals(intervals, sum(count for _, count, *_ in rows) == COUNTS_READ)
 
     async def due(self, now: datetime) -> int:
         [(count,)] = await self._session.fetch(_DUE, now=now, most=COUNTED_AT_MOST)
