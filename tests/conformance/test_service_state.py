@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cuepost.adapters.storage.records import counts as counts_records
 from cuepost.adapters.storage.records import service_state
 from cuepost.adapters.storage.records.counts import COUNTED
 from cuepost.adapters.storage.schema import revisions
@@ -122,6 +123,9 @@ async def test_every_read_goes_through_an_index_and_ends_at_its_limit(
             "queue_by_endpoint_status",
         ),
     }
+    of_account = {"account": 7, "endpoints": [7], "minutes": HOUR_MINUTES, "since": now}
+    plan = await plan_of(full_store, counts_records._OF_ACCOUNT, of_account)
+    assert "delivery_counts_by_minutes_since" not in plan, plan
     for case, (statement, values, index) in cases.items():
         plan = await plan_of(full_store, statement, values)
         assert index in plan, (case, plan)

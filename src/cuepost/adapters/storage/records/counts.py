@@ -57,13 +57,15 @@ _OF_ENDPOINTS = Sql(
         AND minutes = :minutes AND since >= :since
     """
 )
-_OF_ACCOUNT = Sql(
-    f"""
+_SUMS_OF_ACCOUNT = f"""
     SELECT since, {_SUMS} FROM {TABLE}
     WHERE account = :account AND endpoint IN :endpoints
         AND minutes = :minutes AND since >= :since
-    GROUP BY since
     """
+# To group by the column itself, SQLite would read the rows of all accounts in the order of time.
+_OF_ACCOUNT = Sql(
+    sqlite=f"{_SUMS_OF_ACCOUNT} GROUP BY +since",
+    postgresql=f"{_SUMS_OF_ACCOUNT} GROUP BY since",
 )
 CLEAR_ENDPOINT = Sql(f"DELETE FROM {TABLE} WHERE account = :account AND endpoint = :endpoint")
 
