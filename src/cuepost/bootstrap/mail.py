@@ -1,13 +1,16 @@
 """The mailer that the settings ask for, and its check."""
 
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from cuepost.adapters.smtp_mail import SmtpMailer, SmtpServer
 from cuepost.interfaces.cli.runtime import CheckResult, failure, fine
 from cuepost.ports.mail import MailNotSent
 from cuepost.ports.system import Clock
 from cuepost.settings import Settings
+
+if TYPE_CHECKING:
+    from cuepost.adapters.smtp_mail import SmtpMailer
 
 _REASONS = {
     "ConnectionRefusedError": "takes no connection",
@@ -19,10 +22,16 @@ _REASONS = {
 }
 
 
-def smtp_mailer(settings: Settings, clock: Clock) -> SmtpMailer | None:
+def smtp_mailer(settings: Settings, clock: Clock) -> "SmtpMailer | None":
     url = settings.smtp_url
     if url is None:
         return None
+    # Imported here, because most services send no mail.
+    from cuepost.adapters.smtp_mail import (  # noqa: PLC0415  # see above
+        SmtpMailer,
+        SmtpServer,
+    )
+
     server = SmtpServer(
         url.host,
         url.port,
