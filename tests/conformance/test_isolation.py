@@ -76,6 +76,12 @@ READS: dict[str, tuple[Call, object]] = {
         None,
     ),
     "PortalLinks.get": (lambda t, s, p: t.portal_links.get(s.id, p.portal_link.id), None),
+    "Users.by_identity": (
+        lambda t, s, p: t.users.by_identity(
+            s.id, str(p.user.oidc_issuer), str(p.user.oidc_subject)
+        ),
+        None,
+    ),
     "Users.page": (lambda t, s, p: t.users.page(s.id, ALL), []),
     "Users.owners": (lambda t, s, p: t.users.owners(s.id), []),
     "Invitations.get": (lambda t, s, p: t.invitations.get(s.id, p.invitation.id), None),
@@ -184,6 +190,10 @@ CHANGES: dict[str, tuple[Call, object]] = {
         None,
     ),
     "SignInLinks.take": (lambda t, s, p: t.sign_in_links.take(s.id, p.link.id), False),
+    "Users.save_identity": (
+        lambda t, s, p: t.users.save_identity(replace(p.user, account_id=s.id, oidc_subject="x")),
+        None,
+    ),
     "Users.set_role": (lambda t, s, p: t.users.set_role(s.id, p.user.id, Role.VIEWER), None),
     "Users.set_external_id": (
         lambda t, s, p: t.users.set_external_id(s.id, p.user.id, "theirs"),
