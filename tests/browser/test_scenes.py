@@ -11,7 +11,7 @@ from tests.support.browser import complaints_of, opened_context
 from tests.support.page_tour import sign_in
 from tests.support.populated_pages import Populated
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 VARIANTS = [(1280, False), (1280, True), (390, False), (390, True)]
 ABSOLUTE = re.compile(r"\d+ \w+ 20\d\d, [\d:]{8} \(20[\d-]{8} [\d:]{8} UTC\)")
