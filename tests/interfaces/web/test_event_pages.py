@@ -36,7 +36,7 @@ async def test_rows_name_the_endpoint_and_the_project_instead_of_their_ids(
     assert name in (await page_client.get(EVENTS)).text
     for path in (f"{EVENTS}/{delivery.event_id}", project):
         assert "/deliveries/" in (page := (await page_client.get(path)).text)
-        assert ">Production</a>" in page, path
+        assert ">to Production</span>" in page, path
     assert f'href="{project}">Harbour &lt;1&gt;</a>' in (
         (await page_client.get(f"{EVENTS}/{delivery.event_id}")).text
     )

@@ -351,7 +351,10 @@ async def test_an_account_has_its_figures_keys_members_and_trail(operator: PageC
     assert "/settings/" not in entries.partition("<main")[2].partition("</main>")[0]
     for unknown in (f"/operator/accounts/{OPERATOR_ID}", "/operator/accounts/nonsense"):
         for suffix in ("", "/audit"):
-            assert (await operator.get(unknown + suffix)).status_code == 404
+            answer = await operator.get(unknown + suffix)
+            assert answer.status_code == 404
+            assert "There is no such" in answer.text
+            assert 'href="/operator/accounts" class="button' in answer.text
 
 
 async def access_of(harness: Harness) -> bool:

@@ -95,7 +95,7 @@ class PageContext:
         try:
             return UUID(self.request.path_params[name])
         except ValueError:
-            raise NotFound from None
+            raise NotFound("There is no such page.") from None
 
     def query(self, name: str) -> str:
         return self.request.query_params.get(name, "").strip()
