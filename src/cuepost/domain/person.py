@@ -20,7 +20,8 @@ SHORTEST_PASSWORD = 10
 LONGEST_PASSWORD = 200
 LONGEST_EMAIL = 254
 
-_EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]+@[^@\s\x00-\x1f\x7f]+\.[^@\s\x00-\x1f\x7f.]+")
+EMAIL = r"[^@\s\x00-\x1f\x7f-\x9f]+@[^@\s\x00-\x1f\x7f-\x9f]+\.[^@\s\x00-\x1f\x7f-\x9f.]+"
+_EMAIL = re.compile(EMAIL)
 
 
 class PasswordSignInOff(Forbidden):

@@ -3,14 +3,17 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from cuepost.domain.access import Interface
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.interfaces.web.audit_sentences import SENTENCES
+from cuepost.interfaces.web.audit_sentences import SENTENCES, Names, sentence
 from tests.application.harness import OPERATOR
 from tests.interfaces.rest.client import attempt_of
 from tests.interfaces.web.endpoints import LIST, URL, create, endpoints_of
 from tests.interfaces.web.page_client import PageClient
+from tests.support.records import Records
 
 AUDIT = "/settings/audit"
 ENTRY = re.compile(r'<td data-label="What" title="([^"]+)"><span class="wrap">(.*?)</span></td>')
@@ -22,6 +25,22 @@ async def entries(page_client: PageClient) -> dict[str, str]:
 
 def test_every_action_has_a_sentence() -> None:
     assert set(Action) - set(SENTENCES) == set()
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (Action.WEBHOOK_CHANGED, "changed an endpoint that was deleted since"),
+        (Action.TEST_SENT, "sent a test event to an endpoint that was deleted since"),
+        (Action.PROJECT_REHEARSED, "reported a project that was deleted since as <em>ready</em>"),
+        (Action.PROJECT_DELETED, "deleted a project"),
+    ],
+)
+def test_what_was_deleted_and_has_no_name_is_not_told_by_its_id(action: Action, said: str) -> None:
+    records = Records()
+    entry = records.audit_entry(records.id(), action=action, details={"status": "ready"})
+    shown = sentence(entry, Names("", "user:1", {}))
+    assert shown == f"<strong>The API key CI 🔑</strong> {said}"
 
 
 async def test_entries_name_and_link_what_they_are_about(page_client: PageClient) -> None:
@@ -66,7 +85,7 @@ async def test_projects_and_deliveries_are_linked(page_client: PageClient) -> No
         "as <em>completed</em>"
     )
     assert found["delivery.retried"].endswith(
-        f'<a href="/settings/deliveries?q={delivery.id}">{delivery.id}</a>'
+        f'retried <a href="/settings/deliveries?q={delivery.id}">a delivery</a>'
     )
     assert (await page_client.get(f"/settings/deliveries?q={delivery.id}")).status_code == 303
 

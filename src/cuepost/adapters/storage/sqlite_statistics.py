@@ -25,6 +25,8 @@ STATISTICS = {
     ("projects", "projects"): "100000 10000 1",
     ("projects", "projects_by_access_expires_at"): "10000 1",
     ("projects", "projects_by_id"): "100000 1",
+    ("projects", "projects_by_search_name"): "100000 10000 2 1",
+    ("projects", "projects_without_search_name"): "1000 1",
     ("queue", "queue"): f"{_QUEUE} 1",
     ("queue", "queue_by_due_at"): "100000 2",
     ("queue", "queue_by_lane"): "100000 1000 300 1",

@@ -30,7 +30,7 @@ SENTENCES: Mapping[str, str] = {
     "webhook.overlap_ended": "ended the overlap of the secrets of {subject}",
     "webhook.secret_revealed": "viewed the new secret of {subject}",
     "webhook.test_sent": "sent a test event to {subject}",
-    "delivery.retried": "retried the delivery {subject}",
+    "delivery.retried": "retried {subject}",
     "bulk_retry.started": "started a bulk retry of {subject}",
     "bulk_retry.cancelled": "cancelled a bulk retry of {subject}",
     "listener.created": "created the listener {name}",
@@ -63,6 +63,13 @@ PLACES: Mapping[str, str] = {
     "project": "/settings/projects/{}",
     "delivery": "/settings/deliveries?q={}",
 }
+# In place of a subject that is gone, with the words before it.
+_GONE = {
+    "the endpoint {subject}": "an endpoint that was deleted since",
+    "the project {subject} as": "a project that was deleted since as",
+    "the project {subject}": "a project",
+    "{subject}": "an endpoint that was deleted since",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,11 @@ def sentence(entry: AuditEntry, names: Names) -> Markup:
     if entry.action in _OF_MEMBERS:
         known = entry.details.get("email") or entry.details.get("externalId")
         details["name"] = _quoted(known) if known else _unnamed(entry)
-    said = Markup(phrase).format_map(_Details(details | {"subject": _subject(entry, names)}))
+    subject = _subject(entry, names)
+    if subject is None:
+        for words_before, gone in _GONE.items():
+            phrase = phrase.replace(words_before, gone)
+    said = Markup(phrase).format_map(_Details(details | {"subject": subject or Markup("")}))
     said = said.strip()
     return Markup("<strong>{}</strong> {}").format(actor(entry, names), said)
 
@@ -109,12 +120,16 @@ class _Details(dict[str, Markup]):
         return Markup("a member" if name == "email" else "")
 
 
-def _subject(entry: AuditEntry, names: Names) -> Markup:
+def _subject(entry: AuditEntry, names: Names) -> Markup | None:
+    """None if it is gone and the entry does not say what it was called."""
     subject = entry.subject or ""
     kind = entry.action.partition(".")[0]
-    name = subject if kind == "delivery" else names.objects.get(subject)
-    if name is None or kind not in PLACES or not names.with_links:
+    name = "a delivery" if kind == "delivery" else names.objects.get(subject)
+    if kind not in PLACES or not names.with_links:
         return _quoted(entry.details.get("url", subject))
+    if name is None:
+        known = entry.details.get("url")
+        return None if known is None else _quoted(known)
     return Markup('<a href="{}">{}</a>').format(names.root + PLACES[kind].format(subject), name)
 
 

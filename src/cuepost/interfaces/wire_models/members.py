@@ -10,10 +10,12 @@ from cuepost.domain.access import Role
 from cuepost.domain.account_reference import EXTERNAL_ID
 from cuepost.domain.instants import to_text
 from cuepost.domain.invitation import Invitation as StoredInvitation
-from cuepost.domain.person import LONGEST_EMAIL, User
+from cuepost.domain.person import EMAIL, LONGEST_EMAIL, User
 from cuepost.interfaces.wire_models.paging import PageQuery
 from cuepost.interfaces.wire_models.shapes import LINE, Moment, Request, ResponseModel, given
 
+# Published for clients; the domain checks the address.
+_ADDRESS = {"pattern": rf"^{EMAIL}$"}
 Email = Annotated[
     str,
     Meta(
@@ -22,6 +24,7 @@ Email = Annotated[
         pattern=LINE,
         description="Without it, the person who opens the link chooses an address.",
         examples=["ada@example.com"],
+        extra_json_schema=_ADDRESS,
     ),
 ]
 
@@ -34,6 +37,7 @@ MemberEmail = Annotated[
         pattern=LINE,
         description="Shown in the pages, and used for alerts; unique in the installation.",
         examples=["ada@example.com"],
+        extra_json_schema=_ADDRESS,
     ),
 ]
 MemberExternalId = Annotated[
