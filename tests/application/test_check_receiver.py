@@ -49,7 +49,8 @@ async def test_unknown_and_private_names_look_alike_and_take_as_long(
     url, began = f"https://{name}.example.com/", perf_counter()
     verdict = await CHECK.check(OWNER, url)
     assert verdict == UrlVerdict(False, NOT_REACHED, url, "host_not_reached")
-    assert perf_counter() - began >= 0.2
+    # Timers of the event loop may be early by a millisecond.
+    assert perf_counter() - began >= 0.198
 
 
 async def test_a_refused_url_says_why() -> None:
