@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from uuid import UUID
 
@@ -26,6 +26,7 @@ from benchmarks.population import OPERATOR, pieces, settings_of
 from benchmarks.sizes import Sizes
 from benchmarks.stores import StoreChoice, on_each_store
 from cuepost.adapters.storage.records.counts import COUNTED
+from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.bootstrap.container import Container, running
@@ -220,7 +221,12 @@ async def _add_accounts(
         "endpoints",
         [{"account_id": each, "id": make(now), "url": url} | common | times for each in named],
     )
-    pairs = await session.fetch(NUMBERS, account_ids=list(named))
+    await _add_counts(session, list(named), now)
+    return list(named)
+
+
+async def _add_counts(session: StoreSession, account_ids: Sequence[UUID], now: datetime) -> None:
+    pairs = await session.fetch(NUMBERS, account_ids=account_ids)
     nothing = dict.fromkeys(COUNTED, 0)
     await session.insert(
         "delivery_counts",
@@ -236,4 +242,3 @@ async def _add_accounts(
             )
         ],
     )
-    return list(named)
