@@ -12,10 +12,10 @@ from uuid import UUID
 
 from cuepost.application.admit_identity import AdmitIdentity
 from cuepost.application.sign_in import NewSession, SignedIn, SignIn
-from cuepost.domain.errors import ManagedByHost
 from cuepost.domain.id_token import Claims, TokenRefused
 from cuepost.domain.identity import IdentityRules, identity_of
 from cuepost.domain.person import OPAQUE_TOKEN_BYTES, compose_opaque_token
+from cuepost.domain.portal import ManagedByHost
 from cuepost.ports.identity_provider import (
     AuthorizationRequest,
     AuthorizationResponse,

@@ -10,7 +10,7 @@ from cuepost.application.perform import Perform, require_live
 from cuepost.application.sign_in_limits import SignInLimits
 from cuepost.domain.access import Account, AccountState, Caller, Interface
 from cuepost.domain.audit import Action
-from cuepost.domain.errors import EmailTaken, ManagedByHost, NotFound, WrongCredentials
+from cuepost.domain.errors import EmailTaken, NotFound, WrongCredentials
 from cuepost.domain.person import (
     LINK_LIFE,
     OPAQUE_TOKEN_BYTES,
@@ -24,7 +24,7 @@ from cuepost.domain.person import (
     compose_opaque_token,
     opaque_token_digest,
 )
-from cuepost.domain.portal import PortalLink
+from cuepost.domain.portal import ManagedByHost, PortalLink
 from cuepost.ports.passwords import Passwords
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, Entropy, IdSource

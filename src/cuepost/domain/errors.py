@@ -7,7 +7,6 @@ Refused
 │   ├── MissingScope         missing_scope
 │   ├── WrongKindOfKey       wrong_kind_of_key
 │   ├── WebhooksNotEnabled   webhooks_not_enabled
-│   ├── ManagedByHost        managed_by_host
 │   └── TooManySignIns       too_many_sign_ins
 ├── NotFound                 not_found
 │   ├── LinkNotValid         link_not_valid
@@ -89,12 +88,6 @@ class WebhooksNotEnabled(Forbidden):
     """Webhooks are not enabled for this account yet; ask the operator to open access."""
 
     code = "webhooks_not_enabled"
-
-
-class ManagedByHost(Forbidden):
-    """You came from another product, which manages how you sign in."""
-
-    code = "managed_by_host"
 
 
 class TooManySignIns(Forbidden):

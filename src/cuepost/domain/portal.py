@@ -6,7 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from cuepost.domain.colour import COLOUR_FAULT, is_colour
-from cuepost.domain.errors import FieldError, Invalid
+from cuepost.domain.errors import FieldError, Forbidden, Invalid
 from cuepost.domain.origin import origin_of
 
 SHORTEST_LINK_SECONDS = 10
@@ -14,6 +14,12 @@ LONGEST_LINK_SECONDS = 3_600
 DEFAULT_LINK_SECONDS = 600
 PORTAL_SESSION_LIFE = timedelta(hours=12)
 SETTING = "CUEPOST_PORTAL_ORIGINS"
+
+
+class ManagedByHost(Forbidden):
+    """You came from another product, which manages how you sign in."""
+
+    code = "managed_by_host"
 
 
 class ColourScheme(StrEnum):

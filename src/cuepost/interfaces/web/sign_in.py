@@ -8,12 +8,12 @@ from cuepost.domain.errors import (
     EmailTaken,
     FieldError,
     Invalid,
-    ManagedByHost,
     NotFound,
     Refused,
     TooManySignIns,
     WrongCredentials,
 )
+from cuepost.domain.portal import ManagedByHost
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.interfaces.web.page_handler import failure
 
