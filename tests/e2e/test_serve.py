@@ -1,7 +1,10 @@
 """The service as a stranger meets it: real processes, real sockets, both stores."""
 
+import json
+import re
 import signal
 import socket
+import subprocess
 import time
 from base64 import b64encode
 from collections.abc import Iterator
@@ -110,21 +113,34 @@ def test_the_first_start_hands_over_keys_and_a_restart_keeps_everything(
         assert second.stop() == Ended(0, "")
 
 
-def test_the_greeting_names_the_addresses_and_a_request_to_paste(settings: dict[str, str]) -> None:
+def test_the_greeting_names_the_addresses(settings: dict[str, str]) -> None:
     with ServiceProcess(settings) as service:
-        api_user = api_user_of(service, settings)
         assert f"  Pages  {base_url(settings)}/settings\n" in service.greeting
         assert f"  API    {base_url(settings)}\n" in service.greeting
         assert f"  Docs   {base_url(settings)}/docs\n" in service.greeting
         docs = httpx2.get(f"{base_url(settings)}/docs", trust_env=False, timeout=PATIENCE_SECONDS)
         assert docs.status_code == 200
-        assert (
-            f"curl {base_url(settings)}/v1/webhooks \\\n"
-            f"  -H 'Authorization: Bearer {api_user.keys.api}' \\\n"
-            "  -H 'Content-Type: application/json' \\\n"
-            """  -d '{"url": "https://example.com/cuepost"}'\n"""
-        ) in service.greeting
-        api_user.post("/v1/webhooks", {"url": "https://example.com/cuepost"})
+
+
+def test_the_first_webhook_of_the_greeting_arrives_in_the_test_inbox(
+    settings: dict[str, str],
+) -> None:
+    with ServiceProcess(settings) as service:
+        api_user = api_user_of(service, settings)
+        [inbox] = re.findall(r"  Test inbox +(\S+)\n", service.greeting)
+        [command] = re.findall(r"^curl .*?'\n\n", service.greeting, re.DOTALL | re.MULTILINE)
+
+        created = json.loads(
+            subprocess.run(
+                ["bash", "-c", command],
+                capture_output=True,
+                check=True,
+                timeout=PATIENCE_SECONDS,
+            ).stdout
+        )
+        assert created["url"] == inbox
+        api_user.post(f"/v1/webhooks/{created['id']}/test", {}, status=202)
+        assert ended_delivery(api_user)["status"] == "delivered"
 
 
 def test_answers_do_not_say_which_server_gives_them(settings: dict[str, str]) -> None:

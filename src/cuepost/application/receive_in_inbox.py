@@ -35,8 +35,10 @@ class ReceiveInInbox:
     address: Callable[[str], str]
 
     async def mine(self, transaction: Transaction, caller: Caller) -> Inbox:
+        return await self.of_account(transaction, caller.require_webhooks(Scope.WEBHOOKS_MANAGE))
+
+    async def of_account(self, transaction: Transaction, account_id: UUID) -> Inbox:
         """The account's inbox, which is created when it is first read."""
-        account_id = caller.require_webhooks(Scope.WEBHOOKS_MANAGE)
         found = await transaction.inboxes.get(account_id)
         if found is None:
             token = compose_token(self.entropy(TOKEN_BYTES))
