@@ -212,10 +212,10 @@ async def test_an_address_that_swallows_packets_leaves_time_for_the_next() -> No
     async with fault_server(answering(), "127.0.0.3") as server:
         with full_backlog("127.0.0.1", server.port), sender(loopback_policy(*ALLOWED)) as client:
             client.resolver.answers[NAME] = [list(ALLOWED)]
-            exchange = await client.post(f"http://{NAME}:{server.port}/", 3.0)
+            exchange = await client.post(f"http://{NAME}:{server.port}/", 6.0)
     assert exchange.status == 200
     # A third of the time for each of the two, and one for the answer.
-    assert exchange.timings.connect_ms == pytest.approx(1000, abs=400)
+    assert 1900 < exchange.timings.connect_ms < 4000
 
 
 async def test_a_name_with_many_addresses_is_no_way_to_knock_on_all_of_them() -> None:
