@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cuepost import __version__
+
 ROOT = Path(__file__).parents[2]
 KIT = ROOT / "packages" / "receiver" / "src"
 # Without `site` there is no editable install: the service comes from the wheel alone.
@@ -85,4 +87,4 @@ def test_the_two_distributions_have_one_version() -> None:
     versions = {
         line for page in pages for line in page.read_text().splitlines() if line[:9] == "version ="
     }
-    assert len(versions) == 1
+    assert versions == {f'version = "{__version__}"'}
