@@ -209,10 +209,10 @@ async def test_the_next_address_is_tried_when_one_refuses() -> None:
 
 
 async def test_an_address_that_swallows_packets_leaves_time_for_the_next() -> None:
-    async with fault_server(answering(), "127.0.0.3") as server:
-        with full_backlog("127.0.0.1", server.port), sender(loopback_policy(*ALLOWED)) as client:
+    with full_backlog() as port, sender(loopback_policy(*ALLOWED)) as client:
+        async with fault_server(answering(), "127.0.0.3", port):
             client.resolver.answers[NAME] = [list(ALLOWED)]
-            exchange = await client.post(f"http://{NAME}:{server.port}/", 6.0)
+            exchange = await client.post(f"http://{NAME}:{port}/", 6.0)
     assert exchange.status == 200
     # A third of the time for each of the two, and one for the answer.
     assert 1900 < exchange.timings.connect_ms < 4000
