@@ -7,7 +7,7 @@ from typing import Any, Literal
 import asyncpg
 
 from cuepost.adapters.storage.postgres_connecting import Driver
-from cuepost.adapters.storage.postgres_writes import Shape, Writes
+from cuepost.adapters.storage.postgres_writes import Shape, Writes, equal_columns
 from cuepost.adapters.storage.session import EncodedRows, Numbers, Rows
 from cuepost.adapters.storage.sql import Sql
 from cuepost.ports.store import (
@@ -75,14 +75,17 @@ class PostgresSession:
 
     async def insert_encoded(self, table: str, columns: tuple[str, ...], rows: EncodedRows) -> None:
         if rows:
-            await self._buffer(Shape("insert", table, columns), list(zip(*rows, strict=True)))
+            values = list(zip(*rows, strict=True))
+            equal = equal_columns(table, columns, values)
+            await self._buffer(Shape("insert", table, columns, equal=equal), values)
 
     async def update_encoded(
         self, table: str, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
     ) -> None:
         if rows:
-            shape = Shape("update", table, (*changed, *key), key)
-            await self._buffer(shape, list(zip(*rows, strict=True)))
+            columns, values = (*changed, *key), list(zip(*rows, strict=True))
+            equal = equal_columns(table, columns, values)
+            await self._buffer(Shape("update", table, columns, key, equal), values)
 
     async def accumulate_encoded(
         self, table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: EncodedRows

@@ -1,6 +1,10 @@
-"""Writes many rows with one array per column, and several tables in one statement."""
+"""Writes many rows with one array per column, and several tables in one statement.
 
-from collections.abc import Callable, Mapping, Sequence
+The driver encodes each element of an array separately, which is a large part of a write. So columns
+that have the same value in all rows of a batch are sent as a single value.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
@@ -9,6 +13,52 @@ from cuepost.adapters.storage.columns import PARTITION_KEYS, kind_of
 from cuepost.adapters.storage.session import Rows
 
 Columns = Sequence[Sequence[Any]]
+
+# Columns of the hot path that mostly have one value in a batch: its time, and what a first attempt
+# that succeeds leaves empty. If one of them differs, all are sent as arrays, so that there are only
+# two statements for a table.
+OFTEN_EQUAL: Mapping[str, tuple[str, ...]] = {
+    "projects": ("status", "stage", "updated_at", "exported_at"),
+    "events": ("occurred_at", "reason"),
+    "reports": ("reason", "created_at"),
+    "queue": (
+        "trigger",
+        "attempt_count",
+        "budget",
+        "delivered_at",
+        "status",
+        "due_at",
+        "attempts_made",
+    ),
+    "deliveries": (
+        "trigger",
+        "attempt_count",
+        "budget",
+        "delivered_at",
+        "status",
+        "reason",
+        "finished_at",
+        "number",
+        "dns_ms",
+        "connect_ms",
+        "tls_ms",
+        "response_status",
+        "response_truncated",
+        "outcome",
+        "tls_fault",
+    ),
+}
+
+
+def equal_columns(table: str, columns: Sequence[str], values: Columns) -> tuple[str, ...]:
+    """Those of `OFTEN_EQUAL`, if each of them has the same value in all rows."""
+    often = OFTEN_EQUAL.get(table, ())
+    for name in often:
+        if name in columns:
+            column = values[columns.index(name)]
+            if column.count(column[0]) != len(column):
+                return ()
+    return often
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +69,7 @@ class Shape:
     table: str
     columns: tuple[str, ...]
     key: tuple[str, ...] = ()
+    equal: tuple[str, ...] = ()
 
     @property
     def bounded(self) -> str | None:
@@ -27,10 +78,14 @@ class Shape:
         return by if by in self.key else None
 
     def values(self, columns: Columns) -> list[Any]:
+        given = [
+            column[0] if name in self.equal else column
+            for name, column in zip(self.columns, columns, strict=True)
+        ]
         if self.bounded is None:
-            return list(columns)
+            return given
         among = columns[self.columns.index(self.bounded)]
-        return [*columns, min(among), max(among)]
+        return [*given, min(among), max(among)]
 
     def encoded(self, rows: Rows) -> Columns:
         return [self._column(name, rows) for name in self.columns]
@@ -82,8 +137,9 @@ def _together(shapes: tuple[Shape, ...]) -> str:
 
 
 def _insert(shape: Shape, first: int) -> str:
-    given = _given(shape, first)
-    return f"INSERT INTO {shape.table} ({_names(shape)}) SELECT * FROM {given}"
+    chosen = ", ".join(_value(shape, name, first) for name in shape.columns)
+    into = f"{shape.table} ({_names(shape.columns)})"
+    return f"INSERT INTO {into} SELECT {chosen} FROM {_given(shape, first)}"
 
 
 def _accumulate(shape: Shape, first: int) -> str:
@@ -95,14 +151,13 @@ def _accumulate(shape: Shape, first: int) -> str:
 
 def _update(shape: Shape, first: int) -> str:
     changed = (name for name in shape.columns if name not in shape.key)
-    changes = ", ".join(f'"{name}" = given."{name}"' for name in changed)
-    source = f"{_given(shape, first)} AS given({_names(shape)})"
+    changes = ", ".join(f'"{name}" = {_value(shape, name, first)}' for name in changed)
+    source = _given(shape, first)
     return f"UPDATE {shape.table} SET {changes} FROM {source} WHERE {_match(shape, first)}"
 
 
 def _delete(shape: Shape, first: int) -> str:
-    source = f"{_given(shape, first)} AS given({_names(shape)})"
-    return f"DELETE FROM {shape.table} USING {source} WHERE {_match(shape, first)}"
+    return f"DELETE FROM {shape.table} USING {_given(shape, first)} WHERE {_match(shape, first)}"
 
 
 _WRITTEN: Mapping[str, Callable[[Shape, int], str]] = {
@@ -114,14 +169,23 @@ _WRITTEN: Mapping[str, Callable[[Shape, int], str]] = {
 
 
 def _given(shape: Shape, first: int) -> str:
-    """The rows, as one parameter for each column."""
-    kinds = (kind_of(shape.table, name).postgres_type for name in shape.columns)
-    arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(kinds, start=first))
-    return f"unnest({arrays})"
+    """The rows, as one parameter for each column that is not equal in all of them."""
+    listed = [name for name in shape.columns if name not in shape.equal]
+    arrays = ", ".join(f"{_parameter(shape, name, first)}[]" for name in listed)
+    return f"unnest({arrays}) AS given({_names(listed)})"
 
 
-def _names(shape: Shape) -> str:
-    return ", ".join(f'"{name}"' for name in shape.columns)
+def _value(shape: Shape, name: str, first: int) -> str:
+    return _parameter(shape, name, first) if name in shape.equal else f'given."{name}"'
+
+
+def _parameter(shape: Shape, name: str, first: int) -> str:
+    place = first + shape.columns.index(name)
+    return f"${place}::{kind_of(shape.table, name).postgres_type}"
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _match(shape: Shape, first: int) -> str:
