@@ -2,16 +2,24 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
 from uuid import UUID
 
 from anyio.lowlevel import checkpoint
 
 from cuepost.application.milestone_batch import Milestone
-from cuepost.application.milestone_batcher import MOST_AT_ONCE, Answers, Entry, MilestoneBatcher
+from cuepost.application.milestone_batcher import (
+    BATCHES_AT_ONCE,
+    MOST_AT_ONCE,
+    Answers,
+    Entry,
+    MilestoneBatcher,
+)
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports.records import ReportAnswer
-from cuepost.ports.store import Transaction
+from cuepost.ports.store import Action, Priority, Store, Transaction
 from tests.application.harness import Harness
 
 PATIENCE_SECONDS = 10
@@ -59,3 +67,38 @@ async def test_a_caller_after_a_batch_whose_callers_were_cancelled_is_answered(
         await let_others_run()
         later = entry("later")
         assert later in await batcher.submit([later])
+
+
+class _OpenStore:
+    """A store whose writes end as soon as their actions do, so that several end together."""
+
+    async def write(self, action: Action[Answers], _: Priority) -> Answers:
+        return await action(cast("Transaction", None))
+
+
+async def test_callers_right_after_batches_that_end_together_are_answered(
+    harness: Harness,
+) -> None:
+    """No writer is left then, although the event loop has not yet called back for their ends."""
+    begun, free = asyncio.Semaphore(0), asyncio.Event()
+
+    async def write_batch(
+        transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
+    ) -> Answers:
+        begun.release()
+        await free.wait()
+        return answers_to(entries)
+
+    perform = replace(harness.service.perform, store=cast("Store", _OpenStore()))
+    batcher = MilestoneBatcher(perform, write_batch)
+
+    async def report_twice(name: str) -> None:
+        await batcher.submit([entry(name)])
+        again = entry(f"{name} again")
+        assert again in await batcher.submit([again])
+
+    async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as tasks:
+        for number in range(BATCHES_AT_ONCE):
+            tasks.create_task(report_twice(str(number)))
+            await begun.acquire()
+        free.set()
