@@ -22,6 +22,7 @@ class FirstAccount:
     api_key: str | None = field(default=None, repr=False)
     service_key: str | None = field(default=None, repr=False)
     sign_in_url: str | None = field(default=None, repr=False)
+    inbox_url: str | None = field(default=None, repr=False)
 
     @property
     def is_new(self) -> bool:
@@ -71,7 +72,10 @@ async def _make(service: Service, transaction: Transaction, *, with_link: bool) 
     url = None
     if with_link:
         url = (await service.sign_in.make_link(transaction, caller, account.id)).url
-    return FirstAccount(account.id, key.token, service_key.token, url)
+    inbox = await service.inbox.of_account(transaction, account.id)
+    return FirstAccount(
+        account.id, key.token, service_key.token, url, service.inbox.address(inbox.token)
+    )
 
 
 async def sign_in_rows(

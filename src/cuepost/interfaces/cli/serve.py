@@ -79,7 +79,7 @@ async def _greet(context: CommandContext) -> None:
 async def _greet_and_set_up(context: CommandContext) -> None:
     on_terminal = sys.stdout.isatty()
     first = await make_first_account(context, with_link=on_terminal)
-    steps = await _first_steps(context, first) if first.is_new else ""
+    steps = _first_steps(first, context.settings.base_url) if first.is_new else ""
     sign_in = await sign_in_rows(context, first, on_terminal=on_terminal)
     click.echo(_greeting(context.settings, sign_in) + steps)
 
@@ -100,20 +100,16 @@ def _headline(state: str) -> str:
     return click.style(f"cuepost {cuepost.__version__} {state}; Ctrl-C stops it.", bold=True)
 
 
-async def _first_steps(context: CommandContext, first: FirstAccount) -> str:
-    inbox = context.service.inbox
-    mine = await context.service.perform.change(
-        lambda transaction: inbox.of_account(transaction, first.account_id)
-    )
-    url = inbox.address(mine.token)
+def _first_steps(first: FirstAccount, base_url: str) -> str:
+    inbox = first.inbox_url or ""
     return (
         "\nThis is the first start. Store these keys now; they are shown only once.\n\n"
-        f"{key_values(first.keys() | {'Test inbox': url})}\n\n"
+        f"{key_values(first.keys() | {'Test inbox': inbox})}\n\n"
         "To create a first webhook that goes to your test inbox:\n\n"
-        f"curl {context.settings.base_url}/v1/webhooks \\\n"
+        f"curl {base_url}/v1/webhooks \\\n"
         f"  -H 'Authorization: Bearer {first.api_key}' \\\n"
         "  -H 'Content-Type: application/json' \\\n"
-        f"""  -d '{{"url": "{url}"}}'\n\n"""
+        f"""  -d '{{"url": "{inbox}"}}'\n\n"""
         "Then send it a test event from its page, and open the test inbox to see it arrive.\n"
         "When you have a receiver, register its HTTPS address in the same way.\n"
     )
