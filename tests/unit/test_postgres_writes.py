@@ -1,6 +1,9 @@
 """Columns with one value in all rows of a batch are sent as a single value."""
 
-from cuepost.adapters.storage.postgres_writes import Shape, Writes, equal_columns
+import pytest
+
+from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Shape, Writes, equal_columns
+from cuepost.adapters.storage.tables import metadata
 
 COLUMNS = ("account", "id", "occurred_at", "reason")
 
@@ -33,9 +36,7 @@ def test_if_one_of_them_differs_all_are_sent_as_arrays() -> None:
     )
 
 
-def test_a_key_that_bounds_the_partitions_is_never_a_single_value() -> None:
-    writes = Writes()
-    keys = [("reason",), (3,), ("a",)]
-    writes.add(Shape("update", "events", ("reason", "account", "id"), ("account", "id")), keys)
-    _, values = writes.take()
-    assert values == [("reason",), (3,), ("a",), "a", "a"]
+@pytest.mark.parametrize("table", OFTEN_EQUAL)
+def test_only_columns_of_the_table_other_than_its_key_may_be_single_values(table: str) -> None:
+    columns = {each.name: each.primary_key for each in metadata.tables[table].columns}
+    assert {columns[name] for name in OFTEN_EQUAL[table]} == {False}
