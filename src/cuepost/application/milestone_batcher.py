@@ -107,8 +107,8 @@ class MilestoneBatcher:
             return self._newest
         batch = self._newest = _Batch()
         self._waiting.append(batch)
-        # A writer is done in the step in which it finds nothing waiting, so this one is either seen
-        # by a writer or gets one. A callback would come later, and the batch would wait for ever.
+        # A writer is done in the step in which it finds nothing waiting, so a running one
+        # will see this batch. Callbacks of tasks come a step later, and would be too late.
         self._writers = {each for each in self._writers if not each.done()}
         if len(self._writers) < BATCHES_AT_ONCE:
             writer = asyncio.ensure_future(self._write_waiting())  # noqa: TID251  # it ends soon
