@@ -78,7 +78,7 @@ SHUTDOWN_RECORDING_SECONDS = 5.0
 
 # The watchdog
 
-# Short enough to detect a stall within two seconds. 0035
+# Short enough to detect a stall within three seconds. 0035
 WATCHDOG_SECONDS = 0.5
 # Checks are counted instead of seconds, so that a suspended process has time to continue. 0035
 CHECKS_UNTIL_STALLED = 4

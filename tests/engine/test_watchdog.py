@@ -186,6 +186,28 @@ def test_a_slow_disk_is_no_stall_of_the_engine(run_embedded: RunScenarios) -> No
     run_embedded(scenario)
 
 
+def test_an_engine_that_goes_on_when_the_store_does_raises_no_alarm(
+    run_scenarios: RunScenarios, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after two seconds without a sync: the watchdog's own write may be answered first."""
+
+    async def scenario(engine: EngineHarness) -> None:
+        flush = OutcomeRecorder._flush
+
+        async def slow(self: OutcomeRecorder) -> None:
+            await engine.clock.wait(2.7)
+            await flush(self)
+
+        monkeypatch.setattr(OutcomeRecorder, "_flush", slow)
+        await engine.harness.endpoint()
+        async with watched(engine) as (_, reported):
+            await engine.harness.complete()
+            await engine.later(MINUTE)
+            assert reported.reasons == []
+
+    run_scenarios(scenario)
+
+
 def test_a_store_that_is_away_is_no_stall_of_the_engine(run_embedded: RunScenarios) -> None:
     async def scenario(engine: EngineHarness) -> None:
         await engine.harness.endpoint()

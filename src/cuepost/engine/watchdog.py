@@ -1,8 +1,9 @@
 """Detects a stall: deliveries have stopped although work is due and there is capacity for it.
 
 It observes only the progress of the engine, so it detects a stall whatever the cause is: for two
-seconds no attempt was started and no result recorded. It counts checks instead of seconds, so that
-a process that was suspended gets time to continue.
+seconds, and then half a second in which the store was seen to accept writes, no attempt was started
+and no result recorded. It counts checks instead of seconds, so that a process that was suspended
+gets time to continue.
 """
 
 import logging
@@ -57,6 +58,8 @@ class Watchdog:
             return None
         try:
             await self._wait_for_engine_writes()
+            # If the store was slow until now, the engine gets time to continue.
+            await self._clock.wait(WATCHDOG_SECONDS)
             if self._dispatcher.state.progress != self._progress:
                 return None
             if state.unrecorded:
