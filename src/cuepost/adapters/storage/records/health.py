@@ -1,13 +1,14 @@
 """How endpoints are doing, kept beside the outcomes and in the same transaction."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from cuepost.adapters.storage.records.alerts import AlertRecords
 from cuepost.adapters.storage.records.counts import TABLE
 from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.alert import Alert, AlertKind
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.delivery_counts import FINE_MINUTES
@@ -21,30 +22,38 @@ CONDITION = ("last_delivered_at", "last_failed_at", "troubled_since", "failing_s
 
 
 def _recent(column: str) -> str:
+    """Read only where a delivery has failed, because nothing else depends on it."""
     return f"""
-    (SELECT coalesce(sum({TABLE}.{column}), 0) FROM {TABLE}
-    JOIN accounts ON accounts.number = {TABLE}.account
-    WHERE accounts.id = endpoints.account_id AND {TABLE}.endpoint = endpoints.number
-        AND {TABLE}.minutes = {FINE_MINUTES} AND {TABLE}.since >= :recent) AS {column}
+    CASE WHEN endpoints.number IN :spent THEN
+        (SELECT coalesce(sum({TABLE}.{column}), 0) FROM {TABLE}
+        JOIN accounts ON accounts.number = {TABLE}.account
+        WHERE accounts.id = endpoints.account_id AND {TABLE}.endpoint = endpoints.number
+            AND {TABLE}.minutes = {FINE_MINUTES} AND {TABLE}.since >= :recent)
+    ELSE 0 END AS {column}
     """
 
 
+# Whether an endpoint acknowledges without trouble: only its last acknowledgement changes.
+_UNTROUBLED = """
+(
+    endpoints.number IN :untroubled
+    AND endpoints.troubled_since IS NULL
+    AND endpoints.failing_since IS NULL
+    AND (endpoints.last_delivered_at IS NULL OR endpoints.last_delivered_at <= :stale)
+)
+"""
 # Locks only the endpoints whose health may change, in the order of ids as a fan-out does, to avoid
 # deadlocks.
 CHANGING = f"""
 SELECT endpoints.number, {", ".join(f"endpoints.{name}" for name in CONDITION)},
-    {_recent("delivered")}, {_recent("failed")}
+    {_recent("delivered")}, {_recent("failed")}, {_UNTROUBLED} AS is_untroubled
 FROM endpoints
 WHERE endpoints.number IN :health_lanes
     AND (
-        (
+        {_UNTROUBLED}
+        OR (
             endpoints.number IN :acknowledged
-            AND (
-                endpoints.troubled_since IS NOT NULL
-                OR endpoints.failing_since IS NOT NULL
-                OR endpoints.last_delivered_at IS NULL
-                OR endpoints.last_delivered_at <= :stale
-            )
+            AND (endpoints.troubled_since IS NOT NULL OR endpoints.failing_since IS NOT NULL)
         )
         OR (
             endpoints.number IN :unsuccessful
@@ -55,6 +64,7 @@ WHERE endpoints.number IN :health_lanes
 ORDER BY endpoints.id FOR NO KEY UPDATE OF endpoints
 """
 COLUMNS = ("number", *CONDITION, "delivered", "failed")
+ACKNOWLEDGE = Sql("UPDATE endpoints SET last_delivered_at = :now WHERE number IN :lanes")
 
 
 class Remembered(NamedTuple):
@@ -62,7 +72,7 @@ class Remembered(NamedTuple):
     recent: Recent
 
 
-def remembered(rows: Sequence[Sequence[Any]]) -> dict[Lane, Remembered]:
+def remembered(rows: Iterable[Sequence[Any]]) -> dict[Lane, Remembered]:
     """From the rows of `CHANGING`."""
     return {
         lane: Remembered(Condition(*instants), Recent(int(delivered), int(failed)))
@@ -71,7 +81,7 @@ def remembered(rows: Sequence[Sequence[Any]]) -> dict[Lane, Remembered]:
 
 
 def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
-    """The parameters of `CHANGING`."""
+    """The parameters of these statements."""
     lanes: dict[bool, set[Lane]] = {True: set(), False: set()}
     spent: set[Lane] = set()
     for each in results:
@@ -83,7 +93,9 @@ def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
         "health_lanes": lanes[True] | lanes[False],
         "acknowledged": lanes[True],
         "unsuccessful": lanes[False],
+        "untroubled": lanes[True] - lanes[False],
         "spent": spent,
+        "now": now,
         "stale": now - PRECISION,
         "recent": now - RECENT,
     }

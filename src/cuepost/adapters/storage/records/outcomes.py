@@ -50,9 +50,13 @@ _HEALTH = Sql(health.CHANGING)
 # because disabling an endpoint locks in this order too.
 OPEN_AND_HEALTH = by_keys(
     f"""
-    WITH changing AS ({health.CHANGING})
+    WITH changing AS ({health.CHANGING}), acknowledge AS (
+        UPDATE endpoints SET last_delivered_at = :now FROM changing
+        WHERE endpoints.number == changing.number AND changing.is_untroubled
+    )
     SELECT {_COLUMNS}, {", ".join(f"changing.{name}" for name in health.COLUMNS)}
-    FROM queue LEFT JOIN changing ON changing.number = queue.endpoint
+    FROM queue
+    LEFT JOIN changing ON changing.number = queue.endpoint AND NOT changing.is_untroubled
     """,
     *_KEY,
     f"AND (SELECT count(*) FROM changing) >= 0 {_LOCKED}",
@@ -156,7 +160,9 @@ class SqliteOutcomeRecords(OutcomeRecords):
         if not chosen["health_lanes"]:
             return {}
         found = await self._session.fetch(_HEALTH, **chosen)
-        return health.remembered(found)
+        if untroubled := [number for number, *_, is_untroubled in found if is_untroubled]:
+            await self._session.execute(health.ACKNOWLEDGE, now=now, lanes=untroubled)
+        return health.remembered(row[:-1] for row in found if not row[-1])
 
     async def _end_leased(
         self, worker: UUID, results: Sequence[Result], now: datetime
