@@ -71,6 +71,8 @@ class PostgresWakeup:
             self._url, application_name=APPLICATION_NAME, command_timeout=TIMEOUT_SECONDS
         )
         try:
+            # A wake-up that the server loses when it crashes costs no more than any lost one.
+            await connection.execute("SET synchronous_commit = off")
             # Without it, a process that only listens would not notice a lost connection.
             connection.add_termination_listener(lambda _: self._has_pending.set())
             if listener is not None:
