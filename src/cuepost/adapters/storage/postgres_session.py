@@ -91,8 +91,9 @@ class PostgresSession:
         self, table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: EncodedRows
     ) -> None:
         if rows:
-            shape = Shape("accumulate", table, (*key, *counted), key)
-            await self._buffer(shape, list(zip(*rows, strict=True)))
+            columns, values = (*key, *counted), list(zip(*rows, strict=True))
+            equal = equal_columns(table, columns, values)
+            await self._buffer(Shape("accumulate", table, columns, key, equal), values)
 
     async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
         if rows:

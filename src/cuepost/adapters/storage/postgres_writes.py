@@ -11,12 +11,13 @@ from typing import Any, Literal
 
 from cuepost.adapters.storage.columns import PARTITION_KEYS, kind_of
 from cuepost.adapters.storage.session import Rows
+from cuepost.domain.delivery_counts import LATENCY_BINS, AttemptClass
 
 Columns = Sequence[Sequence[Any]]
 
-# Columns of the hot path that mostly have one value in a batch: its time, and what a first attempt
-# that succeeds leaves empty. If one of them differs, all are sent as arrays, so that there are only
-# two statements for a table.
+# Columns of the hot path that mostly have one value in a batch: its time, what a first attempt that
+# succeeds leaves empty, and what it does not count. If one of them differs, all are sent as arrays,
+# so that there are only two statements for a table.
 OFTEN_EQUAL: Mapping[str, tuple[str, ...]] = {
     "projects": ("status", "stage", "updated_at", "exported_at"),
     "events": ("occurred_at", "reason"),
@@ -46,6 +47,13 @@ OFTEN_EQUAL: Mapping[str, tuple[str, ...]] = {
         "response_truncated",
         "outcome",
         "tls_fault",
+    ),
+    "delivery_counts": (
+        "failed",
+        "cancelled",
+        "abandoned",
+        *(each.value for each in AttemptClass if each is not AttemptClass.ACKNOWLEDGED),
+        *(f"latency_{place}" for place in range(3, LATENCY_BINS)),
     ),
 }
 
