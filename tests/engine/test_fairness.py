@@ -11,7 +11,8 @@ from cuepost.adapters.storage.tables import queue
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.engine.intake import Intake
-from cuepost.ports.dispatch import Claim, Lane
+from cuepost.engine.lane_board import LaneBoard
+from cuepost.ports.dispatch import Assignment, Claim, Lane
 from cuepost.testing import HANGS, Answer
 from cuepost.tuning import CLAIMED_AT_ONCE
 from tests.support.engine_harness import HOUR, MINUTE, EngineHarness, RunScenarios
@@ -98,6 +99,35 @@ def test_many_that_hang_hold_the_memory_for_a_second_at_most(run_embedded: RunSc
             await engine.later(MINUTE)
             [healthy] = [each for each in engine.sent if each.request.url.text == BUSY_URL]
             assert healthy.at - began <= timedelta(seconds=1.1)
+
+    run_embedded(scenario)
+
+
+def test_a_process_holds_only_what_it_can_send_in_time(
+    run_embedded: RunScenarios, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deliveries that are outdated before their turn are given back and claimed again."""
+    dropped: list[Assignment] = []
+    drop_expired = LaneBoard.drop_expired
+
+    def noted(self: LaneBoard, now: float) -> list[Assignment]:
+        found = drop_expired(self, now)
+        dropped.extend(found)
+        return found
+
+    monkeypatch.setattr(LaneBoard, "drop_expired", noted)
+
+    async def scenario(engine: EngineHarness) -> None:
+        for number in range(40):
+            await engine.harness.endpoint(url=url(number))
+            engine.transport.will(url(number), *[Answer(seconds=0.3)] * 20)
+        async with engine.delivering(engine.dispatcher(attempts=4, cap=1)):
+            for _ in range(20):
+                milestone = engine.harness.milestone(await engine.harness.project())
+                await engine.harness.report(milestone)
+            await engine.later(2 * MINUTE)
+        assert len(engine.sent) == 800
+        assert len(dropped) < 200
 
     run_embedded(scenario)
 

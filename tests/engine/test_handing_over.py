@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.outbox import NoHandover
-from cuepost.adapters.storage.tables import lanes
+from cuepost.adapters.storage.tables import lanes, queue
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
+from cuepost.engine import handed_over
 from cuepost.engine.dispatcher import Dispatcher
+from cuepost.engine.intake import Intake
 from cuepost.ports.dispatch import DeliveryKey
 from cuepost.testing import Answer
 from tests.support.engine_harness import HOUR, EngineHarness, RunScenarios
@@ -102,6 +105,103 @@ def test_more_than_there_is_room_for_goes_back_and_closes_the_lane(
             await engine.later(HOUR)
             assert len(engine.sent) == 42
             assert await engine.rows(sa.select(lanes.c.accepts)) in ([], [(True,)])
+
+    run_postgres(scenario)
+
+
+async def report(engine: EngineHarness) -> None:
+    """One event, for all endpoints."""
+    await engine.harness.report(engine.harness.milestone(await engine.harness.project()))
+
+
+async def hold_lanes(engine: EngineHarness, worker: Dispatcher, count: int) -> list[str]:
+    """It has sent one delivery to each endpoint; returns their URLs."""
+    urls = [f"{URL}/{number}" for number in range(count)]
+    for url in urls:
+        await engine.harness.endpoint(url=url)
+    await report(engine)
+    worker.work_for(await engine.lanes())
+    await engine.later(SECOND)
+    assert len(engine.sent) == count
+    return urls
+
+
+def test_while_memory_is_full_what_is_handed_over_waits_and_is_not_given_back(
+    run_postgres: RunScenarios, claims: list[int]
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        async with engine.delivering(worker_of(engine, attempts=2, cap=1), direct=False) as worker:
+            urls = await hold_lanes(engine, worker, 50)
+            for url in urls:
+                engine.transport.will(url, Answer(seconds=0.01))
+            claims.clear()
+            engine.store.handover = OtherProcess(worker.hand_over)
+            await report(engine)
+            await engine.later(timedelta(seconds=0.05))
+            assert worker.state.held <= worker._capacity.held < 50
+            leased = await engine.rows(sa.select(queue.c.worker))
+            assert {holder for (holder,) in leased} == {worker.state.worker}
+            await engine.later(SECOND)
+            assert (len(engine.sent), sum(claims)) == (100, 0)
+
+    run_postgres(scenario)
+
+
+def test_what_waits_for_memory_is_not_taken_for_orphaned(
+    run_postgres: RunScenarios, claims: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        async with engine.delivering(worker_of(engine), direct=False) as worker:
+            await hold_the_lane(engine, worker)
+            claims.clear()
+            engine.store.handover = OtherProcess(worker.hand_over)
+            with monkeypatch.context() as patched:
+                patched.setattr(Intake, "memory_left", 0)
+                await engine.harness.complete()
+                await engine.later(2 * LEASE)
+                assert len(engine.sent) == 1
+            await engine.later(SECOND)
+            assert (len(engine.sent), sum(claims)) == (2, 0)
+
+    run_postgres(scenario)
+
+
+def test_a_worker_that_leaves_releases_what_it_has_not_read(
+    run_postgres: RunScenarios, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        async with engine.delivering(worker_of(engine), direct=False) as worker:
+            await hold_the_lane(engine, worker)
+            engine.store.handover = OtherProcess(worker.hand_over)
+            monkeypatch.setattr(Intake, "memory_left", 0)
+            await engine.harness.complete()
+            await engine.later(SECOND)
+            worker.stop()
+            await engine.later()
+        [newest, _] = await engine.harness.deliveries()
+        assert (newest.status, await engine.attempts(newest.id)) == (DeliveryStatus.PENDING, [])
+
+    run_postgres(scenario)
+
+
+def test_too_many_that_wait_for_memory_go_back_and_close_their_lanes(
+    run_postgres: RunScenarios, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handed_over, "HANDED_OVER_WAITING", 3)
+
+    async def scenario(engine: EngineHarness) -> None:
+        async with engine.delivering(worker_of(engine), direct=False) as worker:
+            await hold_the_lane(engine, worker)
+            engine.store.handover = OtherProcess(worker.hand_over)
+            with monkeypatch.context() as patched:
+                patched.setattr(Intake, "memory_left", 0)
+                for _ in range(5):
+                    await engine.harness.complete()
+                await engine.later(SECOND)
+                given_back = [each for (each,) in await engine.rows(sa.select(queue.c.worker))]
+                assert given_back.count(None) == 2
+            await engine.later(HOUR)
+            assert len(engine.sent) == 6
 
     run_postgres(scenario)
 

@@ -57,6 +57,19 @@ def test_what_has_waited_too_long_is_taken_out_and_its_lane_may_hold_less() -> N
     assert all(busy)
 
 
+def test_memory_holds_too_many_if_an_endpoint_with_a_free_slot_was_not_reached_in_time() -> None:
+    slow = filled(_0=8)
+    for _ in range(CAP):
+        slow.take()
+    many = filled(_0=1, _1=1)
+    many.add([assignment(LANES[2])], 5.0)
+    found = [
+        (len(board.drop_expired(now)), board.holds_too_many)
+        for board, now in ((slow, 0.0), (many, 1.0), (many, 2.0), (many, 5.0))
+    ]
+    assert found == [(8 - CAP, False), (2, True), (0, False), (1, True)]
+
+
 def test_a_slow_lane_may_hold_more_again_once_it_gets_through_what_it_has() -> None:
     board = filled(_0=8)
     for _ in range(CAP):

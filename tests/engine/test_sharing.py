@@ -4,16 +4,18 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
+import pytest
 import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cuepost.adapters.storage.tables import lanes
 from cuepost.domain.delivery import DeliveryStatus
+from cuepost.engine import intake
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.ports.dispatch import Lane, Share
 from cuepost.testing import Answer
-from cuepost.tuning import IDLE_LANE_KEPT_SECONDS
+from cuepost.tuning import IDLE_LANE_CHECK_SECONDS, IDLE_LANE_KEPT_SECONDS
 from tests.support.engine_harness import HOUR, MINUTE, EngineHarness, RunScenarios
 
 LEASE = timedelta(seconds=10)
@@ -108,6 +110,24 @@ def test_a_worker_keeps_a_lane_for_a_while_when_nothing_is_in_it(
             one.work_for(())
             await engine.later(SECOND)
             assert await lanes_held(engine) == []
+
+    run_postgres(scenario)
+
+
+def test_a_worker_keeps_no_more_idle_lanes_than_a_number(
+    run_postgres: RunScenarios, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "IDLE_LANES_KEPT", 3)
+
+    async def scenario(engine: EngineHarness) -> None:
+        await populate(engine, endpoints=8, each=1, seconds=0.1)
+        async with engine.delivering(worker(engine)) as one:
+            await engine.later(SECOND)
+            assert await lanes_held(engine) == [8]
+            await engine.later(timedelta(seconds=IDLE_LANE_CHECK_SECONDS))
+            one.work_for(())
+            await engine.later(SECOND)
+            assert await lanes_held(engine) == [3]
 
     run_postgres(scenario)
 

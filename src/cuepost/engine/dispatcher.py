@@ -60,9 +60,7 @@ class Dispatcher:
         self._lease = WorkerLease(clock, ids, ENDLESS if alone else lease)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
         self._sleep = ClaimSleep(clock)
-        self._intake = Intake(
-            store, clock, self._lease, self._board, most_held=capacity.held, alone=alone
-        )
+        self._intake = Intake(store, clock, self._lease, self._board, capacity, alone=alone)
         self._heartbeat = Heartbeat(store, clock, self._lease, self._intake, self._sleep)
         self._handed_over = self._new_handed_over()
         self._recorder = self._new_recorder()
@@ -209,6 +207,7 @@ class Dispatcher:
     async def _leave(self) -> None:
         """Release everything that is not in flight here, so that other workers can send it."""
         self._lease.give_back(self._board.drop_waiting())
+        self._handed_over.leave()
         while not self._alone and self._sending.in_flight:
             # Cleared before the store is called, because an attempt may end during the call.
             self._sending.attempt_ended.clear()
@@ -261,7 +260,7 @@ class Dispatcher:
             and self._lease.is_held
             and (self._alone or self._intake.holds(endpoint))
             and not self._intake.has_more(endpoint)
-            and self._board.load < self._capacity.held
+            and self._intake.memory_left > 0
             and self._board.room_of(endpoint) > 0
         )
 

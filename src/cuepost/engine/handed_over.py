@@ -1,6 +1,8 @@
 """Takes deliveries that other processes committed for lanes of this worker, leased to it.
 
-The notification may be lost; the lease is then orphaned, and the heartbeat finds it.
+While memory is full, they wait as keys and are not read. Too many of them are read all the same, so
+that their lanes stop accepting. A notification may be lost; the lease is then orphaned, and the
+heartbeat finds it.
 """
 
 import asyncio
@@ -16,7 +18,12 @@ from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Assignment, DeliveryKey
 from cuepost.ports.store import Store, StoreError
 from cuepost.ports.system import Clock
-from cuepost.tuning import HANDED_OVER_AT_ONCE, PAUSE_AFTER_FAILURE_SECONDS
+from cuepost.tuning import (
+    HANDED_OVER_AT_ONCE,
+    HANDED_OVER_WAITING,
+    PAUSE_AFTER_FAILURE_SECONDS,
+    PAUSE_WITH_FULL_MEMORY_SECONDS,
+)
 
 log = logging.getLogger("cuepost.engine")
 
@@ -44,21 +51,38 @@ class HandedOver:
     def add(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
         if worker == self._lease.worker:
             self._keys += keys
+            self._lease.expect(delivery_id for _, delivery_id in keys)
             self._has_keys.set()
+
+    def leave(self) -> None:
+        """Release what was not read yet; what comes from now on is read and declined."""
+        self._lease.give_back_expected()
+        self._keys.clear()
 
     async def run(self) -> None:
         while True:
             await self._has_keys.wait()
-            keys = self._keys[:HANDED_OVER_AT_ONCE]
+            keys = self._readable()
+            if self._keys and not keys:
+                await self._clock.wait(PAUSE_WITH_FULL_MEMORY_SECONDS)
+                continue
             try:
                 await self._take(keys)
             except StoreError as error:
                 log_store_error(log, "handed_over_not_read", error, "hand-over", count=len(keys))
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
                 continue
+            self._lease.no_longer_expect(delivery_id for _, delivery_id in keys)
             del self._keys[: len(keys)]
             if not self._keys:
                 self._has_keys.clear()
+
+    def _readable(self) -> Sequence[DeliveryKey]:
+        """The keys for which memory has room, but not only a few of many; and those too many."""
+        room, waiting = self._intake.memory_left, len(self._keys)
+        if room < waiting and self._intake.is_memory_short:
+            room = waiting - HANDED_OVER_WAITING
+        return self._keys[: max(0, min(room, HANDED_OVER_AT_ONCE))]
 
     async def _take(self, keys: Sequence[DeliveryKey]) -> None:
         asked_at, worker = self._clock.monotonic(), self._lease.worker

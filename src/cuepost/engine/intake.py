@@ -5,6 +5,7 @@ from datetime import timedelta
 from itertools import islice
 from uuid import UUID
 
+from cuepost.engine.capacity import Capacity
 from cuepost.engine.full_scan import FullScan
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.worker_lease import WorkerLease
@@ -15,7 +16,9 @@ from cuepost.tuning import (
     CLAIMED_AT_ONCE,
     IDLE_LANE_CHECK_SECONDS,
     IDLE_LANE_KEPT_SECONDS,
+    IDLE_LANES_KEPT,
     LATEST_ANSWER_SECONDS,
+    LEAVING_LANE_CHECK_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
 )
 
@@ -27,15 +30,16 @@ class Intake:
         clock: Clock,
         lease: WorkerLease,
         board: LaneBoard,
+        capacity: Capacity,
         *,
-        most_held: int,
         alone: bool,
     ) -> None:
         self._store = store
         self._clock = clock
         self._lease = lease
         self._board = board
-        self._most_held = most_held
+        self._capacity = capacity
+        self._most_held = capacity.held
         self._alone = alone
         # A dict instead of a set, because it keeps the order of arrival.
         self._woken: dict[Lane, None] = {}
@@ -47,6 +51,7 @@ class Intake:
         self._idle: set[Lane] = set()
         # Held lanes for which other processes lease new deliveries to this worker.
         self._accepting: set[Lane] = set()
+        self._accepting_share = self._share
         self._unfinished: set[Lane] = set()
         self.is_full = False
         self._is_slow = False
@@ -85,14 +90,26 @@ class Intake:
         """Whether there is room for one more besides the others, which are about to be added."""
         return (
             self.holds(endpoint)
-            and self._board.load + all_others < self._most_held
+            and self.memory_left > all_others
             and self._board.room_of(endpoint) > its_others
         )
+
+    @property
+    def memory_left(self) -> int:
+        """How many more assignments this process may hold."""
+        return max(0, self._most_held - self._board.load)
+
+    @property
+    def is_memory_short(self) -> bool:
+        """Whether memory has room for less than a claim."""
+        return self.memory_left < min(CLAIMED_AT_ONCE, self._most_held // 2)
 
     def decline(self, assignments: Sequence[Assignment]) -> None:
         """Release deliveries that were leased to this worker but cannot be sent here now."""
         self._lease.give_back(self._lease.took(assignments))
-        self._unfinished.update(each.lane for each in assignments if self.owns(each.lane))
+        lanes = [each.lane for each in assignments]
+        self._unfinished.update(filter(self.owns, lanes))
+        self.wake_up(lanes)
 
     def has_more(self, endpoint: Lane) -> bool:
         """Whether deliveries for this endpoint are left in the store."""
@@ -111,8 +128,10 @@ class Intake:
     async def claim(self, begin: Callable[[Sequence[Assignment], float], None]) -> bool:
         """Claim what there is room for and begin it; return True to claim again at once."""
         now = self._clock.monotonic()
-        self._lease.give_back(self._board.drop_expired(now))
-        room = min(CLAIMED_AT_ONCE, max(0, self._most_held - self._board.load))
+        expired = self._board.drop_expired(now)
+        self._lease.give_back(expired)
+        self._adjust_memory()
+        room = min(CLAIMED_AT_ONCE, self.memory_left)
         self.is_full = room == 0
         if self.is_full and not self._lease.has_releases:
             return False
@@ -132,9 +151,18 @@ class Intake:
         self._board.claimed(served, claimed.examined - claimed.more, now)
         self.is_full = len(claimed.assignments) >= room
         begin(claimed.assignments, self._as_of(asked_at))
-        # Some lanes had no room when the claim was made, and have room by now.
-        self.wake_up(lane for lane in self._unfinished if self._board.claimable_of(lane) > 0)
+        # Some lanes had no room when the claim was made, and have room by now. The other unfinished
+        # lanes are woken when their attempts end.
+        left = self._unfinished & (claimed.more | {each.lane for each in expired})
+        self.wake_up(lane for lane in left if self._board.claimable_of(lane) > 0)
         return bool(self._woken) or self._full_scan.is_halfway
+
+    def _adjust_memory(self) -> None:
+        """Hold only as much as can be sent before it is outdated."""
+        if self._board.holds_too_many:
+            self._most_held = max(self._capacity.attempts, self._board.load // 2)
+        elif not self._board.ready:
+            self._most_held = min(self._capacity.held, 2 * self._most_held)
 
     def _needs_full_scan(self) -> bool:
         is_lease_new = not self._lease.is_held
@@ -157,7 +185,9 @@ class Intake:
         self._collect_idle_lanes(asked_at)
         idle = set(self._idle)
 
-        async def ask(transaction: Transaction) -> tuple[Collection[UUID], Claimed, set[Lane]]:
+        async def ask(
+            transaction: Transaction,
+        ) -> tuple[Collection[UUID], Claimed, set[Lane], Share]:
             queue = transaction.queue
             if old is not None:
                 shared = await self._lease.time(queue)
@@ -170,10 +200,10 @@ class Intake:
             accepting = self._accepting_after(claimed, idle)
             closed = self._accepting - accepting - (idle - claimed.held)
             await queue.accept(self._lease.worker, accepting - self._accepting, closed)
-            return returned, claimed, accepting
+            return returned, claimed, accepting, self._share
 
-        returned, claimed, accepting = await self._store.write(ask, Priority.BACKGROUND)
-        self._accepting = accepting
+        returned, claimed, accepting, share = await self._store.write(ask, Priority.BACKGROUND)
+        self._accepting, self._accepting_share = accepting, share
         if old is not None:
             self._lease.begun(asked_at)
         self._lease.returned(returned)
@@ -187,9 +217,11 @@ class Intake:
         """Held lanes with nothing left in the store; a worker that is alone needs no handover."""
         if self._alone:
             return set()
-        held = (self._accepting - idle) | claimed.held
+        before = self._accepting - idle
+        if self._share != self._accepting_share:
+            before = set(filter(self.owns, before))
         unfinished = (self._unfinished - claimed.examined) | claimed.more
-        return set(filter(self.owns, held - unfinished))
+        return before.union(filter(self.owns, claimed.held)) - unfinished
 
     def _as_of(self, asked_at: float) -> float:
         """The instant that an answer describes: a slow one may be outdated, for example by a stop.
@@ -218,13 +250,17 @@ class Intake:
         """Stop reservations in idle lanes, so that the next claim can release them."""
         if now < self._next_idle_check:
             return
-        self._next_idle_check = now + IDLE_LANE_CHECK_SECONDS
+        pause, excess = IDLE_LANE_CHECK_SECONDS, len(self._held) - IDLE_LANES_KEPT
         for lane, busy_at in list(self._held.items()):
             if self._board.load_of(lane):
                 self._held[lane] = now
-            elif not self.owns(lane) or now >= busy_at + IDLE_LANE_KEPT_SECONDS:
+                if not self.owns(lane):
+                    pause = LEAVING_LANE_CHECK_SECONDS
+            elif excess > 0 or not self.owns(lane) or now >= busy_at + IDLE_LANE_KEPT_SECONDS:
                 del self._held[lane]
                 self._idle.add(lane)
+                excess -= 1
+        self._next_idle_check = now + pause
 
     def _start_over(self) -> UUID:
         """Drop everything held under the old worker id: other workers may have it already."""

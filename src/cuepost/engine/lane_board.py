@@ -44,10 +44,15 @@ class LaneBoard:
         self._lanes: dict[Lane, _Lane] = {}
         self._ready: deque[Lane] = deque()
         self._slow: dict[Lane, int] = {}
+        # No waiting assignment ceases to be fresh before this.
+        self._fresh_until = inf
+        # Whether assignments were dropped although their endpoints would have taken them.
+        self.holds_too_many = False
         self.load = 0
 
     def add(self, assignments: Iterable[Assignment], fresh_until: float) -> None:
         """After `fresh_until` the assignments may be outdated and are not sent."""
+        self._fresh_until = min(self._fresh_until, fresh_until)
         for assignment in assignments:
             lane = self._lanes.setdefault(assignment.lane, _Lane())
             lane.waiting.append((fresh_until, assignment))
@@ -143,13 +148,18 @@ class LaneBoard:
     def drop_expired(self, now: float) -> list[Assignment]:
         """Remove and return the assignments that are no longer fresh."""
         dropped: list[Assignment] = []
+        self.holds_too_many = False
+        if now < self._fresh_until:
+            return dropped
         for endpoint, lane in list(self._lanes.items()):
-            before = len(dropped)
+            before, was_ready = len(dropped), lane.is_ready
             while lane.waiting and lane.waiting[0][0] <= now:
                 dropped.append(lane.waiting.popleft()[1])
             if len(dropped) > before:
+                self.holds_too_many |= was_ready
                 self._allow(endpoint, lane.load)
                 self._unmark_ready(endpoint, lane)
+        self._fresh_until = self.next_expiry
         self.load -= len(dropped)
         return dropped
 

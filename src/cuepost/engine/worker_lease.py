@@ -50,6 +50,8 @@ class WorkerLease:
         self.is_registered = False
         self.clock_ahead = self._noted_ahead = timedelta(0)
         self._known: dict[UUID, Assignment] = {}
+        # Leased to this worker by other processes, and not read yet.
+        self._expected: set[UUID] = set()
         self._unknown: set[UUID] = set()
         self._looked_for_orphans = LONG_AGO
         self._to_release: dict[UUID, _Return] = {}
@@ -105,6 +107,16 @@ class WorkerLease:
         """Mark assignments that are not sent now; the next claim releases them in the store."""
         self._return(assignments, _Return())
 
+    def expect(self, delivery_ids: Iterable[UUID]) -> None:
+        self._expected.update(delivery_ids)
+
+    def no_longer_expect(self, delivery_ids: Iterable[UUID]) -> None:
+        self._expected.difference_update(delivery_ids)
+
+    def give_back_expected(self) -> None:
+        self._to_release.update(dict.fromkeys(self._expected, _Return()))
+        self._expected.clear()
+
     def postpone(self, assignment: Assignment, due_at: datetime) -> None:
         """Mark an assignment whose request may have been sent with an unknown outcome."""
         self._return([assignment], _Return(due_at, may_be_sent=True))
@@ -119,6 +131,7 @@ class WorkerLease:
         old, self.worker = self.worker, self._ids(self._clock.now())
         self.is_registered = False
         self._known.clear()
+        self._expected.clear()
         self._unknown.clear()
         self._to_release.clear()
         self._released_orphans.clear()
@@ -208,7 +221,7 @@ class WorkerLease:
         The time between two checks is enough for an answer that is only late. A delivery that was
         held here in between is counted from the start, because its lease may be another one.
         """
-        unknown = {each for each in leased if each not in self._known}
+        unknown = set(leased).difference(self._known, self._expected)
         for orphan in unknown & self._unknown:
             self._to_release[orphan] = _Return()
         self._unknown = unknown
