@@ -173,13 +173,20 @@ def test_a_worker_that_leaves_releases_what_it_has_not_read(
         async with engine.delivering(worker_of(engine), direct=False) as worker:
             await hold_the_lane(engine, worker)
             engine.store.handover = OtherProcess(worker.hand_over)
+            engine.transport.will(URL, Answer(seconds=9))
+            await engine.harness.complete()
+            await engine.later()
             monkeypatch.setattr(Intake, "memory_left", 0)
             await engine.harness.complete()
             await engine.later(SECOND)
             worker.stop()
-            await engine.later()
-        [newest, _] = await engine.harness.deliveries()
+            await engine.later(SECOND)
+            [newest, in_flight, _] = await engine.harness.deliveries()
+            assert newest.status == DeliveryStatus.PENDING
+            assert in_flight.status == DeliveryStatus.DELIVERING
+        [newest, ended, _] = await engine.harness.deliveries()
         assert (newest.status, await engine.attempts(newest.id)) == (DeliveryStatus.PENDING, [])
+        assert ended.status == DeliveryStatus.DELIVERED
 
     run_postgres(scenario)
 

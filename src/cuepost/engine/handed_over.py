@@ -58,31 +58,35 @@ class HandedOver:
         """Release what was not read yet; what comes from now on is read and declined."""
         self._lease.give_back_expected()
         self._keys.clear()
+        self._has_keys.clear()
 
     async def run(self) -> None:
         while True:
             await self._has_keys.wait()
-            keys = self._readable()
-            if self._keys and not keys:
+            keys = self._next()
+            if not keys:
                 await self._clock.wait(PAUSE_WITH_FULL_MEMORY_SECONDS)
                 continue
             try:
                 await self._take(keys)
             except StoreError as error:
                 log_store_error(log, "handed_over_not_read", error, "hand-over", count=len(keys))
+                self._keys[:0] = keys
+                self._has_keys.set()
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
-                continue
-            self._lease.no_longer_expect(delivery_id for _, delivery_id in keys)
-            del self._keys[: len(keys)]
-            if not self._keys:
-                self._has_keys.clear()
+            else:
+                self._lease.no_longer_expect(delivery_id for _, delivery_id in keys)
 
-    def _readable(self) -> Sequence[DeliveryKey]:
+    def _next(self) -> Sequence[DeliveryKey]:
         """The keys for which memory has room, but not only a few of many; and those too many."""
         room, waiting = self._intake.memory_left, len(self._keys)
         if room < waiting and self._intake.is_memory_short:
             room = waiting - HANDED_OVER_WAITING
-        return self._keys[: max(0, min(room, HANDED_OVER_AT_ONCE))]
+        count = max(0, min(room, HANDED_OVER_AT_ONCE))
+        keys, self._keys = self._keys[:count], self._keys[count:]
+        if not self._keys:
+            self._has_keys.clear()
+        return keys
 
     async def _take(self, keys: Sequence[DeliveryKey]) -> None:
         asked_at, worker = self._clock.monotonic(), self._lease.worker
