@@ -10,20 +10,20 @@ can rely on, such as those of the API, are not here but beside the code that enf
 LEASE_SECONDS = 10.0
 # Two heartbeats may fail before the lease expires. 0011
 HEARTBEATS_PER_LEASE = 3
-# A worker keeps an idle lane for this long, because more events usually follow. 0042
+# A worker keeps an idle lane for this long, because more events usually follow. 0064
 IDLE_LANE_KEPT_SECONDS = 600.0
-# If it holds more lanes than this, idle ones are released sooner. 0042
+# If it holds more lanes than this, idle ones are released sooner. 0064
 IDLE_LANES_KEPT = 32_768
-# A worker may hold thousands of lanes, so it does not look for idle ones at every claim. 0042
+# A worker may hold thousands of lanes, so it does not look for idle ones at every claim. 0064
 IDLE_LANE_CHECK_SECONDS = 10.0
 # Lanes that another worker owns by now are released soon after their last attempt. 0042
 LEAVING_LANE_CHECK_SECONDS = 1.0
 
 # Deliveries that were handed over are read in groups of at most this many. 0042
 HANDED_OVER_AT_ONCE = 500
-# No more than this many wait until memory has room: a busy worker sends them in seconds. 0042
+# No more than this many wait until memory has room: a busy worker sends them in seconds. 0064
 HANDED_OVER_WAITING = 16_384
-# Shorter than it takes to send what is in a full memory. 0042
+# Shorter than it takes to send what is in a full memory. 0064
 PAUSE_WITH_FULL_MEMORY_SECONDS = 0.01
 
 # A worker that stops releases lanes no more often than this while its last attempts end. 0042
