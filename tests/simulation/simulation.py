@@ -81,10 +81,14 @@ class Simulation(WorkerFaults):
             await action()
 
     def _excuses(self) -> Collection[Action]:
-        """No one can take over what the only worker holds, however long it stalls."""
+        """No one can take over what the only worker holds, however long it stalls.
+
+        While the store is late, a worker that ends does not wait until its results are recorded.
+        """
         if not self.alone:
             return self._worker_faults()
-        return (self.crash, self.crash_at_work, self.break_store, self.report_amid_trouble)
+        always = (self.crash, self.crash_at_work, self.break_store, self.report_amid_trouble)
+        return (*always, self.restart) if self._lags else always
 
     def _chosen(self) -> Action:
         actions = self._doings() | ({} if self.calm else self._worker_faults())

@@ -77,6 +77,7 @@ class WorkerFaults(Observers):
     stalls: list[str] = field(default_factory=list)
     _working: list[Worker] = field(default_factory=list)
     _late_answers: int = 0
+    _lags: int = 0
     _stolen_moments: int = 0
     _tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
 
@@ -144,7 +145,11 @@ class WorkerFaults(Observers):
 
     async def _lag(self) -> None:
         if self._is_answer_late():
-            await self.engine.clock.wait(self._some_heartbeats())
+            self._lags += 1
+            try:
+                await self.engine.clock.wait(self._some_heartbeats())
+            finally:
+                self._lags -= 1
 
     def _late(self, tell: Callable[[], None]) -> bool:
         if not self._is_answer_late():
