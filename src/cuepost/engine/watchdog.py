@@ -53,14 +53,14 @@ class Watchdog:
 
     async def _reason(self) -> str | None:
         """The reason for the stall; None if nothing is due or the store is unavailable."""
-        state = self._dispatcher.state
-        if not state.running:
+        if not self._dispatcher.state.running:
             return None
         try:
             await self._wait_for_engine_writes()
             # If the store was slow until now, the engine gets time to continue.
             await self._clock.wait(WATCHDOG_SECONDS)
-            if self._dispatcher.state.progress != self._progress:
+            state = self._dispatcher.state
+            if not state.running or state.progress != self._progress:
                 return None
             if state.unrecorded:
                 return NOT_RECORDED
