@@ -83,7 +83,7 @@ class Simulation(WorkerFaults):
     def _excuses(self) -> Collection[Action]:
         """No one can take over what the only worker holds, however long it stalls.
 
-        While the store is late, a worker that ends does not wait until its results are recorded.
+        A worker that ends waits only seconds for a late store to record its results.
         """
         if not self.alone:
             return self._worker_faults()
