@@ -36,7 +36,7 @@ def _recent(column: str) -> str:
 # Whether an endpoint acknowledges without trouble: only its last acknowledgement changes.
 _UNTROUBLED = """
 (
-    endpoints.number IN :untroubled
+    endpoints.number NOT IN :unsuccessful
     AND endpoints.troubled_since IS NULL
     AND endpoints.failing_since IS NULL
     AND (endpoints.last_delivered_at IS NULL OR endpoints.last_delivered_at <= :stale)
@@ -52,7 +52,7 @@ WHERE endpoints.number IN :health_lanes
     AND (
         {_UNTROUBLED}
         OR (
-            endpoints.number IN :acknowledged
+            endpoints.number NOT IN :never_acknowledged
             AND (endpoints.troubled_since IS NOT NULL OR endpoints.failing_since IS NOT NULL)
         )
         OR (
@@ -91,9 +91,8 @@ def chosen_by(results: Sequence[Result], now: datetime) -> dict[str, Any]:
             spent.add(lane)
     return {
         "health_lanes": lanes[True] | lanes[False],
-        "acknowledged": lanes[True],
         "unsuccessful": lanes[False],
-        "untroubled": lanes[True] - lanes[False],
+        "never_acknowledged": lanes[False] - lanes[True],
         "spent": spent,
         "now": now,
         "stale": now - PRECISION,
