@@ -36,7 +36,7 @@ BUSY_SECONDS = 5.0
 _WRITER = (
     "auto_vacuum=INCREMENTAL",
     "journal_mode=WAL",
-    "cache_size=-32768",
+    "cache_size=-16384",
     # Otherwise each statement that may have to be undone writes a temporary file.
     "temp_store=MEMORY",
 )
