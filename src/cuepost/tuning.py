@@ -61,10 +61,15 @@ PREPARED_TARGETS = 32_768
 # A bug in an attempt must not be repeated at once. 0011
 PAUSE_AFTER_CRASH_SECONDS = 60.0
 
-# Recording results
+# Milestones and results
 
+# Milestones in one transaction; a single request may have more. 0041
+MILESTONES_AT_ONCE = 500
 # A group is written in one transaction; larger ones gain little and delay others. 0041
 RESULTS_AT_ONCE = 100
+# SQLite writes milestones and results in turns. If a turn had fewer results than milestones, more
+# deliveries would be accepted than sent, and most would be claimed instead of handed over. 0065
+RESULTS_AT_ONCE_ALONE = 500
 # From this many assignments in memory on, results are written in groups. 0026
 BUSY_FROM = 32
 # How long a group waits to become full. 0026
@@ -138,6 +143,7 @@ def broken_relations() -> list[str]:
         "an endpoint's first share is no less than its attempts": FIRST_SHARE_PER_SLOT >= 1,
         "memory holds more than is in flight": HELD_PER_ATTEMPT > 1 and HELD_PER_SLOT > 1,
         "there is room for what is in flight among the unrecorded": UNRECORDED_PER_ATTEMPT > 1,
+        "on SQLite results keep up with milestones": RESULTS_AT_ONCE_ALONE >= MILESTONES_AT_ONCE,
         "groups on SQLite wait less": LONGEST_WAIT_ALONE_SECONDS <= LONGEST_WAIT_SECONDS,
         "a group is written before its memory is stale": (
             LONGEST_WAIT_SECONDS < LONGEST_IN_MEMORY_SECONDS

@@ -11,7 +11,6 @@ from anyio.lowlevel import checkpoint
 from cuepost.application.milestone_batch import Milestone
 from cuepost.application.milestone_batcher import (
     BATCHES_AT_ONCE,
-    MOST_AT_ONCE,
     Answers,
     Entry,
     MilestoneBatcher,
@@ -20,6 +19,7 @@ from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports.records import ReportAnswer
 from cuepost.ports.store import Action, Priority, Store, Transaction
+from cuepost.tuning import MILESTONES_AT_ONCE
 from tests.application.harness import Harness
 
 PATIENCE_SECONDS = 10
@@ -54,7 +54,7 @@ async def test_a_caller_after_a_batch_whose_callers_were_cancelled_is_answered(
         return answers_to(entries)
 
     batcher = MilestoneBatcher(harness.service.perform, write_batch)
-    full = [entry(str(number)) for number in range(MOST_AT_ONCE)]
+    full = [entry(str(number)) for number in range(MILESTONES_AT_ONCE)]
     async with asyncio.timeout(PATIENCE_SECONDS):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(batcher.submit([entry("in the first batch")]))

@@ -13,11 +13,14 @@ import asyncpg
 import pytest
 
 from cuepost.application.milestone_batch import Milestone
+from cuepost.ports.telemetry import NoTelemetry
+from cuepost.testing import Answer
 from tests.support.engine_harness import EngineHarness, RunScenarios
 from tests.support.jumping_loop import AtOnce
 from tests.support.other_process import OtherProcess
-from tests.support.watched_store import Watch
+from tests.support.watched_store import Watch, never
 
+URL = "https://hooks.example.com/cue"
 MANY = 100
 TO_ACCEPT = 15
 TO_ACCEPT_AND_DELIVER = 26
@@ -29,6 +32,16 @@ TRIPS_TO_CLAIM_AND_DELIVER = 10
 # What is it, where to; begin, is it still ours, write, commit.
 TRIPS_TO_DELIVER_WHAT_WAS_HANDED_OVER = 6
 TO_DELIVER_A_BACKLOG = 38
+
+
+class Groups(NoTelemetry):
+    """The results that were recorded in each transaction."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def recorded(self, results: int, superseded: int, at: object) -> None:
+        self.sizes.append(results)
 
 
 @pytest.fixture
@@ -179,5 +192,23 @@ def test_a_backlog(run_scenarios: RunScenarios, hops: list[object]) -> None:
             assert len(engine.sent) == MANY
             assert engine.store.watch.operations <= TO_DELIVER_A_BACKLOG
             assert len(hops) <= 10
+
+    run_scenarios(scenario)
+
+
+def test_results_that_waited_for_the_store(run_scenarios: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        engine.telemetry = noted = Groups()
+        await engine.harness.endpoint()
+        engine.transport.will(URL, *[Answer(seconds=1)] * 2 * MANY)
+        async with engine.delivering(engine.dispatcher(attempts=2 * MANY, cap=2 * MANY)):
+            await engine.later()
+            await engine.harness.report(*await milestones_of(engine, 2 * MANY))
+            engine.store.watch.fails = lambda _: True
+            await engine.later(timedelta(seconds=2))
+            engine.store.watch.fails = never
+            await engine.later(timedelta(seconds=2))
+            # The embedded store has one writer, for which as many milestones may be waiting.
+            assert noted.sizes == ([2 * MANY] if engine.is_embedded else [MANY, MANY])
 
     run_scenarios(scenario)

@@ -15,9 +15,8 @@ from cuepost.application.perform import Perform
 from cuepost.ports.records import ReportAnswer
 from cuepost.ports.saving import may_have_saved
 from cuepost.ports.store import Priority, StoreUnavailable, Transaction
+from cuepost.tuning import MILESTONES_AT_ONCE
 
-# The milestones in one transaction; a single request may have more.
-MOST_AT_ONCE = 500
 # On PostgreSQL two batches run concurrently, so that a large one does not delay a small one.
 BATCHES_AT_ONCE = 2
 PROJECTS_AT_ONCE = 10
@@ -49,7 +48,7 @@ class _Batch:
     _callers: list[asyncio.Future[Answers]] = field(default_factory=list)
 
     def has_room_for(self, entries: Sequence[Entry]) -> bool:
-        return self.is_open and len(self.entries) + len(entries) <= MOST_AT_ONCE
+        return self.is_open and len(self.entries) + len(entries) <= MILESTONES_AT_ONCE
 
     def add(self, entries: Sequence[Entry]) -> asyncio.Future[Answers]:
         """Returns a future for each caller, so that one can be cancelled without the others."""

@@ -29,6 +29,7 @@ from cuepost.tuning import (
     PAUSE_AFTER_CONTENTION_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
     RESULTS_AT_ONCE,
+    RESULTS_AT_ONCE_ALONE,
     SINGLE_RESULT_TRIES,
 )
 
@@ -211,7 +212,7 @@ class OutcomeRecorder:
         self.room_made()
 
     def _next_group(self) -> Sequence[_HeldResult]:
-        return self._results[:RESULTS_AT_ONCE]
+        return self._results[: RESULTS_AT_ONCE_ALONE if self.alone else RESULTS_AT_ONCE]
 
     async def _write(self, choose: Callable[[], Sequence[_HeldResult]]) -> Sequence[_HeldResult]:
         """`choose` is called when the transaction begins, because more may be waiting by then."""
