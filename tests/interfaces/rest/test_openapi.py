@@ -7,7 +7,9 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 
 from cuepost.domain.egress_policy import EgressPolicy, parse_networks
+from cuepost.domain.errors import Invalid
 from cuepost.domain.event_catalog import CATALOG
+from cuepost.domain.person import checked_email
 from cuepost.domain.receiver_url import ReceiverUrlRefused, parse_receiver_url
 from cuepost.interfaces.rest.openapi.document import openapi_document
 from cuepost.interfaces.rest.openapi.examples import example_of
@@ -188,6 +190,23 @@ def test_the_schema_of_a_url_judges_names_as_the_service_does(url: str) -> None:
     except ReceiverUrlRefused:
         accepted = False
     assert validator("CreateWebhook").is_valid({"url": url}) == accepted
+
+
+@pytest.mark.parametrize("body", [{"role": "viewer"}, {"externalId": "user_7"}])
+@pytest.mark.parametrize(
+    "email",
+    ["ada@example.com", "ada@münchen.example", "ada@example", "ada", "a b@c.d", "a@b.c\n", "@b.c"],
+)
+def test_the_schema_of_an_email_address_judges_as_the_service_does(
+    email: str, body: dict[str, str]
+) -> None:
+    try:
+        checked_email(email)
+        is_accepted = email.strip() == email
+    except Invalid:
+        is_accepted = False
+    name = "AddMember" if "externalId" in body else "Invite"
+    assert validator(name).is_valid({"role": "viewer"} | body | {"email": email}) is is_accepted
 
 
 def test_an_opened_policy_widens_the_schema_of_a_url() -> None:

@@ -12,7 +12,7 @@ from cuepost.domain.instants import to_text
 from cuepost.domain.invitation import Invitation as StoredInvitation
 from cuepost.domain.person import EMAIL, LONGEST_EMAIL, User
 from cuepost.interfaces.wire_models.paging import PageQuery
-from cuepost.interfaces.wire_models.shapes import LINE, Moment, Request, ResponseModel, given
+from cuepost.interfaces.wire_models.shapes import Moment, Request, ResponseModel, given
 
 # Published for clients; the domain checks the address.
 _ADDRESS = {"pattern": rf"^{EMAIL}$"}
@@ -21,7 +21,6 @@ Email = Annotated[
     Meta(
         min_length=1,
         max_length=LONGEST_EMAIL,
-        pattern=LINE,
         description="Without it, the person who opens the link chooses an address.",
         examples=["ada@example.com"],
         extra_json_schema=_ADDRESS,
@@ -34,7 +33,6 @@ MemberEmail = Annotated[
     Meta(
         min_length=1,
         max_length=LONGEST_EMAIL,
-        pattern=LINE,
         description="Shown in the pages, and used for alerts; unique in the installation.",
         examples=["ada@example.com"],
         extra_json_schema=_ADDRESS,
