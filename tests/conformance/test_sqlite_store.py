@@ -127,13 +127,16 @@ async def test_a_closed_store_has_everything_in_one_file(
 async def test_what_is_erased_is_not_left_in_the_file(
     tmp_path: Path, sqlite_store: SqliteStore, records: Records
 ) -> None:
-    kept, erased = records.account(name="Harbour Films"), records.account(name="Gone for good")
+    """Neither in pages that hold other rows nor in pages that become free."""
+    kept = records.account(name="Harbour Films")
+    erased = [records.account(name=f"Gone for good {number}") for number in range(300)]
     store = SqliteStore(tmp_path / "erased.db", sqlite_store._clock)
     await store.open()
-    for account in (kept, erased):
+    for account in (kept, *erased):
         await add(store, account)
     async with store.transaction() as transaction:
-        assert await transaction.accounts.erase_some(erased.id, 100)
+        for account in erased:
+            assert await transaction.accounts.erase_some(account.id, 100)
     await store.close()
     content = (tmp_path / "erased.db").read_bytes()
     assert (b"Harbour Films" in content, b"Gone for good" in content) == (True, False)

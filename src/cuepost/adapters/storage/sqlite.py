@@ -39,9 +39,9 @@ _WRITER = (
     "cache_size=-16384",
     # Otherwise each statement that may have to be undone writes a temporary file.
     "temp_store=MEMORY",
-    # Deleted rows are overwritten with zeros in pages that are written anyway. Pages that become
-    # free are not, but maintenance removes them from the file. Builds of SQLite differ in this.
-    "secure_delete=FAST",
+    # What is deleted is overwritten with zeros, also in pages that become free. Builds of SQLite
+    # differ in their default.
+    "secure_delete=ON",
 )
 # The ledger syncs and checkpoints the log itself; wal_autocheckpoint is the fallback.
 _WRITER_LOG = ("synchronous=NORMAL", "wal_autocheckpoint=32768")
