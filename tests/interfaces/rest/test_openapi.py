@@ -192,21 +192,18 @@ def test_the_schema_of_a_url_judges_names_as_the_service_does(url: str) -> None:
     assert validator("CreateWebhook").is_valid({"url": url}) == accepted
 
 
-@pytest.mark.parametrize("body", [{"role": "viewer"}, {"externalId": "user_7"}])
+@pytest.mark.parametrize("model", ["AddMember", "Invite"])
 @pytest.mark.parametrize(
     "email",
     ["ada@example.com", "ada@münchen.example", "ada@example", "ada", "a b@c.d", "a@b.c\n", "@b.c"],
 )
-def test_the_schema_of_an_email_address_judges_as_the_service_does(
-    email: str, body: dict[str, str]
-) -> None:
+def test_the_schema_of_an_email_address_judges_as_the_service_does(email: str, model: str) -> None:
+    """Only that the service ignores white space around it."""
     try:
-        checked_email(email)
-        is_accepted = email.strip() == email
+        accepted = checked_email(email) == email
     except Invalid:
-        is_accepted = False
-    name = "AddMember" if "externalId" in body else "Invite"
-    assert validator(name).is_valid({"role": "viewer"} | body | {"email": email}) is is_accepted
+        accepted = False
+    assert validator(model).is_valid({"role": "viewer", "email": email}) == accepted
 
 
 def test_an_opened_policy_widens_the_schema_of_a_url() -> None:
