@@ -269,6 +269,23 @@ async def test_a_clock_that_is_set_back_locks_no_one_out_for_longer(people: Harn
     await replace(sign_in_of(people), limits=limits).by_password(EMAIL, PASSWORD, HERE)
 
 
+async def test_a_clock_that_is_a_little_behind_does_not_begin_to_count_again(
+    people: Harness,
+) -> None:
+    """Two processes count the same attempts, and their clocks differ."""
+    await member(people)
+    behind = SteppingClock(people.clock.now() - timedelta(seconds=1))
+    limits = [sign_in_of(people).limits, SignInLimits(people.service.perform, behind)]
+    for number in range(10):
+        process = replace(sign_in_of(people), limits=limits[number % 2])
+        with pytest.raises(WrongCredentials):
+            await process.by_password(EMAIL, "wrong", HERE)
+    for each in limits:
+        with pytest.raises(TooManySignIns):
+            await replace(sign_in_of(people), limits=each).by_password(EMAIL, PASSWORD, HERE)
+        assert await each.is_first_use("a link") is (each is limits[0])
+
+
 async def test_counts_whose_window_has_ended_leave_the_store(people: Harness) -> None:
     for number in range(15):
         with pytest.raises(WrongCredentials):

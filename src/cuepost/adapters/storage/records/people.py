@@ -30,8 +30,9 @@ _FIND_LINK = Sql(
 _TAKE_LINK = Sql("DELETE FROM sign_in_links WHERE account_id = :account_id AND id = :link_id")
 _END_LINKS = Sql("DELETE FROM sign_in_links WHERE account_id = :account_id AND user_id = :user_id")
 
-# A window that ends later than one that begins now began before the clock was set back.
-_IS_OVER = "sign_in_attempts.ends_at <= :now OR sign_in_attempts.ends_at > :end"
+# A window that ends much later than one that begins now began before the clock was set back. One
+# that ends a little later was begun by a process that read its clock a moment after this one.
+_IS_OVER = "sign_in_attempts.ends_at <= :now OR sign_in_attempts.ends_at > :latest_end"
 _COUNT = Sql(
     f"""
     INSERT INTO sign_in_attempts ("key", count, ends_at) VALUES (:key, 1, :end)
@@ -132,7 +133,10 @@ class SignInAttemptRecords:
 
     async def count(self, key: bytes, now: datetime, window: timedelta) -> int:
         await self._delete_some(now)
-        [(count,)] = await self._session.fetch(_COUNT, key=key, now=now, end=now + window)
+        end = now + window
+        [(count,)] = await self._session.fetch(
+            _COUNT, key=key, now=now, end=end, latest_end=end + window
+        )
         return int(count)
 
     async def give_back(self, key: bytes, now: datetime) -> None:
