@@ -49,6 +49,9 @@ AccountScope = Annotated[
         extra_json_schema={"enum": sorted(ACCOUNT_SCOPES)},
     ),
 ]
+AccountScopes = Annotated[
+    list[AccountScope], Meta(max_length=50, extra_json_schema={"minItems": 1})
+]
 SearchCursor = Annotated[
     str,
     Meta(
@@ -187,7 +190,7 @@ class CreateApiKey(Request, frozen=True):
     """Without `scopes` the key may do everything except manage the members of the account."""
 
     name: Name
-    scopes: Annotated[list[AccountScope], Meta(max_length=50)] | UnsetType | None = UNSET
+    scopes: AccountScopes | UnsetType | None = UNSET
     expires_at: Time | UnsetType | None = UNSET
 
     def chosen_scopes(self) -> frozenset[Scope]:
