@@ -94,7 +94,7 @@ PROOF ?= tests/faults tests/simulation tests/model tests/fuzz tests/engine/test_
 	tests/e2e/test_large_downloads.py packages/receiver/tests tests/interfaces/rest/test_schemathesis.py \
 	tests/adapters/test_hostile_mixes.py tests/inbound/test_hostile_clients.py \
 	tests/e2e/test_install.py tests/deploy/test_dockerfile.py tests/deploy/test_behind_nginx.py \
-	tests/docs/test_walks.py
+	tests/docs/test_walks.py tests/browser/test_every_page.py
 
 .PHONY: proof
 proof: install ## the long proofs: kills, failing databases, seeds, a million deliveries
@@ -107,7 +107,7 @@ proof: install ## the long proofs: kills, failing databases, seeds, a million de
 	CUEPOST_TEST_RECEIVER_KILLS=1000 CUEPOST_TEST_HISTORY_ROWS=1000000 \
 	CUEPOST_TEST_DOWNLOAD_MIB=5120 CUEPOST_TEST_SCHEMATHESIS_EXAMPLES=1000 \
 	CUEPOST_TEST_FUZZ_EXAMPLES=2000 CUEPOST_TEST_HOSTILE_MIXES=10000 \
-	CUEPOST_TEST_INSTALL=all CUEPOST_TEST_ROLLING_RESTARTS=20 CUEPOST_TEST_VERSION_CHANGES=20 CUEPOST_TEST_CONTENTION_ROUNDS=200 CUEPOST_TEST_CONTENTION_EVENTS=10000 \
+	CUEPOST_TEST_PAGE_VARIANTS=all CUEPOST_TEST_INSTALL=all CUEPOST_TEST_ROLLING_RESTARTS=20 CUEPOST_TEST_VERSION_CHANGES=20 CUEPOST_TEST_CONTENTION_ROUNDS=200 CUEPOST_TEST_CONTENTION_EVENTS=10000 \
 	$(BIN)/python -m pytest -n 1 -o timeout=86400 $(PROOF) $(PYTEST_ARGS)
 
 # What to run and where to keep the figures: make bench BENCH="bare delivery --json figures.json".
