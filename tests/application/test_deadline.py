@@ -9,9 +9,10 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from cuepost.adapters.system_clock import SystemClock
-from cuepost.application.deadline import request_deadline
+from cuepost.application.deadline import RequestDeadline
 from cuepost.application.retry_after import retry_after
 from cuepost.domain.project import Project
 from cuepost.ports.saving import track_saving
@@ -42,7 +43,7 @@ async def saved(store: Store) -> None:
 
 async def told_of(work: Callable[[], Awaitable[Any]], seconds: float = SHORT) -> type[Exception]:
     with pytest.raises(StoreUnavailable) as reported:
-        async with request_deadline(seconds):
+        async with RequestDeadline(seconds):
             await work()
     return type(reported.value)
 
@@ -94,20 +95,47 @@ async def test_what_the_caller_did_not_ask_for_does_not_count(harness: Harness) 
 
 
 async def test_the_time_of_the_client_does_not_count(sqlite_harness: Harness) -> None:
-    async with request_deadline(SHORT) as deadline:
+    async with RequestDeadline(SHORT) as deadline:
         with deadline.paused():
             await SystemClock().wait(3 * SHORT)
 
 
+@pytest.mark.parametrize("pause", [SHORT / 5, 3 * SHORT], ids=["short", "longer than the limit"])
+async def test_after_a_pause_the_rest_of_the_time_is_left(pause: float) -> None:
+    async def waits() -> None:
+        async with RequestDeadline(SHORT) as deadline:
+            with deadline.paused():
+                await SystemClock().wait(pause)
+            await hang()
+
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    with pytest.raises(StoreUnavailable):
+        await waits()
+    assert round(loop.time() - began, 3) >= round(SHORT + pause, 3)
+
+
+async def test_a_request_that_others_cancel_stays_cancelled() -> None:
+    async def waits() -> None:
+        async with RequestDeadline(LONG):
+            await hang()
+
+    async with asyncio.TaskGroup() as group:
+        request = group.create_task(waits())
+        await checkpoint()
+        request.cancel()
+    assert request.cancelled()
+
+
 async def test_a_request_without_a_deadline_is_not_cut_off() -> None:
-    async with request_deadline(None) as deadline:
+    async with RequestDeadline(None) as deadline:
         with deadline.paused():
             await SystemClock().wait(SHORT)
 
 
 async def test_other_timeouts_are_left_alone() -> None:
     async def waits() -> None:
-        async with request_deadline(LONG):
+        async with RequestDeadline(LONG):
             raise TimeoutError("of something else")
 
     with pytest.raises(TimeoutError, match="of something else"):

@@ -1,50 +1,85 @@
 """The time limit of a request, and whether it may have changed something when it times out."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
-from cuepost.ports.saving import Saving, track_saving
+from cuepost.ports.saving import OF_REQUEST, Saving
 from cuepost.ports.store import CommitUnknown, Contention, StoreUnavailable
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
-    _timeout: asyncio.Timeout
+class RequestDeadline:
+    """Raises StoreUnavailable after the timeout, because requests wait mostly for the store.
+
+    That, and any other failure of the store, becomes CommitUnknown if something may be saved.
+
+    It cancels the task as `asyncio.timeout` does, but a request has one timer: when the clock was
+    stopped for a while, the timer notices that as it fires, and is set again.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._saving = Saving()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_paused = self._has_expired = False
+
+    async def __aenter__(self) -> Self:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task, self._cancelling = task, task.cancelling()
+        self._saving_before = OF_REQUEST.set(self._saving)
+        self._loop = asyncio.get_running_loop()
+        if self._seconds is not None:
+            self._until = self._loop.time() + self._seconds
+            self._start_timer()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        OF_REQUEST.reset(self._saving_before)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._has_expired:
+            # Unless the task was cancelled by others as well.
+            is_ours = self._task.uncancel() <= self._cancelling
+            if is_ours and kind is asyncio.CancelledError:
+                late = CommitUnknown if self._saving.begun else StoreUnavailable
+                raise late(f"the request was not done within {self._seconds:g} s") from error
+        if self._saving.begun and isinstance(error, StoreUnavailable | Contention):
+            if isinstance(error, CommitUnknown):
+                return
+            raise CommitUnknown(str(error), error.sqlstate) from error
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the clock while the client has to act, for example to send its body."""
-        loop, until = asyncio.get_running_loop(), self._timeout.when()
-        left = None if until is None else until - loop.time()
-        self._timeout.reschedule(None)
+        if self._seconds is None:
+            yield
+            return
+        began, self._is_paused = self._loop.time(), True
         try:
             yield
         finally:
-            if left is not None:
-                self._timeout.reschedule(loop.time() + left)
+            self._is_paused = False
+            self._until += self._loop.time() - began
+            if self._timer is None:
+                self._start_timer()
 
+    def _start_timer(self) -> None:
+        self._timer = self._loop.call_at(self._until, self._on_timer)
 
-@asynccontextmanager
-async def request_deadline(seconds: float | None) -> AsyncIterator[Deadline]:
-    """Raises StoreUnavailable after the timeout, because requests wait mostly for the store.
-
-    That, and any other failure of the store, becomes CommitUnknown if something may be saved.
-    """
-    saving = Saving()
-    with track_saving(saving):
-        try:
-            async with asyncio.timeout(seconds) as timeout:
-                yield Deadline(timeout)
-        except TimeoutError as error:
-            if not timeout.expired():
-                raise
-            late = CommitUnknown if saving.begun else StoreUnavailable
-            raise late(f"the request was not done within {seconds:g} s") from error
-        except CommitUnknown:
-            raise
-        except (StoreUnavailable, Contention) as error:
-            if not saving.begun:
-                raise
-            raise CommitUnknown(str(error), error.sqlstate) from error
+    def _on_timer(self) -> None:
+        self._timer = None
+        if self._is_paused:
+            return
+        if self._loop.time() < self._until:
+            self._start_timer()
+        else:
+            self._has_expired = True
+            self._task.cancel()

@@ -110,7 +110,7 @@ class SendfileProtocol(HttpToolsProtocol):
         """Called before the application begins, which runs in a separate task."""
         super().on_headers_complete()
         # It is None before the first request, although its type excludes that.
-        answer = cast(RequestResponseCycle | None, self.cycle)
+        answer = cast("RequestResponseCycle | None", self.cycle)
         if answer is not None:
             answer.__class__ = WholeAnswer
         if answer is not None and self.scheme == "http":

@@ -15,22 +15,22 @@ class Saving:
     begun: bool = False
 
 
-_OF_REQUEST: ContextVar[Saving | None] = ContextVar("saving", default=None)
+OF_REQUEST: ContextVar[Saving | None] = ContextVar("saving", default=None)
 
 
 @contextmanager
 def track_saving(of_request: Saving | None) -> Iterator[None]:
     """Track commits inside the block in `of_request`; with None they are not tracked."""
-    before = _OF_REQUEST.set(of_request)
+    before = OF_REQUEST.set(of_request)
     try:
         yield
     finally:
-        _OF_REQUEST.reset(before)
+        OF_REQUEST.reset(before)
 
 
 def may_have_saved() -> None:
     """Another task continues the request's change, so it may be saved even if the request ends."""
-    request = _OF_REQUEST.get()
+    request = OF_REQUEST.get()
     if request is not None:
         request.begun = True
 
@@ -38,7 +38,7 @@ def may_have_saved() -> None:
 @contextmanager
 def committing() -> Iterator[None]:
     """Wraps each commit of a change."""
-    request = _OF_REQUEST.get()
+    request = OF_REQUEST.get()
     if request is None:
         yield
         return

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from starlette.types import Receive, Scope, Send
 
-from cuepost.application.deadline import Deadline, request_deadline
+from cuepost.application.deadline import RequestDeadline
 from cuepost.application.perform import IdempotentCall
 from cuepost.application.rate_limit import Allowance
 from cuepost.application.retry_after import LEAST_SECONDS
@@ -112,7 +112,7 @@ class GuardedCall:
     async def answer(self, incoming: IncomingRequest) -> Rendered:
         """Turn every outcome into a response, except that the client has disconnected."""
         try:
-            async with request_deadline(self._seconds) as deadline:
+            async with RequestDeadline(self._seconds) as deadline:
                 return await self._carry_out(incoming, deadline)
         except (RateLimited, AccountMoving) as refusal:
             return self._with_retry_after(problem_of(refusal), refusal.retry_after_seconds)
@@ -133,7 +133,7 @@ class GuardedCall:
         seconds = str(self._service.retry_after(least)).encode()
         return replace(rendered, headers=(*rendered.headers, (b"retry-after", seconds)))
 
-    async def _carry_out(self, incoming: IncomingRequest, deadline: Deadline) -> Rendered:
+    async def _carry_out(self, incoming: IncomingRequest, deadline: RequestDeadline) -> Rendered:
         caller = await self._authenticate(incoming)
         self._spend(incoming, caller)
         self._require_permission(caller)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuepost.application.deadline import Deadline, request_deadline
+from cuepost.application.deadline import RequestDeadline
 from cuepost.application.sign_in import SignedIn
 from cuepost.domain.errors import (
     AccountMoving,
@@ -81,7 +81,7 @@ class PageHandler:
         request.scope[OPERATION] = self._route.path
         seconds = self._site.service.request_timeout if self._route.has_deadline else None
         try:
-            async with request_deadline(seconds) as deadline:
+            async with RequestDeadline(seconds) as deadline:
                 response = await self._with_session(request, deadline)
         except (StoreUnavailable, Contention) as error:
             response = self._unavailable(request, error)
@@ -90,7 +90,7 @@ class PageHandler:
         response.headers.setdefault("content-security-policy", self.policy())
         return response
 
-    async def _with_session(self, request: Request, deadline: Deadline) -> Response:
+    async def _with_session(self, request: Request, deadline: RequestDeadline) -> Response:
         cookies, fresh = self._site.cookies, False
         context = await self.opened(request)
         before = cookies.portal_pre_session if self._route.is_portal else cookies.pre_session
@@ -147,7 +147,7 @@ class PageHandler:
         return len({each.webhook_id for each in alerts})
 
     async def _response_or_error(
-        self, context: PageContext, known_cookie: str | None, deadline: Deadline
+        self, context: PageContext, known_cookie: str | None, deadline: RequestDeadline
     ) -> Response:
         """Every error becomes a page."""
         try:
@@ -167,7 +167,7 @@ class PageHandler:
             return failure(context, 500, "The error has been logged; please try again.")
 
     async def _dispatch(
-        self, context: PageContext, known_cookie: str | None, deadline: Deadline
+        self, context: PageContext, known_cookie: str | None, deadline: RequestDeadline
     ) -> Response:
         method = context.request.method
         handler = self._route.get if method in ("GET", "HEAD") else self._route.post
