@@ -51,9 +51,9 @@ class RequestDeadline:
             if is_ours and kind is asyncio.CancelledError:
                 late = CommitUnknown if self._saving.begun else StoreUnavailable
                 raise late(f"the request was not done within {self._seconds:g} s") from error
-        if self._saving.begun and isinstance(error, StoreUnavailable | Contention):
-            if isinstance(error, CommitUnknown):
-                return
+        if isinstance(error, CommitUnknown) or not self._saving.begun:
+            return
+        if isinstance(error, StoreUnavailable | Contention):
             raise CommitUnknown(str(error), error.sqlstate) from error
 
     @contextmanager
