@@ -84,7 +84,7 @@ def test_values_of_a_chart_are_shown_by_the_keyboard(browser: Browser, printed_l
         create_endpoint(actions, printed_link)
         actions.press("button", "Send test event")
         actions.sees("Your server acknowledged it with 200")
-        slot = page.locator(".slot[tabindex='0']").first
+        slot = page.locator("a.slot").first
         slot.focus()
         expect(slot.locator(".slot-value")).to_be_visible()
         expect(slot.locator(".slot-value")).to_contain_text("1 delivered")

@@ -11,6 +11,7 @@ from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.event_catalog import BY_NAME
 from cuepost.interfaces.web.page_context import PageContext
+from cuepost.interfaces.web.times import in_field
 from cuepost.ports.history import DeliveryFilter
 
 # The value of the filter `delivered`, which includes failed deliveries that were delivered before.
@@ -37,6 +38,11 @@ def instant_in(text: str) -> datetime | None:
     except ValueError:
         return None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def began_within(since: datetime, until: datetime) -> str:
+    """The query of a list of the deliveries that began from one whole minute to before another."""
+    return urlencode({"since": in_field(since), "until": in_field(until)})
 
 
 # Each filter, and what makes its text valid.

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuepost.application.delivery_figures import Figures, Range
-from cuepost.domain.delivery_counts import Counts
+from cuepost.domain.delivery_counts import Counts, Interval
 from cuepost.interfaces.web.charts import proportions
+from cuepost.interfaces.web.delivery_filters import began_within
 from cuepost.interfaces.web.time_charts import Kind, Sample, TimeChart, lines, stacked_bars
 
 RANGES = {
@@ -33,7 +34,7 @@ def range_in(text: str) -> Range:
 
 
 def figure_charts(figures: Figures, span: Range) -> FigureCharts:
-    ends = [Sample(bar.since, _ends(bar.counts)) for bar in figures.bars]
+    ends = [Sample(bar.since, _ends(bar.counts), _query(bar, span)) for bar in figures.bars]
     latencies = [Sample(bar.since, _latencies(bar.counts)) for bar in figures.bars]
     return FigureCharts(
         span,
@@ -47,6 +48,11 @@ def figure_charts(figures: Figures, span: Range) -> FigureCharts:
 def _latency(millis: float) -> str:
     """Short, because an axis has little room."""
     return f"{millis / 1000:.3g} s" if millis >= 1000 else f"{millis:.3g} ms"
+
+
+def _query(bar: Interval, span: Range) -> str:
+    """Without deliveries there is nothing to list."""
+    return began_within(bar.since, bar.since + span.bar) if bar.counts.total else ""
 
 
 def _ends(counts: Counts) -> dict[str, float]:

@@ -24,10 +24,14 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The values of one interval; a series without a value in it is absent."""
+    """The values of one interval; a series without a value in it is absent.
+
+    `query` filters a list to what the interval shows, if there is such a list.
+    """
 
     since: datetime
     values: Mapping[str, float]
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class Slot:
     dots: Sequence[tuple[str, float]]
     cells: Sequence[str]
     words: str
+    query: str
 
     @property
     def centre(self) -> float:
@@ -158,6 +163,7 @@ def _slots(
                 dots=dots(sample),
                 cells=cells,
                 words=", ".join(said) or "none",
+                query=sample.query,
             )
         )
     return made
