@@ -1,5 +1,6 @@
 """Figures for charts: of an hour, a day, a week or a month, from the counts."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -10,7 +11,8 @@ from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.delivery_counts import AttemptClass
 from cuepost.domain.errors import WebhooksNotEnabled
-from tests.application.harness import Harness
+from cuepost.engine.maintenance import SHORT_COUNTS_LIFE
+from tests.application.harness import RULES, Harness
 
 
 async def ended(harness: Harness, outcome: Outcome, status: int | None, millis: float) -> None:
@@ -109,3 +111,59 @@ async def test_attempts_that_do_not_count_are_in_no_figure(harness: Harness) -> 
     figures = await harness.see(harness.service.figures.of_endpoint, harness.owner, webhook_id)
     assert figures.counts.attempts == {AttemptClass.ACKNOWLEDGED: 1}
     assert sum(figures.counts.latency) == 1
+
+
+async def test_the_account_is_compared_with_the_period_of_the_same_length_before(
+    harness: Harness,
+) -> None:
+    await harness.endpoint()
+    for outcome in (Outcome.DELIVERED, Outcome.TIMEOUT, Outcome.DELIVERED, Outcome.DELIVERED):
+        await ended(harness, outcome, None, 10)
+    harness.clock.advance(hours=24)
+    for _ in range(2):
+        await ended(harness, Outcome.DELIVERED, 200, 10)
+    figures = await harness.see(harness.service.figures.of_account, harness.owner)
+    passed = (harness.clock.now() - figures.since) / timedelta(days=1)
+    assert figures.counts.total == 2
+    assert figures.comparison is not None
+    assert figures.comparison.delivered == pytest.approx(2 / (3 * passed) - 1)
+    assert figures.comparison.failed == -1
+    assert figures.comparison.success_rate == 0.25
+
+
+async def test_an_hour_is_compared_with_the_hour_before(harness: Harness) -> None:
+    await harness.endpoint()
+    for _ in range(3):
+        await ended(harness, Outcome.DELIVERED, 200, 10)
+    harness.clock.advance(hours=1)
+    await ended(harness, Outcome.DELIVERED, 200, 10)
+    figures = await harness.see(harness.service.figures.of_account, harness.owner, Range.HOUR)
+    passed = (harness.clock.now() - figures.since) / timedelta(hours=1)
+    assert figures.counts.total == 1
+    assert figures.comparison is not None
+    assert figures.comparison.delivered == pytest.approx(1 / (3 * passed) - 1)
+
+
+async def test_nothing_is_compared_without_counts_of_the_period_before(harness: Harness) -> None:
+    await harness.endpoint()
+    await ended(harness, Outcome.DELIVERED, 200, 10)
+    figures = await harness.see(harness.service.figures.of_account, harness.owner)
+    assert (figures.counts.total, figures.comparison) == (1, None)
+
+
+async def test_a_month_is_compared_where_counts_are_kept_for_two(harness: Harness) -> None:
+    """Otherwise a part of the month before has been deleted."""
+    await harness.endpoint()
+    await ended(harness, Outcome.DELIVERED, 200, 10)
+    harness.clock.advance(hours=31 * 24)
+    await harness.store.prepare_days(harness.clock.now())
+    await ended(harness, Outcome.DELIVERED, 200, 10)
+    for days, is_compared in ((30, False), (59, False), (60, True)):
+        kept = harness.reassembled(replace(RULES, retention=timedelta(days=days)))
+        figures = await kept.see(kept.service.figures.of_account, kept.owner, Range.MONTH)
+        assert figures.counts.total == 1
+        assert (figures.comparison is not None) is is_compared
+
+
+def test_short_counts_live_long_enough_to_compare_two_hours() -> None:
+    assert 2 * Range.HOUR.length <= SHORT_COUNTS_LIFE

@@ -1,12 +1,13 @@
 """Figures for charts, from the counts per endpoint and interval: they never read the history."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from uuid import UUID
 
 from cuepost.domain.access import Caller, Scope
+from cuepost.domain.comparison import Comparison, compared
 from cuepost.domain.delivery_counts import (
     FINE_MINUTES,
     HOUR_MINUTES,
@@ -41,6 +42,10 @@ class Range(Enum):
         return timedelta(minutes=self.bar_minutes)
 
     @property
+    def length(self) -> timedelta:
+        return self.bars * self.bar
+
+    @property
     def counted_minutes(self) -> int:
         """The intervals that bars are made of."""
         return FINE_MINUTES if self is Range.HOUR else HOUR_MINUTES
@@ -55,7 +60,7 @@ class Range(Enum):
         ]
         return Figures(
             since=since,
-            until=since + self.bars * self.bar,
+            until=since + self.length,
             bars=bars,
             counts=total_of(bar.counts for bar in bars),
         )
@@ -71,26 +76,36 @@ _SHAPES = {
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of deliveries that began since then: the last bar is of now, and not over yet."""
+    """Of deliveries that began since then: the last bar is of now, and not over yet.
+
+    `comparison` is with the period before, where that was asked for and there are counts of it.
+    """
 
     since: datetime
     until: datetime
     bars: Sequence[Interval]
     counts: Counts
+    comparison: Comparison | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFigures:
     clock: Clock
+    retention: timedelta
 
     async def of_account(
         self, transaction: Transaction, caller: Caller, span: Range = Range.DAY
     ) -> Figures:
-        """Of all endpoints of the account together."""
+        """Of all endpoints of the account together, compared with the period before."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
-        since = self.since(span)
-        found = await transaction.counts.of_account(account_id, span.counted_minutes, since)
-        return span.figures(found, since)
+        now, since = self.clock.now(), self.since(span)
+        before = since - span.length
+        first = before if now - before <= self.retention else since
+        found = await transaction.counts.of_account(account_id, span.counted_minutes, first)
+        figures = span.figures((each for each in found if each.since >= since), since)
+        earlier = total_of(each.counts for each in found if each.since < since)
+        elapsed = (now - since) / span.length
+        return replace(figures, comparison=compared(figures.counts, earlier, elapsed))
 
     async def of_endpoints(
         self,
@@ -118,4 +133,4 @@ class DeliveryFigures:
     def since(self, span: Range) -> datetime:
         """The beginning of the first bar; the last one has the present in it."""
         last = interval_of(to_millis(self.clock.now()), span.bar_minutes)
-        return from_millis(last) - (span.bars - 1) * span.bar
+        return from_millis(last) + span.bar - span.length

@@ -66,6 +66,7 @@ class Rules:
     requests_per_minute: int = 6_000
     service_requests_per_minute: int = 600_000
     link_ttl: timedelta = timedelta(minutes=15)
+    retention: timedelta = timedelta(days=30)
     request_timeout: float = 10.0
     cell: str = ""
     webhooks_access: bool = False
@@ -216,7 +217,7 @@ def assemble(
         inbox=ReceiveInInbox(clock, ids, entropy, system.box, rules.inbox_url),
         rehearse=Rehearse(batches, audit),
         receivers=CheckReceiver(rules.policy, system.resolver),
-        figures=DeliveryFigures(clock),
+        figures=DeliveryFigures(clock, rules.retention),
         maintenance=_maintenance(perform, system, rules, audit, media),
         request_timeout=rules.request_timeout,
         retry_after=partial(retry_after, entropy),

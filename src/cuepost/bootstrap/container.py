@@ -189,6 +189,7 @@ def _rules(settings: Settings) -> Rules:
         requests_per_minute=settings.rate_limit,
         service_requests_per_minute=settings.service_rate_limit,
         link_ttl=timedelta(seconds=settings.result_link_ttl),
+        retention=timedelta(days=settings.retention_days),
         request_timeout=settings.request_timeout,
         cell=settings.cell,
         webhooks_access=settings.webhooks_access,

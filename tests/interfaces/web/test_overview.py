@@ -1,6 +1,7 @@
 """The overview: what needs attention comes first, and its figures are those of the history."""
 
 import re
+from uuid import UUID
 
 import pytest
 
@@ -10,11 +11,27 @@ from cuepost.domain.delivery import DeliveryStatus as S
 from tests.interfaces.web.endpoints import LIST, created
 from tests.interfaces.web.page_client import PageClient
 
-TILE = re.compile(r"<div><dt>([^<]+)</dt><dd>([^<]*)</dd></div>")
+TILE = re.compile(r"<div><dt>([^<]+)</dt><dd>([^<]*)</dd>")
+CHANGE = re.compile(r'<dt>([^<]+)</dt><dd>[^<]*</dd><dd class="change">(.*?)</dd>')
 
 
 def tiles(page: str) -> dict[str, str]:
     return dict(TILE.findall(page.partition('<dl class="tiles">')[2].partition("</dl>")[0]))
+
+
+def changes(page: str) -> dict[str, str]:
+    return {name: re.sub("<[^>]+>", "", change) for name, change in CHANGE.findall(page)}
+
+
+async def record(
+    page_client: PageClient, webhook_id: UUID, *, delivered: int, failed: int, millis: float
+) -> None:
+    """Ended deliveries, with attempts that took so long."""
+    harness = page_client.harness
+    for status in [S.DELIVERED] * delivered + [S.FAILED] * failed:
+        outcome = Outcome.DELIVERED if status is S.DELIVERED else Outcome.HTTP_ERROR
+        delivery = await harness.complete_to(webhook_id)
+        await harness.record(delivery, status, outcome=outcome, duration_ms=millis)
 
 
 async def overview(page_client: PageClient, query: str = "") -> str:
@@ -84,6 +101,38 @@ async def test_figures_are_of_the_range(page_client: PageClient) -> None:
     harness.clock.advance(days=2)
     assert tiles(await overview(page_client))["Delivered"] == "0"
     assert tiles(await overview(page_client, "?range=7d"))["Delivered"] == "3"
+
+
+async def test_figures_are_compared_with_the_period_before(page_client: PageClient) -> None:
+    webhook_id, clock = await created(page_client), page_client.harness.clock
+    await record(page_client, webhook_id, delivered=6, failed=2, millis=20)
+    page = await overview(page_client)
+    assert (changes(page), "Compared with" in page) == ({}, False)
+    # An hour is nearly over, so a day has nearly the length of the day before.
+    clock.advance(hours=24, minutes=55)
+    await record(page_client, webhook_id, delivered=9, failed=1, millis=40)
+    page = await overview(page_client)
+    assert "Compared with the 24 hours before; numbers of deliveries as rates" in page
+    assert {name: text.partition(",")[0] for name, text in changes(page).items()} == {
+        "Success rate": "+15.0 points",
+        "Delivered": "+50 %",
+        "Failed": "\N{MINUS SIGN}50 %",
+        "Cancelled": "no change",
+        "p50 latency": "+114 %",
+        "p95 latency": "+101 %",
+    }
+    assert changes(page)["Delivered"] == "+50 %, compared with the 24 hours before"
+    assert changes(await overview(page_client, "?range=7d")) == {}
+
+
+async def test_what_was_0_before_is_compared_in_words(page_client: PageClient) -> None:
+    webhook_id, clock = await created(page_client), page_client.harness.clock
+    await record(page_client, webhook_id, delivered=1, failed=0, millis=20)
+    clock.advance(hours=1)
+    await record(page_client, webhook_id, delivered=0, failed=1, millis=20)
+    found = changes(await overview(page_client, "?range=1h"))
+    assert found["Failed"] == "from 0, compared with the hour before"
+    assert found["Delivered"].startswith("\N{MINUS SIGN}100 %")
 
 
 async def test_without_access_the_overview_says_who_can_open_it(stranger: PageClient) -> None:

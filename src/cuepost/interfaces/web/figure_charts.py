@@ -1,9 +1,10 @@
 """The figures of an account or an endpoint, as charts over a range of time."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from cuepost.application.delivery_figures import Figures, Range
+from cuepost.domain.comparison import Comparison
 from cuepost.domain.delivery_counts import Counts, Interval
 from cuepost.interfaces.web.charts import proportions
 from cuepost.interfaces.web.delivery_filters import began_within
@@ -16,13 +17,18 @@ RANGES = {
     Range.MONTH: "30 days",
 }
 ENDS = (Kind("delivered", "delivered"), Kind("failed", "failed"), Kind("cancelled", "cancelled"))
+NO_CHANGE = "no change"
 LATENCIES = (Kind("p50", "p50"), Kind("p95", "p95"))
 
 
 @dataclass(frozen=True, slots=True)
 class FigureCharts:
+    """`changes` has the text of each figure that is compared with those of the period `before`."""
+
     span: Range
     counts: Counts
+    changes: Mapping[str, str]
+    before: str
     deliveries: TimeChart
     latency: TimeChart
     classes: Sequence[tuple[str, int, float]]
@@ -39,6 +45,8 @@ def figure_charts(figures: Figures, span: Range) -> FigureCharts:
     return FigureCharts(
         span,
         figures.counts,
+        _changes(figures.comparison) if figures.comparison else {},
+        f"the {RANGES[span].removeprefix('1 ')} before",
         stacked_bars("Deliveries by outcome", ends, ENDS, span.bar),
         lines("Latency of attempts", latencies, LATENCIES, span.bar, _latency),
         proportions(figures.counts.attempts),
@@ -48,6 +56,31 @@ def figure_charts(figures: Figures, span: Range) -> FigureCharts:
 def _latency(millis: float) -> str:
     """Short, because an axis has little room."""
     return f"{millis / 1000:.3g} s" if millis >= 1000 else f"{millis:.3g} ms"
+
+
+def _changes(comparison: Comparison) -> dict[str, str]:
+    return {
+        name: _points(change) if name == "success_rate" else _percent(change)
+        for name, change in asdict(comparison).items()
+        if change is not None
+    }
+
+
+def _points(difference: float) -> str:
+    points = round(difference * 100, 1)
+    return _signed(f"{points:+.1f} points") if points else NO_CHANGE
+
+
+def _percent(change: float) -> str:
+    if change == float("inf"):
+        return "from 0"
+    percent = round(change * 100)
+    return _signed(f"{percent:+,} %") if percent else NO_CHANGE
+
+
+def _signed(number: str) -> str:
+    """With a minus sign that is as wide as the plus sign."""
+    return number.replace("-", "\N{MINUS SIGN}")
 
 
 def _query(bar: Interval, span: Range) -> str:
