@@ -257,6 +257,8 @@ class Populator:
             "overview-hour": "/settings?range=1h",
             "overview-month": "/settings?range=30d",
             "webhooks": WEBHOOKS,
+            "webhooks-searched": f"{WEBHOOKS}?q=example&order=health",
+            "webhooks-none": f"{WEBHOOKS}?q=nothing",
             "webhook-new": f"{WEBHOOKS}/new",
             "webhook": f"{WEBHOOKS}/{healthy.id}",
             "webhook-failing": f"{WEBHOOKS}/{failing.id}",

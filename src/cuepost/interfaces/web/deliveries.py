@@ -15,14 +15,8 @@ from cuepost.domain.errors import Gone, NotFound
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.web import charts, filter_chips, sentences
 from cuepost.interfaces.web.delivery_filters import CLASSES, ListFilters, list_filters, uuid_in
-from cuepost.interfaces.web.endpoints import (
-    LIST,
-    MOST_SHOWN,
-    ONE,
-    called,
-    names_of,
-    view_of,
-)
+from cuepost.interfaces.web.endpoint_list import called
+from cuepost.interfaces.web.endpoints import LIST, MOST_SHOWN, ONE, names_of, view_of
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction

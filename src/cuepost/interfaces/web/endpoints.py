@@ -10,10 +10,10 @@ from cuepost.application.browse_history import EndFilter, Searched
 from cuepost.application.delivery_figures import Figures
 from cuepost.application.manage_webhooks import EndpointChange, EndpointView
 from cuepost.domain.access import Scope
-from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.web import charts, sentences
+from cuepost.interfaces.web.endpoint_list import ORDERS, called, list_choice
 from cuepost.interfaces.web.figure_charts import RANGES, figure_charts, range_in
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.history import DeliveryFilter
@@ -23,15 +23,21 @@ from cuepost.ports.store import Transaction
 LIST = "/settings/webhooks"
 ONE = "/settings/webhooks/{webhook_id}"
 MOST_SHOWN = 100
+# Far more than the usual limit of an account, which an operator can raise.
+MOST_SEARCHED = 1_000
+# An account with more endpoints than this gets the search box.
+HANDFUL = 5
 RECENT = 5
 CHOICES = tuple(entry for entry in CATALOG if entry.subscribable)
 
 
 async def show_all(context: PageContext) -> Response:
-    service, caller = context.service, context.caller
-    views = await context.see(
-        lambda transaction: service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
+    service, caller, choice = context.service, context.caller, list_choice(context)
+    everything = await context.see(
+        lambda transaction: service.webhooks.page(transaction, caller, Page(MOST_SEARCHED))
     )
+    matching = choice.of(everything)
+    views = matching[:MOST_SHOWN]
     ids = [view.endpoint.id for view in views]
     figures = await context.browse(
         lambda transaction: service.figures.of_endpoints(transaction, caller, ids)
@@ -41,6 +47,11 @@ async def show_all(context: PageContext) -> Response:
         "webhooks/list.html",
         section="webhooks",
         views=views,
+        count=len(everything),
+        matching=len(matching),
+        is_searchable=len(everything) > HANDFUL or bool(choice),
+        choice=choice,
+        orders=ORDERS,
         figures=figures,
         charts={each: charts.bars(found, 120, 28) for each, found in figures.items()},
         summary={view.endpoint.id: sentences.of_health(view.health, now) for view in views},
@@ -172,11 +183,6 @@ async def delete(context: PageContext) -> Response:
         )
     )
     return context.go(LIST, "deleted")
-
-
-def called(endpoint: Endpoint) -> str:
-    """Its name, or its URL if it has none."""
-    return endpoint.description or endpoint.url
 
 
 def names_of(views: Iterable[EndpointView]) -> dict[UUID, str]:

@@ -11,7 +11,8 @@ from cuepost.domain.errors import Gone, NotFound
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.web.audit_sentences import Names, sentence
 from cuepost.interfaces.web.delivery_filters import uuid_in
-from cuepost.interfaces.web.endpoints import MOST_SHOWN, called
+from cuepost.interfaces.web.endpoint_list import called
+from cuepost.interfaces.web.endpoints import MOST_SHOWN
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
