@@ -134,6 +134,33 @@ async def test_one_that_is_revoked_between_two_tries_is_not_sent(inviting: Invit
     assert waiting.attempts_made == 1
 
 
+async def test_one_that_is_sent_again_is_a_mail_of_its_own(inviting: Inviting) -> None:
+    harness = inviting.harness
+    made = await inviting.invite()
+    await inviting.work()
+    again = await harness.do(harness.service.members.resend, harness.owner, made.invitation.id)
+    assert (again.invitation.email_queued, await inviting.queued()) == (True, [True])
+    await inviting.work()
+    assert [mail["To"] for mail in inviting.server.messages] == [EMAIL, EMAIL]
+    assert again.url == f"{BASE_URL}/join/{token_in(inviting.server, 1)}"
+    with pytest.raises(NotFound):
+        await harness.see(harness.service.joining.look, token_in(inviting.server))
+    await harness.see(harness.service.joining.look, token_in(inviting.server, 1))
+
+
+async def test_one_that_is_sent_again_while_its_first_mail_is_under_way_is_sent(
+    inviting: Inviting,
+) -> None:
+    harness, mails = inviting.harness, inviting.harness.service.maintenance.invitation_mails
+    made = await inviting.invite()
+    [under_way] = await harness.do(mails.take)
+    await harness.do(harness.service.members.resend, harness.owner, made.invitation.id)
+    # The end of the first mail leaves the second one.
+    await harness.do(lambda transaction: mails.outbox.drop(transaction, under_way))
+    await inviting.work()
+    assert len(inviting.server.messages) == 1
+
+
 async def test_only_the_newest_to_an_address_is_sent(inviting: Inviting) -> None:
     await inviting.invite()
     newest = await inviting.invite()

@@ -26,6 +26,7 @@ from cuepost.domain.errors import (
     Refused,
 )
 from cuepost.domain.invitation import MOST_INVITATIONS
+from cuepost.domain.person import PasswordSignInOff
 from cuepost.ports.records import Page
 from cuepost.testing import RepeatableEntropy
 from tests.application.harness import BASE_URL, OPERATOR, RULES, Harness
@@ -189,6 +190,81 @@ async def test_a_revoked_invitation_admits_no_one(people: Harness) -> None:
         await people.do(members.revoke, people.owner, made.invitation.id)
 
 
+@pytest.mark.parametrize("email", ["ada@example.com", None])
+async def test_an_invitation_that_is_sent_again_has_a_new_link_and_the_old_one_ends(
+    people: Harness, email: str | None
+) -> None:
+    members = people.service.members
+    first = await people.do(members.invite, people.owner, Role.DEVELOPER, email)
+    people.clock.advance(timedelta(days=6).total_seconds())
+    second = await people.do(members.resend, people.owner, first.invitation.id)
+    now = people.clock.now()
+    assert second.invitation == replace(
+        first.invitation,
+        id=second.invitation.id,
+        digest=second.invitation.digest,
+        created_at=now,
+        expires_at=now + timedelta(days=7),
+    )
+    assert first.invitation.id != second.invitation.id
+    details = ({"email": email} if email else {}) | {"role": "developer"}
+    assert await newest(people) == [(Action.INVITATION_RESENT, None, details)]
+    assert await people.see(members.invitations, people.owner, ALL) == [second.invitation]
+    with pytest.raises(NotFound):
+        await people.see(people.service.joining.look, first.url.removeprefix(JOIN))
+    accept = people.service.joining.accept
+    session = await accept(second.url.removeprefix(JOIN), "ada@example.com", PASSWORD, HERE)
+    assert (session.user.email, session.user.role) == ("ada@example.com", Role.DEVELOPER)
+    with pytest.raises(NotFound):
+        await people.do(members.resend, people.owner, second.invitation.id)
+
+
+async def test_only_an_open_invitation_is_sent_again(people: Harness) -> None:
+    members = people.service.members
+    late = await people.do(members.invite, people.owner, Role.VIEWER, "bob@example.com")
+    people.clock.advance(timedelta(days=7).total_seconds())
+    revoked = await people.do(members.invite, people.owner, Role.VIEWER, None)
+    await people.do(members.revoke, people.owner, revoked.invitation.id)
+    for made in (late, revoked):
+        with pytest.raises(NotFound):
+            await people.do(members.resend, people.owner, made.invitation.id)
+
+
+async def test_an_invitation_is_not_sent_again_to_a_member_or_without_passwords(
+    people: Harness,
+) -> None:
+    members = people.service.members
+    made = await people.do(members.invite, people.owner, Role.VIEWER, "ada@example.com")
+    without = replace(members, allows_passwords=False)
+    with pytest.raises(PasswordSignInOff):
+        await people.do(without.resend, people.owner, made.invitation.id)
+    await joined(people, Role.VIEWER, "ada@example.com")
+    with pytest.raises(EmailTaken):
+        await people.do(members.resend, people.owner, made.invitation.id)
+
+
+async def test_an_account_with_the_most_open_invitations_sends_one_again(
+    sqlite_harness: Harness,
+) -> None:
+    members = sqlite_harness.service.members
+    for _ in range(MOST_INVITATIONS):
+        made = await sqlite_harness.do(members.invite, sqlite_harness.owner, Role.VIEWER, None)
+    await sqlite_harness.do(members.resend, sqlite_harness.owner, made.invitation.id)
+    found = await sqlite_harness.see(members.invitations, sqlite_harness.owner, Page(500))
+    assert len(found) == MOST_INVITATIONS
+
+
+async def test_two_who_send_an_invitation_again_at_once_leave_one(people: Harness) -> None:
+    members = people.service.members
+    made = await people.do(members.invite, people.owner, Role.VIEWER, None)
+    done = await asyncio.gather(
+        *(people.do(members.resend, people.owner, made.invitation.id) for _ in range(3)),
+        return_exceptions=True,
+    )
+    assert sorted(type(each).__name__ for each in done) == ["NewInvitation", *["NotFound"] * 2]
+    assert len(await people.see(members.invitations, people.owner, ALL)) == 1
+
+
 async def test_the_e_mail_of_an_invitation_cannot_be_exchanged(people: Harness) -> None:
     token = await invited(people, Role.VIEWER, "Ada@example.com")
     session = await people.service.joining.accept(token, "eve@example.com", PASSWORD, HERE)
@@ -323,6 +399,7 @@ async def test_only_owners_let_people_and_keys_in(people: Harness, role: Role) -
     key = await people.do(keys.create, owner.caller, name="k", scopes=read, expires_at=None)
     actions: list[Awaitable[object]] = [
         people.do(members.invite, member, Role.VIEWER, None),
+        people.do(members.resend, member, made.invitation.id),
         people.do(members.revoke, member, made.invitation.id),
         people.do(members.change_role, member, member.id or UUID(int=0), Role.OWNER),
         people.do(members.remove, member, owner.user.id),
@@ -353,6 +430,7 @@ async def test_members_and_invitations_of_another_account_are_not_there(people: 
     for action in (
         people.do(members.change_role, stranger, member.user.id, Role.OWNER),
         people.do(members.remove, stranger, member.user.id),
+        people.do(members.resend, stranger, made.invitation.id),
         people.do(members.revoke, stranger, made.invitation.id),
         people.do(people.service.sign_in.make_link, OPERATOR, stranger.account, member.user.id),
     ):

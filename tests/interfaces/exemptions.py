@@ -58,6 +58,7 @@ EXEMPTIONS = (
             "members.remove",
             "members.invitations",
             "members.invite",
+            "members.resend",
             "members.revoke",
         ),
         (MCP,),

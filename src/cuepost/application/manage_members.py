@@ -88,8 +88,8 @@ class ManageMembers:
         """A member without a password, whom the operator or a host product signs in by links."""
         account_id, now = await self._lock_account(transaction, caller), self.clock.now()
         address = checked_email(email) if email else None
-        if address is not None and await transaction.users.by_email(address) is not None:
-            raise EmailTaken
+        if address is not None:
+            await _require_no_member_with(transaction, address)
         if external_id is not None:
             await _require_free(transaction, account_id, external_id)
         user = User(account_id, self.ids(now), now, address, role=role, external_id=external_id)
@@ -151,18 +151,60 @@ class ManageMembers:
 
         An invited person chooses a password, so there are no invitations without passwords.
         """
-        if not self.allows_passwords:
-            raise PasswordSignInOff
+        self._require_passwords()
         account_id, now = await self._lock_account(transaction, caller), self.clock.now()
         address = checked_email(email) if email else None
         if address is not None:
-            if await transaction.users.by_email(address) is not None:
-                raise EmailTaken
+            await _require_no_member_with(transaction, address)
             await transaction.invitations.end_of_email(account_id, address)
         if await transaction.invitations.count(account_id, now) >= MOST_INVITATIONS:
             raise InvitationLimitReached(
                 f"The account has {MOST_INVITATIONS} open invitations already; revoke one first."
             )
+        made = await self._add_invitation(transaction, account_id, role, address)
+        await self._note_invitation(transaction, caller, Action.MEMBER_INVITED, made.invitation)
+        return made
+
+    async def resend(
+        self, transaction: Transaction, caller: Caller, invitation_id: UUID
+    ) -> NewInvitation:
+        """A new invitation for the same person and role takes the place of an open one.
+
+        It has an id of its own, so that an e-mail of the old one that is just being sent is not
+        mistaken for its own.
+        """
+        self._require_passwords()
+        account_id = await self._lock_account(transaction, caller)
+        old = await self._open_invitation(transaction, account_id, invitation_id)
+        if old.email is not None:
+            await _require_no_member_with(transaction, old.email)
+        await transaction.invitations.take(account_id, old.id)
+        made = await self._add_invitation(transaction, account_id, old.role, old.email)
+        await self._note_invitation(transaction, caller, Action.INVITATION_RESENT, made.invitation)
+        return made
+
+    async def revoke(self, transaction: Transaction, caller: Caller, invitation_id: UUID) -> None:
+        account_id = await self._lock_account(transaction, caller)
+        invitation = await self._open_invitation(transaction, account_id, invitation_id)
+        await transaction.invitations.take(account_id, invitation_id)
+        await self._note_invitation(transaction, caller, Action.INVITATION_REVOKED, invitation)
+
+    def _require_passwords(self) -> None:
+        if not self.allows_passwords:
+            raise PasswordSignInOff
+
+    async def _open_invitation(
+        self, transaction: Transaction, account_id: UUID, invitation_id: UUID
+    ) -> Invitation:
+        found = await transaction.invitations.get(account_id, invitation_id)
+        if found is None or not found.is_live(self.clock.now()):
+            raise NotFound
+        return found
+
+    async def _add_invitation(
+        self, transaction: Transaction, account_id: UUID, role: Role, address: str | None
+    ) -> NewInvitation:
+        now = self.clock.now()
         token = compose_opaque_token(self.entropy(OPAQUE_TOKEN_BYTES))
         made = Invitation(
             account_id,
@@ -179,16 +221,7 @@ class ManageMembers:
             sealed = self.box.seal(token.encode(), made.id.bytes)
             mail = InvitationMail(account_id, made.id, sealed, now, made.expires_at)
             await transaction.invitations.add_mail(mail)
-        await self._note_invitation(transaction, caller, Action.MEMBER_INVITED, made)
         return NewInvitation(made, self.address(token))
-
-    async def revoke(self, transaction: Transaction, caller: Caller, invitation_id: UUID) -> None:
-        account_id = await self._lock_account(transaction, caller)
-        invitation = await transaction.invitations.get(account_id, invitation_id)
-        if invitation is None or not invitation.is_live(self.clock.now()):
-            raise NotFound
-        await transaction.invitations.take(account_id, invitation_id)
-        await self._note_invitation(transaction, caller, Action.INVITATION_REVOKED, invitation)
 
     async def _locked(self, transaction: Transaction, caller: Caller, user_id: UUID) -> User:
         account_id = await self._lock_account(transaction, caller)
@@ -232,6 +265,11 @@ class ManageMembers:
             **details,
             role=invitation.role,
         )
+
+
+async def _require_no_member_with(transaction: Transaction, email: str) -> None:
+    if await transaction.users.by_email(email) is not None:
+        raise EmailTaken
 
 
 async def _require_free(transaction: Transaction, account_id: UUID, external_id: str) -> None:

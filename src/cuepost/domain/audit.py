@@ -50,6 +50,7 @@ class Action(StrEnum):
     ROLE_CHANGED = "member.role_changed"
     ALERTS_CHANGED = "member.alerts_changed"
     MEMBER_REMOVED = "member.removed"
+    INVITATION_RESENT = "invitation.resent"
     INVITATION_REVOKED = "invitation.revoked"
     PORTAL_LINK_CREATED = "portal.link_created"
     PORTAL_LINK_REVOKED = "portal.link_revoked"

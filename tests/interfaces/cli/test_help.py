@@ -55,6 +55,7 @@ def test_the_commands_of_the_contract_are_there() -> None:
         ("members", "set-role"),
         ("members", "set-alerts"),
         ("members", "remove"),
+        ("members", "resend-invitation"),
         ("members", "revoke-invitation"),
         ("keys",),
         ("keys", "create"),

@@ -21,6 +21,12 @@ def test_a_person_is_invited_and_the_link_is_printed_once(
     assert "/join/" in made.pop("url")
     assert (made["email"], made["role"]) == ("a@example.com", "viewer")
     assert terminal.json("members", "list", *here) == {"members": [], "invitations": [made]}
+    again = terminal.json("members", "resend-invitation", made["id"], *here)
+    assert "/join/" in again.pop("url")
+    assert (again["email"], again["role"]) == ("a@example.com", "viewer")
+    assert terminal.json("members", "list", *here) == {"members": [], "invitations": [again]}
+    assert terminal.run("members", "revoke-invitation", made["id"], *here).exit_code == 1
+    made = again
     assert terminal.json("members", "revoke-invitation", made["id"], *here) == {
         "revoked": made["id"]
     }
@@ -58,6 +64,7 @@ def test_what_does_not_exist_is_said(terminal: Terminal, account_id: str) -> Non
         ("remove", UNKNOWN, *here),
         ("set-role", UNKNOWN, *here, "--role", "viewer"),
         ("set-alerts", UNKNOWN, "off", *here),
+        ("resend-invitation", UNKNOWN, *here),
         ("revoke-invitation", UNKNOWN, *here),
     ):
         refused = terminal.run("members", *command)

@@ -224,6 +224,7 @@ async def test_a_call_without_a_body_takes_an_empty_object_and_no_other(
     path = operation.path.replace("{webhookId}", str(endpoint.id))
     path = path.replace("{projectId}", str(project.id)).replace("{deliveryId}", str(project.id))
     path = path.replace("{accountId}", str(api.harness.account.id))
+    path = path.replace("{invitationId}", str(project.id))
     before, key = await api.stored(), api.key_for(operation)
     refused = await api.call("POST", path, {"colour": "red"}, key=key)
     assert faults(refused) == [("colour", "unknown_field")]

@@ -106,7 +106,7 @@ async def test_another_key_of_the_account_is_never_shown_the_secret_again(api: A
 @pytest.mark.parametrize("key", ["", " ", "a b", "x" * 201, "ü", "a\x7f"])
 async def test_a_key_that_is_none_is_refused(sqlite_api: Api, operation: Any, key: str) -> None:
     path = operation.path.replace("{", "").replace("}", "")
-    for name in ("webhookId", "projectId", "deliveryId", "listenerId", "accountId"):
+    for name in ("webhookId", "projectId", "deliveryId", "listenerId", "accountId", "invitationId"):
         path = path.replace(name, "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90")
     token = sqlite_api.key_for(operation)
     headers = [

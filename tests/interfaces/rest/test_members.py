@@ -29,6 +29,22 @@ async def test_an_invitation_shows_its_link_once(api: Api) -> None:
     assert (await api.done("GET", INVITATIONS))["data"] == []
 
 
+async def test_an_invitation_is_sent_again_with_a_new_link(api: Api) -> None:
+    made = await api.done("POST", INVITATIONS, {"role": "viewer", "email": "ada@example.com"})
+    answer = await api.call("POST", f"{INVITATIONS}/{made['id']}/resend")
+    again = answer.json()
+    assert answer.status_code == 201
+    assert answer.headers["location"] == f"{BASE_URL}{INVITATIONS}/{again['id']}"
+    assert {name for name in made if made[name] == again[name]} >= {"email", "role", "emailQueued"}
+    assert again["url"] != made["url"]
+    again.pop("url")
+    assert (await api.done("GET", INVITATIONS))["data"] == [again]
+    gone = await api.call("POST", f"{INVITATIONS}/{made['id']}/resend")
+    assert problem(gone) == (404, "not_found")
+    trail = (await api.done("GET", "/v1/audit"))["data"]
+    assert trail[0]["action"] == Action.INVITATION_RESENT
+
+
 async def test_a_repeated_request_gets_the_same_link(api: Api) -> None:
     headers = {"Idempotency-Key": "invite-ada"}
     first, again = [
@@ -90,4 +106,7 @@ async def test_reading_members_does_not_allow_changing_them(api: Api) -> None:
     key = await api.new_key(frozenset({Scope.MEMBERS_READ}))
     assert (await api.call("GET", MEMBERS, key=key)).status_code == 200
     answer = await api.call("POST", INVITATIONS, {"role": "owner"}, key=key)
+    assert problem(answer) == (403, "missing_scope")
+    made = await api.done("POST", INVITATIONS, {"role": "viewer"})
+    answer = await api.call("POST", f"{INVITATIONS}/{made['id']}/resend", key=key)
     assert problem(answer) == (403, "missing_scope")

@@ -127,6 +127,48 @@ async def test_a_revoked_invitation_has_ended(page_client: PageClient) -> None:
     assert "This invitation has ended" in answer.text
 
 
+async def test_an_invitation_is_sent_again_and_its_first_link_ends(page_client: PageClient) -> None:
+    path = await invite(page_client, role="viewer", email="ada@example.com")
+    harness = page_client.harness
+    [made] = await harness.see(harness.service.members.invitations, harness.owner, Page(9))
+    listed = (await page_client.get(MEMBERS)).text
+    resend = f"/settings/invitations/{made.id}/resend"
+    assert f'action="{resend}"' in listed
+    fields = {"once": page_client.once(), "_token": page_client.token()}
+    first, second = [(await page_client.post(resend, **fields)).text for _ in range(2)]
+    found = LINK.search(first)
+    assert found is not None
+    assert "The link of the earlier invitation has stopped working." in first
+    # The form that is sent twice makes one link.
+    assert LINK.findall(second) == [found[1]]
+    again = found[1].removeprefix(BASE_URL)
+    assert again != path
+    assert (await page_client.another().get(path)).status_code == 404
+    ada = page_client.another()
+    await ada.get(again)
+    assert await ada.done(again, password=PASSWORD) == "/settings?note=joined"
+    await page_client.get(MEMBERS)
+    assert (await page_client.post(resend, once=page_client.once())).status_code == 404
+    trail = (await page_client.get("/settings/audit")).text
+    assert "sent the invitation for <em>ada@example.com</em> as <em>viewer</em> again" in trail
+
+
+@pytest.mark.parametrize("mails", [True, False])
+async def test_without_a_mail_server_an_invitation_is_sent_again_as_a_new_link(
+    harness: Harness, mails: bool
+) -> None:
+    owner = await opened(harness, replace(RULES, mails=mails)).sign_in()
+    for email in ("ada@example.com", ""):
+        await owner.get(MEMBERS)
+        await owner.post(MEMBERS, once=owner.once(), role="viewer", email=email)
+    page = (await owner.get(MEMBERS)).text
+    labels = re.findall(r'aria-label="([^"]+): the invitation for ([^"]+)"', page)
+    assert labels == [
+        ("New link", "anyone with the link"),
+        ("Send again" if mails else "New link", "ada@example.com"),
+    ]
+
+
 async def test_removal_and_demotion_end_the_sessions(page_client: PageClient) -> None:
     member = await member_of(page_client, Role.OWNER, "ada@example.com")
     ada = await page_client.another().sign_in_as("ada@example.com")
@@ -218,6 +260,7 @@ async def test_a_developer_is_refused_members_and_keys_alone(sqlite_harness: Har
         MEMBERS,
         f"{MEMBERS}/{{member_id}}/role",
         f"{MEMBERS}/{{member_id}}/remove",
+        "/settings/invitations/{invitation_id}/resend",
         "/settings/invitations/{invitation_id}/revoke",
         "/settings/keys",
         "/settings/keys/{key_id}/revoke",

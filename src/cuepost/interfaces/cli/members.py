@@ -98,13 +98,7 @@ def invite(account: UUID, role: str, email: str | None, as_json: bool) -> None:
             )
         )
 
-    made = _use(work, no_account(account))
-    content = msgspec.to_builtins(CreatedInvitation.made(made))
-    expires_at = to_text(made.invitation.expires_at)
-    said = f"{made.url}\nThe link works once and expires at {expires_at}."
-    if made.invitation.email_queued:
-        said += f"\nThe service sends it to {made.invitation.email}."
-    print_result(as_json, content, said)
+    _print_invitation(as_json, _use(work, no_account(account)))
 
 
 @members.command("add")
@@ -223,6 +217,23 @@ def remove(member_id: UUID, account: UUID, as_json: bool) -> None:
     print_result(as_json, {"removed": str(member_id)}, f"Member {member_id} is removed.")
 
 
+@members.command("resend-invitation")
+@click.argument("invitation_id", type=click.UUID)
+@account_option
+@json_option
+def resend_invitation(invitation_id: UUID, account: UUID, as_json: bool) -> None:
+    """Send an invitation again: a new link takes the place of the old one."""
+
+    async def work(context: CommandContext) -> NewInvitation:
+        return await context.service.perform.change(
+            lambda transaction: context.service.members.resend(
+                transaction, _caller(account), invitation_id
+            )
+        )
+
+    _print_invitation(as_json, _use(work, _no_invitation(invitation_id)))
+
+
 @members.command("revoke-invitation")
 @click.argument("invitation_id", type=click.UUID)
 @account_option
@@ -237,9 +248,18 @@ def revoke_invitation(invitation_id: UUID, account: UUID, as_json: bool) -> None
             )
         )
 
-    _use(work, f"There is no open invitation {invitation_id} in this account.")
+    _use(work, _no_invitation(invitation_id))
     content = {"revoked": str(invitation_id)}
     print_result(as_json, content, f"Invitation {invitation_id} is revoked.")
+
+
+def _print_invitation(as_json: bool, made: NewInvitation) -> None:
+    content = msgspec.to_builtins(CreatedInvitation.made(made))
+    expires_at = to_text(made.invitation.expires_at)
+    said = f"{made.url}\nThe link works once and expires at {expires_at}."
+    if made.invitation.email_queued:
+        said += f"\nThe service sends it to {made.invitation.email}."
+    print_result(as_json, content, said)
 
 
 def _member_row(user: User) -> tuple[str, ...]:
@@ -269,6 +289,10 @@ def _use(work: Work[T], missing: str) -> T:
         PasswordSignInOff,
     ) as error:
         raise CannotRun(str(error)) from error
+
+
+def _no_invitation(invitation_id: UUID) -> str:
+    return f"There is no open invitation {invitation_id} in this account."
 
 
 def _no_member(member_id: UUID) -> str:

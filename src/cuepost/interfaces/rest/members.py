@@ -23,6 +23,7 @@ from cuepost.ports.store import Transaction
 MEMBERS = "/v1/members"
 MEMBER = "/v1/members/{memberId}"
 INVITATIONS = "/v1/invitations"
+INVITATION = "/v1/invitations/{invitationId}"
 _TAG = "Members"
 
 _Plain = Call[NoInput, NoInput]
@@ -63,6 +64,11 @@ async def invite(service: Service, transaction: Transaction, call: Call[Invite, 
     made = await service.members.invite(
         transaction, call.caller, call.body.role, given(call.body.email)
     )
+    return Reply(CreatedInvitation.made(made), f"{INVITATIONS}/{made.invitation.id}")
+
+
+async def resend(service: Service, transaction: Transaction, call: _Plain) -> Reply:
+    made = await service.members.resend(transaction, call.caller, call.ids["invitationId"])
     return Reply(CreatedInvitation.made(made), f"{INVITATIONS}/{made.invitation.id}")
 
 
@@ -148,8 +154,23 @@ OPERATIONS = (
         run=changing(invite),
     ),
     Operation(
+        method="POST",
+        path=f"{INVITATION}/resend",
+        name="resendInvitation",
+        tag=_TAG,
+        summary="Send an invitation again",
+        description="A new invitation with a new link and another 7 days takes the place of an "
+        "open one, for the same address and role. The link of the old one stops working. With an "
+        "e-mail address it is also sent there, as a first one is.",
+        scope=Scope.MEMBERS_MANAGE,
+        status=201,
+        answer=CreatedInvitation,
+        refusals=(EmailTaken, PasswordSignInOff),
+        run=changing(resend),
+    ),
+    Operation(
         method="DELETE",
-        path=f"{INVITATIONS}/{{invitationId}}",
+        path=INVITATION,
         name="revokeInvitation",
         tag=_TAG,
         summary="Revoke an invitation",

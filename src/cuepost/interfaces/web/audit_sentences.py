@@ -50,6 +50,7 @@ SENTENCES: Mapping[str, str] = {
     "member.role_changed": "changed the role of {email} from {was} to {role}",
     "member.alerts_changed": "switched alerts by e-mail {alerts} for {email}",
     "member.removed": "removed the member {email}",
+    "invitation.resent": "sent the invitation for {email} as {role} again",
     "invitation.revoked": "revoked an invitation for {email}",
     "portal.link_created": "created a portal link for {name} as {role}",
     "portal.link_revoked": "revoked a portal link and ended its session",

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from starlette.responses import Response
 
+from cuepost.application.manage_members import NewInvitation
 from cuepost.application.perform import IdempotentCall
 from cuepost.domain.access import Role, Scope
 from cuepost.domain.errors import EmailTaken, FieldError, Invalid, NotFound, Refused
@@ -18,7 +20,7 @@ from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 
 ALL = "/settings/members"
-INVITATIONS = "/settings/invitations"
+INVITATION = "/settings/invitations/{invitation_id}"
 MOST_SHOWN = 200
 MEANINGS = {
     Role.OWNER: "do everything, also manage members and API keys.",
@@ -32,11 +34,41 @@ async def show_all(context: PageContext) -> Response:
 
 
 async def invite(context: PageContext) -> Response:
-    form = context.form
-    role, email = _role(context), form.text("email").strip() or None
+    role, email = _role(context), context.form.text("email").strip() or None
+    try:
+        return await _invited(
+            context,
+            f"invite {role} {email}",
+            lambda transaction: context.service.members.invite(
+                transaction, context.caller, role, email
+            ),
+        )
+    except Invalid as invalid:
+        return await _list(context, invalid.errors)
+    except EmailTaken as refused:
+        return await _list(context, (field_error("email", refused),))
+
+
+async def resend(context: PageContext) -> Response:
+    invitation_id = context.id("invitation_id")
+    return await _invited(
+        context,
+        f"resend {invitation_id}",
+        lambda transaction: context.service.members.resend(
+            transaction, context.caller, invitation_id
+        ),
+    )
+
+
+async def _invited(
+    context: PageContext,
+    request: str,
+    make: Callable[[Transaction], Awaitable[NewInvitation]],
+) -> Response:
+    """The page with the link, which is the same if the form is sent twice."""
 
     async def act(transaction: Transaction) -> bytes:
-        made = await context.service.members.invite(transaction, context.caller, role, email)
+        made = await make(transaction)
         invitation = made.invitation
         kept = {
             "url": made.url,
@@ -46,16 +78,16 @@ async def invite(context: PageContext) -> Response:
         }
         return json.dumps(kept).encode()
 
-    once = form.text("once")
-    what = hashlib.sha256(f"invite {role} {email}".encode()).digest()
-    call = IdempotentCall(f"pages:{once}", what) if once else None
-    try:
-        answer = await context.service.perform.once(context.caller, call, act, _refuse)
-    except Invalid as invalid:
-        return await _list(context, invalid.errors)
-    except EmailTaken as refused:
-        return await _list(context, (field_error("email", refused),))
-    return context.page("members/invited.html", section="members", made=json.loads(answer.content))
+    once, what = context.form.text("once"), hashlib.sha256(request.encode())
+    # One page has a form for each invitation, and all of them have the same `once`.
+    call = IdempotentCall(f"pages:{once}:{what.hexdigest()}", what.digest()) if once else None
+    answer = await context.service.perform.once(context.caller, call, act, _refuse)
+    return context.page(
+        "members/invited.html",
+        section="members",
+        made=json.loads(answer.content),
+        is_repeated=context.path.endswith("/resend"),
+    )
 
 
 async def change_role(context: PageContext) -> Response:
@@ -164,6 +196,7 @@ ROUTES = (
     PageRoute(ALL, get=show_all, post=invite, writes=Scope.MEMBERS_MANAGE),
     PageRoute(f"{ALL}/{{member_id}}/role", post=change_role, writes=Scope.MEMBERS_MANAGE),
     PageRoute(f"{ALL}/{{member_id}}/remove", post=remove, writes=Scope.MEMBERS_MANAGE),
-    PageRoute(f"{INVITATIONS}/{{invitation_id}}/revoke", post=revoke, writes=Scope.MEMBERS_MANAGE),
+    PageRoute(f"{INVITATION}/resend", post=resend, writes=Scope.MEMBERS_MANAGE),
+    PageRoute(f"{INVITATION}/revoke", post=revoke, writes=Scope.MEMBERS_MANAGE),
     PageRoute("/join/{token}", get=show_join, post=join, is_open=True),
 )

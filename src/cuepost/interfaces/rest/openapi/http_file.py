@@ -55,6 +55,8 @@ _IDS = {
 }
 # In the calls of the operator, the member of the account that was just created.
 _OF_OPERATOR = _IDS | {"memberId": ("addAccountMember", "$.id")}
+# The invitation that took the place of the first one.
+_AFTER_RESENDING = _IDS | {"invitationId": ("resendInvitation", "$.id")}
 
 
 def http_file(base_url: str) -> str:
@@ -80,8 +82,7 @@ def _lines(operation: Operation) -> Iterator[str]:
     if operation.query is not NoInput:
         names = ", ".join(operation.query.__struct_encode_fields__)
         yield f"# Optional query parameters: {names}"
-    is_operators = kind_of(frozenset({operation.scope})) is KeyKind.OPERATOR
-    ids = _OF_OPERATOR if is_operators else _IDS
+    ids = _ids_for(operation)
     path = re.sub(r"{(\w+)}", lambda found: _variable(ids, found[1]), operation.path)
     yield f"{operation.method} {{{{url}}}}{path}"
     key = _KEYS[kind_of(frozenset({operation.scope}))]
@@ -95,6 +96,12 @@ def _lines(operation: Operation) -> Iterator[str]:
             lambda found: f'"{found[1]}": "{_variable(ids, found[1])}"',
             example,
         )
+
+
+def _ids_for(operation: Operation) -> Mapping[str, tuple[str, str]]:
+    if kind_of(frozenset({operation.scope})) is KeyKind.OPERATOR:
+        return _OF_OPERATOR
+    return _AFTER_RESENDING if operation.name == "revokeInvitation" else _IDS
 
 
 def _variable(ids: Mapping[str, tuple[str, str]], name: str) -> str:
