@@ -26,7 +26,7 @@ from cuepost.domain.project import Project, ProjectStatus
 from cuepost.ports.dispatch import NextStep, Result
 from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.ports.media import NO_MEDIA, Media
-from cuepost.ports.records import Page, ReportAnswer
+from cuepost.ports.records import AuditFilter, Page, ReportAnswer
 from cuepost.ports.store import Store, Transaction
 from cuepost.testing import Factory, RepeatableEntropy, SequentialIds, VirtualClock
 from tests.support import core_statements
@@ -155,7 +155,10 @@ class Harness:
         return [view.event for view in views]
 
     async def audit(self, caller: Caller | None = None) -> list[AuditEntry]:
-        return await self.see(self.service.history.audit, caller or self.owner, EVERYTHING)
+        found = await self.see(
+            self.service.history.audit, caller or self.owner, AuditFilter(), EVERYTHING
+        )
+        return list(found.entries)
 
     async def end(self, delivery: Delivery, status: DeliveryStatus) -> None:
         """What the engine will do once an attempt was the last one, or a stop overtook it."""

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from cuepost.adapters.storage.records.guards import AuditRecords
+from cuepost.adapters.storage.records.audit import AuditRecords
 from cuepost.application.manage_webhooks import EndpointChange
+from cuepost.application.search_audit import Trail
 from cuepost.domain.access import Scope
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.errors import EndpointDisabled
-from cuepost.ports.records import Page
+from cuepost.ports.records import AuditFilter, Page
 from cuepost.testing import START
 from tests.application.harness import OPERATOR, Harness
 
@@ -152,7 +153,9 @@ async def test_the_trail_is_paged_newest_first(harness: Harness) -> None:
     trail = await harness.audit()
     assert trail == sorted(trail, key=lambda entry: entry.id, reverse=True)
     behind = Page(limit=1, before=trail[0].id)
-    assert await harness.see(harness.service.history.audit, harness.owner, behind) == trail[1:2]
+    everything = AuditFilter()
+    found = await harness.see(harness.service.history.audit, harness.owner, everything, behind)
+    assert found == Trail(trail[1:2], trail[1].id)
 
 
 # What people do to sign in is shown in test_sign_in, and the others in the tests of their use case.

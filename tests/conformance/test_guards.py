@@ -1,4 +1,4 @@
-"""Reports, idempotency keys and the audit trail."""
+"""Reports and idempotency keys."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -7,9 +7,8 @@ from uuid import UUID
 import pytest
 
 from cuepost.adapters.storage.records.guards import IDEMPOTENCY_LIFE
-from cuepost.domain.audit import Action
 from cuepost.domain.event import SilenceReason
-from cuepost.ports.records import Page, ReportKey, StoredAnswer, StoredReport
+from cuepost.ports.records import ReportKey, StoredAnswer, StoredReport
 from cuepost.ports.store import Contention
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore, introduce
@@ -162,19 +161,3 @@ async def test_a_claim_that_is_rolled_back_leaves_the_key_free(
     with pytest.raises(LookupError):
         await fail()
     assert await claim(store, records, "key", b"b") is None
-
-
-async def test_audit_entries_come_back_newest_first(store: AnyStore, records: Records) -> None:
-    account_id = records.id()
-    entries = [
-        records.audit_entry(account_id, action=action, address=None, subject=None, details={})
-        for action in Action
-    ] + [records.audit_entry(account_id)]
-    async with store.transaction() as transaction:
-        for entry in (*entries, records.audit_entry(records.id())):
-            await transaction.audit.add(entry)
-
-    async with store.snapshot() as transaction:
-        first = await transaction.audit.page(account_id, Page(3))
-        rest = await transaction.audit.page(account_id, Page(100, first[-1].id))
-    assert [*first, *rest] == entries[::-1]

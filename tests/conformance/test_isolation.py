@@ -22,7 +22,7 @@ from cuepost.ports import people as people_ports
 from cuepost.ports import records as record_ports
 from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.ports.moves import Chunk
-from cuepost.ports.records import Page
+from cuepost.ports.records import EVERY_ENTRY, Page
 from cuepost.ports.store import Transaction
 from cuepost.testing import START
 from tests.support.records import Records
@@ -94,6 +94,7 @@ READS: dict[str, tuple[Call, object]] = {
     "Inboxes.get": (lambda t, s, p: t.inboxes.get(s.id), None),
     "Inboxes.messages": (lambda t, s, p: t.inboxes.messages(s.id, ALL), []),
     "Audit.page": (lambda t, s, p: t.audit.page(s.id, ALL), []),
+    "Audit.last_of": (lambda t, s, p: t.audit.last_of(s.id, Page(1), EVERY_ENTRY), None),
     "Events.get": (lambda t, s, p: t.events.get(s.id, p.event.id), None),
     "Events.page": (lambda t, s, p: t.events.page(s.id, EventFilter(), ALL), []),
     "Deliveries.get": (lambda t, s, p: t.deliveries.get(s.id, p.ended.id), None),

@@ -18,7 +18,7 @@ from cuepost.domain.errors import NotFound
 from cuepost.engine.maintenance import JobSteps
 from cuepost.engine.retention import Expiry
 from cuepost.ports.history import DeliveryFilter, EventFilter
-from cuepost.ports.records import Page
+from cuepost.ports.records import AuditFilter, Page
 from cuepost.ports.retention import Expiring
 from cuepost.tuning import EXPIRED_ROWS_AT_ONCE
 from tests.simulation.owners import Owners
@@ -76,7 +76,7 @@ class Observers(Owners):
         deliveries = await harness.see(
             service.history.deliveries, caller, DeliveryFilter(), LOOKED_AT
         )
-        audit = await harness.see(service.history.audit, caller, LOOKED_AT)
+        audit = await harness.see(service.history.audit, caller, AuditFilter(), LOOKED_AT)
         for view in endpoints:
             ledger.looked(account, "endpoint", view.endpoint.id)
         for project in projects:
@@ -88,7 +88,7 @@ class Observers(Owners):
         for shown in deliveries:
             each = shown.delivery
             ledger.looked(account, "delivery", each.webhook_id, each.event_id, each.project_id)
-        for entry in audit:
+        for entry in audit.entries:
             subject = entry.subject if entry.subject in ledger.owners else None
             ledger.looked(account, "entry", UUID(subject) if subject else None)
         ledger.shown[PAGES].append(repr([endpoints, projects, events, deliveries, audit]))

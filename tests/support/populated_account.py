@@ -281,6 +281,8 @@ class Populator:
             "events-none": "/settings/events?type=project.cancelled",
             "projects": "/settings/projects",
             "event-types": "/settings/event-types",
+            "audit-filtered": "/settings/audit?range=24h&action=webhook&actor=user%3Asomeone",
+            "audit-none": "/settings/audit?action=portal",
             "keys": "/settings/keys",
             "members": "/settings/members",
             "audit": "/settings/audit",

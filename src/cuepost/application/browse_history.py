@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from cuepost.application.search_audit import Trail, search_audit
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.account_reference import search_key
 from cuepost.domain.attempt import Attempt, Outcome, last_of
-from cuepost.domain.audit import AuditEntry
 from cuepost.domain.delivery import Delivery
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.errors import NotFound
 from cuepost.domain.event import Event
 from cuepost.domain.project import Project
 from cuepost.ports.history import AttemptFigures, DeliveryFilter, EventFilter
-from cuepost.ports.records import Page
+from cuepost.ports.records import AuditFilter, Page
 from cuepost.ports.store import Transaction
 
 
@@ -198,9 +198,11 @@ class BrowseHistory:
         deliveries = await transaction.deliveries.of_events(account_id, [event_id])
         return EventView(event, _of(event, deliveries))
 
-    async def audit(self, transaction: Transaction, caller: Caller, page: Page) -> list[AuditEntry]:
+    async def audit(
+        self, transaction: Transaction, caller: Caller, chosen: AuditFilter, page: Page
+    ) -> Trail:
         caller.require(Scope.WEBHOOKS_MANAGE)
-        return await transaction.audit.page(caller.account, page)
+        return await search_audit(transaction, caller.account, chosen, page)
 
     async def _matching(
         self,

@@ -9,14 +9,15 @@ from uuid import UUID
 from cuepost.application.delivery_figures import DeliveryFigures, Figures, Range
 from cuepost.application.manage_accounts import ManageAccounts
 from cuepost.application.perform import OPERATOR
+from cuepost.application.search_audit import Trail, search_audit
 from cuepost.domain.access import Account, ApiKey, Caller, Scope
-from cuepost.domain.audit import Action, AuditEntry
+from cuepost.domain.audit import Action
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.delivery_counts import FINE_MINUTES, interval_of
 from cuepost.domain.health import RECENT, Health, HealthState, health
 from cuepost.domain.instants import from_millis, to_millis
 from cuepost.domain.person import User
-from cuepost.ports.records import Page
+from cuepost.ports.records import EVERY_ENTRY, Page
 from cuepost.ports.service_state import (
     CountedIntervals,
     EndpointLine,
@@ -212,12 +213,12 @@ class WatchService:
 
     async def audit(
         self, transaction: Transaction, caller: Caller, account_id: UUID | None, page: Page
-    ) -> list[AuditEntry]:
+    ) -> Trail:
         """The trail of an account, or the operator's own."""
         caller.require(Scope.ACCOUNTS_READ)
         if account_id is not None:
             await self.accounts.get(transaction, caller, account_id)
-        return await transaction.audit.page(account_id or OPERATOR, page)
+        return await search_audit(transaction, account_id or OPERATOR, EVERY_ENTRY, page)
 
     async def set_access(
         self, transaction: Transaction, caller: Caller, account_id: UUID, *, enabled: bool

@@ -57,6 +57,18 @@ class Action(StrEnum):
     PORTAL_SESSIONS_ENDED = "portal.sessions_ended"
 
 
+def group_of(action: Action) -> str:
+    return action.partition(".")[0]
+
+
+GROUPS = tuple(dict.fromkeys(group_of(action) for action in Action))
+
+
+def actions_in(choice: str) -> frozenset[Action]:
+    """The action of this name, or those of a group such as `webhook`; none of an unknown name."""
+    return frozenset(action for action in Action if choice in (action, group_of(action)))
+
+
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     """`actor_name` is what the actor was called then: a user's e-mail, the name of a key."""

@@ -10,7 +10,7 @@ from uuid import UUID
 from cuepost.domain.access import Account, AccountState, ApiKey
 from cuepost.domain.account_reference import search_key
 from cuepost.domain.artifact import Artifact
-from cuepost.domain.audit import AuditEntry
+from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.errors import FieldError
 from cuepost.domain.event import SilenceReason
@@ -258,6 +258,39 @@ class Idempotency(Protocol):
     ) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """`actor` is that of an entry, such as `user:<id>`, or what it begins with: `user`.
+
+    None selects everything.
+    """
+
+    actions: frozenset[Action] | None = None
+    actor: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether more than the time is chosen, which the ids have."""
+        return self.actions is not None or self.actor is not None
+
+
+EVERY_ENTRY = AuditFilter()
+
+
 class Audit(Protocol):
     async def add(self, entry: AuditEntry) -> None: ...
-    async def page(self, account_id: UUID, page: Page) -> list[AuditEntry]: ...
+    async def page(
+        self,
+        account_id: UUID,
+        page: Page,
+        chosen: AuditFilter = EVERY_ENTRY,
+        lowest: UUID | None = None,
+    ) -> list[AuditEntry]:
+        """From the id `lowest` on, if there is one."""
+        ...
+
+    async def last_of(self, account_id: UUID, page: Page, chosen: AuditFilter) -> UUID | None:
+        """The id of the last entry of a page by time alone; None if the page is not full."""
+        ...

@@ -96,6 +96,30 @@ def test_what_operators_do_is_in_the_audit_trail_with_their_login(terminal: Term
     ]
 
 
+def test_the_audit_trail_is_filtered(terminal: Terminal) -> None:
+    account = terminal.json("accounts", "create")["id"]
+    for command in ("close-access", "open-access"):
+        terminal.json("accounts", command, account)
+    opened, closed, created = terminal.json("audit", "--account", account)["data"]
+    for options, expected in (
+        (("--action", "account.access_closed"), [closed]),
+        (("--action", "account", "--limit", "2"), [opened, closed]),
+        (("--action", "webhook"), []),
+        (("--actor", f"operator:{getuser()}"), [opened, closed, created]),
+        (("--actor", "operator"), [opened, closed, created]),
+        (("--actor", "user"), []),
+        (("--until", created["at"]), []),
+    ):
+        found = terminal.json("audit", "--account", account, *options)["data"]
+        assert found == expected, options
+    recent = terminal.json("audit", "--account", account, "--since", opened["at"])["data"]
+    assert opened in recent
+    assert [each for each in recent if each["at"] < opened["at"]] == []
+    code, said = terminal.refusal("audit", "--action", "painted")
+    assert code == 2
+    assert "painted" in said
+
+
 @pytest.mark.parametrize("command", ["open-access", "close-access"])
 def test_an_unknown_account_is_refused(terminal: Terminal, command: str) -> None:
     assert terminal.refusal("accounts", command, UNKNOWN) == (

@@ -75,6 +75,22 @@ async def test_a_project_with_access_that_has_expired_is_refused(mcp_service: Mc
     assert await mcp_service.stored() == before
 
 
+async def test_an_agent_filters_the_audit_trail(mcp_service: McpService) -> None:
+    await mcp_service.harness.endpoint()
+    [made, *_] = (await mcp_service.done("audit_list"))["data"]
+    for arguments, expected in (
+        ({"action": "webhook.created"}, [made]),
+        ({"action": "webhook", "actor": made["actor"], "since": made["at"]}, [made]),
+        ({"action": "delivery"}, []),
+        ({"action": "webhook", "until": made["at"]}, []),
+    ):
+        found = await mcp_service.done("audit_list", **arguments)
+        assert found == {"data": expected, "nextCursor": None}, arguments
+    refused = await mcp_service.result("audit_list", action="painted")
+    assert refused.is_error
+    assert "unknown_action" in refused.text
+
+
 async def test_the_audit_trail_says_that_an_agent_did_it(mcp_service: McpService) -> None:
     async with mcp_service.agent() as agent:
         await agent.call_tool("webhooks_create", {"url": "https://hooks.example.com/cue"})

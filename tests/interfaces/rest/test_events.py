@@ -1,3 +1,10 @@
+"""Events over REST, and the audit trail."""
+
+from typing import Any
+
+import pytest
+
+from cuepost.application import search_audit
 from cuepost.domain.delivery import Delivery
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.domain.project import Project, ProjectStatus
@@ -106,6 +113,58 @@ async def test_the_audit_trail_says_who_did_what_from_where(api: Api) -> None:
         "at": NOW,
     }
     assert entry["actor"].removeprefix("key:") in str(await api.harness.audit())
+
+
+async def test_the_audit_trail_is_filtered_by_action_actor_and_time(api: Api) -> None:
+    created = await api.done("POST", "/v1/webhooks", {"url": "https://hooks.example.com/"})
+    api.harness.clock.advance(60)
+    await api.done("POST", f"/v1/webhooks/{created['id']}/test")
+    whole = (await api.done("GET", "/v1/audit"))["data"]
+    sent, made = whole[:2]
+    for query, expected in (
+        ({"action": "webhook.created"}, [made]),
+        ({"action": "webhook"}, [sent, made]),
+        ({"action": "listener"}, []),
+        ({"actor": made["actor"]}, [sent, made]),
+        ({"actor": "key", "action": "webhook.test_sent"}, [sent]),
+        ({"actor": "user"}, []),
+        ({"actor": "key:"}, []),
+        ({"since": sent["at"]}, [sent]),
+        ({"until": sent["at"], "action": "webhook"}, [made]),
+    ):
+        found = await api.done("GET", "/v1/audit", params=query)
+        assert found == {"data": expected, "nextCursor": None}, query
+
+
+async def test_what_no_audit_filter_can_be_is_refused(api: Api) -> None:
+    for name, value in (
+        ("action", "webhook."),
+        ("action", "webhook.painted"),
+        ("actor", ""),
+        ("actor", "a\x00b"),
+        ("actor", "x" * 301),
+        ("since", "yesterday"),
+    ):
+        answer = await api.call("GET", "/v1/audit", params={name: value})
+        assert answer.status_code == 422, (name, value)
+        assert answer.json()["errors"][0]["field"] == name
+
+
+async def test_a_filtered_page_of_the_audit_trail_may_be_short(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await api.done("POST", "/v1/webhooks", {"url": "https://hooks.example.com/"})
+    for _ in range(4):
+        api.harness.clock.advance(1)
+        await api.done("POST", f"/v1/webhooks/{made['id']}/test")
+    monkeypatch.setattr(search_audit, "MOST_EXAMINED", 2)
+    query, seen = {"action": "webhook.created"}, list[Any]()
+    for _ in range(3):
+        page = await api.done("GET", "/v1/audit", params=query)
+        seen.append([each["subject"] for each in page["data"]])
+        if page["nextCursor"] is not None:
+            query["cursor"] = page["nextCursor"]
+    assert seen == [[], [], [made["id"]]]
 
 
 async def test_the_audit_trail_is_open_while_webhooks_are_closed(api: Api) -> None:

@@ -7,17 +7,14 @@ from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
 from cuepost.adapters.storage.records.alerts import AlertRecords
 from cuepost.adapters.storage.records.attempts import AttemptRecords
+from cuepost.adapters.storage.records.audit import AuditRecords
 from cuepost.adapters.storage.records.backlog import BacklogRecords
 from cuepost.adapters.storage.records.bulk_retries import BulkRetryRecords
 from cuepost.adapters.storage.records.counts import CountRecords
 from cuepost.adapters.storage.records.deliveries import DeliveryRecords
 from cuepost.adapters.storage.records.endpoints import EndpointRecords
 from cuepost.adapters.storage.records.events import EventRecords
-from cuepost.adapters.storage.records.guards import (
-    AuditRecords,
-    IdempotencyRecords,
-    ReportRecords,
-)
+from cuepost.adapters.storage.records.guards import IdempotencyRecords, ReportRecords
 from cuepost.adapters.storage.records.inboxes import InboxRecords
 from cuepost.adapters.storage.records.invitations import InvitationRecords
 from cuepost.adapters.storage.records.listeners import ListenerRecords

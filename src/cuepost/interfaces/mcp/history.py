@@ -1,10 +1,16 @@
 """Tools for events, event types and the audit trail."""
 
+from dataclasses import replace
+from typing import Annotated
+
+from msgspec import Meta
+
 from cuepost.domain.access import Scope
+from cuepost.domain.audit import GROUPS
 from cuepost.domain.event_catalog import CATALOG
 from cuepost.interfaces.mcp.kinds import ChosenType, EventId, Paged, ProjectId, Since, Until
 from cuepost.interfaces.mcp.tool import Arguments, NoArguments, Tool, ToolContext
-from cuepost.interfaces.wire_models.audit import AuditEntry, AuditList
+from cuepost.interfaces.wire_models.audit import Actor, AuditList, known_actions
 from cuepost.interfaces.wire_models.event_types import (
     EventType,
     EventTypeList,
@@ -14,6 +20,7 @@ from cuepost.interfaces.wire_models.events import Event, EventList
 from cuepost.interfaces.wire_models.paging import cut
 from cuepost.interfaces.wire_models.shapes import optional_instant
 from cuepost.ports.history import EventFilter
+from cuepost.ports.records import AuditFilter, Page
 
 
 class ListEvents(Paged, frozen=True):
@@ -29,6 +36,35 @@ class ListEvents(Paged, frozen=True):
             since=optional_instant(self.since, "since"),
             until=optional_instant(self.until, "until"),
         )
+
+
+# Without the list of actions, which would cost an agent tokens in each conversation.
+AuditAction = Annotated[
+    str,
+    Meta(
+        max_length=60,
+        description=f"An action such as webhook.created, or a group: {', '.join(GROUPS)}.",
+    ),
+]
+
+
+class ListAudit(Paged, frozen=True):
+    action: AuditAction | None = None
+    actor: Actor | None = None
+    since: Since | None = None
+    until: Until | None = None
+
+    def chosen(self) -> AuditFilter:
+        return AuditFilter(
+            known_actions(self.action),
+            self.actor,
+            optional_instant(self.since, "since"),
+            optional_instant(self.until, "until"),
+        )
+
+    def page(self) -> Page:
+        """The search itself detects whether there is a next page."""
+        return replace(super().page(), limit=self.limit)
 
 
 class OneEvent(Arguments, frozen=True):
@@ -52,9 +88,11 @@ async def event_types(work: ToolContext, wanted: NoArguments) -> EventTypeList:
     return EventTypeList([EventType.of(entry) for entry in CATALOG], None)
 
 
-async def audit(work: ToolContext, wanted: Paged) -> AuditList:
-    entries = await work.service.history.audit(work.transaction, work.caller, wanted.page())
-    return AuditList(*cut([AuditEntry.of(each) for each in entries], wanted.limit))
+async def audit(work: ToolContext, wanted: ListAudit) -> AuditList:
+    found = await work.service.history.audit(
+        work.transaction, work.caller, wanted.chosen(), wanted.page()
+    )
+    return AuditList.of(found)
 
 
 TOOLS = (
@@ -92,9 +130,10 @@ TOOLS = (
     Tool(
         name="audit_list",
         title="List the audit trail",
-        description="List who changed what in this account, by which interface, newest first.",
+        description="List who changed what in this account, by which interface, newest first; "
+        "filter by action, actor and time. The list ends when nextCursor is null.",
         scope=Scope.WEBHOOKS_MANAGE,
-        arguments=Paged,
+        arguments=ListAudit,
         answer=AuditList,
         reads=True,
         may_lag=True,

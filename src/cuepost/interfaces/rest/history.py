@@ -10,7 +10,7 @@ from cuepost.interfaces.rest.answers import Rendered, Reply
 from cuepost.interfaces.rest.operation import Call, Context, NoInput, Operation
 from cuepost.interfaces.rest.running import browsing, reading
 from cuepost.interfaces.rest.webhooks import WEBHOOK
-from cuepost.interfaces.wire_models.audit import AuditEntry, AuditList
+from cuepost.interfaces.wire_models.audit import AuditList, AuditQuery
 from cuepost.interfaces.wire_models.deliveries import (
     Delivery,
     DeliveryDetail,
@@ -19,7 +19,7 @@ from cuepost.interfaces.wire_models.deliveries import (
 )
 from cuepost.interfaces.wire_models.event_types import EventType, EventTypeList
 from cuepost.interfaces.wire_models.events import Event, EventList, EventQuery
-from cuepost.interfaces.wire_models.paging import PageQuery, cut
+from cuepost.interfaces.wire_models.paging import cut
 from cuepost.ports.store import Transaction
 
 DELIVERIES = f"{WEBHOOK}/deliveries"
@@ -68,10 +68,12 @@ async def event_types(context: Context, call: Call[Any, Any]) -> Rendered:
 
 
 async def audit(
-    service: Service, transaction: Transaction, call: Call[NoInput, PageQuery]
+    service: Service, transaction: Transaction, call: Call[NoInput, AuditQuery]
 ) -> Reply:
-    entries = await service.history.audit(transaction, call.caller, call.query.page())
-    return Reply(AuditList(*cut([AuditEntry.of(each) for each in entries], call.query.limit)))
+    found = await service.history.audit(
+        transaction, call.caller, call.query.chosen(), call.query.page()
+    )
+    return Reply(AuditList.of(found))
 
 
 OPERATIONS = (
@@ -154,9 +156,10 @@ OPERATIONS = (
         name="listAudit",
         tag="Audit",
         summary="List the audit trail",
-        description="Entries are kept for 400 days.",
+        description="Entries are kept for 400 days. With a filter, a page can have fewer entries "
+        "than `limit`, or none; the list ends when `nextCursor` is null.",
         scope=Scope.WEBHOOKS_MANAGE,
-        query=PageQuery,
+        query=AuditQuery,
         answer=AuditList,
         may_lag=True,
         run=browsing(audit),

@@ -8,6 +8,7 @@ from starlette.routing import BaseRoute, Route
 from cuepost.application.provider_sign_in import SignInWithProvider
 from cuepost.application.service import Service
 from cuepost.interfaces.web import (
+    audit,
     bulk_retries,
     deliveries,
     doctor,
@@ -52,6 +53,7 @@ PAGES: tuple[PageRoute, ...] = (
     *projects.ROUTES,
     *keys.ROUTES,
     *members.ROUTES,
+    *audit.ROUTES,
     *records.ROUTES,
     *inbox.ROUTES,
     *doctor.ROUTES,

@@ -62,18 +62,11 @@ VALID: Mapping[str, Callable[[str], object]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ListFilters:
+class AddressFilters:
     """`given` holds the valid filters of the address as text."""
 
-    deliveries: DeliveryFilter
-    end: EndFilter
-    before: UUID | None
     given: dict[str, str]
-
-    @property
-    def given_since(self) -> datetime | None:
-        """Without the time that a range stands for."""
-        return self.deliveries.since if "since" in self.given else None
+    before: UUID | None
 
     def query(self, **more: str) -> str:
         return urlencode(self.given | more)
@@ -90,22 +83,44 @@ class ListFilters:
         return urlencode(kept | {name: text})
 
 
-def list_filters(context: PageContext, webhook_id: UUID | None) -> ListFilters:
+@dataclass(frozen=True, slots=True)
+class ListFilters(AddressFilters):
+    deliveries: DeliveryFilter
+    end: EndFilter
+
+    @property
+    def given_since(self) -> datetime | None:
+        """Without the time that a range stands for."""
+        return self.deliveries.since if "since" in self.given else None
+
+
+def given_in(context: PageContext, valid: Mapping[str, Callable[[str], object]]) -> dict[str, str]:
     """An invalid value is ignored rather than refused, because people edit addresses."""
-    given = {name: context.query(name) for name, fits in VALID.items() if fits(context.query(name))}
-    since = instant_in(given.get("since", ""))
-    if since is not None:
+    given = {name: context.query(name) for name, fits in valid.items() if fits(context.query(name))}
+    if "since" in given:
         given.pop("range", None)
-    elif "range" in given:
-        since = context.site.now() - RANGES[given["range"]][1]
+    return given
+
+
+def since_in(given: Mapping[str, str], now: datetime) -> datetime | None:
+    """The beginning of the given range, or the given time."""
+    return (
+        now - RANGES[given["range"]][1] if "range" in given else instant_in(given.get("since", ""))
+    )
+
+
+def list_filters(context: PageContext, webhook_id: UUID | None) -> ListFilters:
+    given = given_in(context, VALID)
     return ListFilters(
+        given,
+        uuid_in(context.query("before")),
         DeliveryFilter(
             webhook_id=webhook_id or uuid_in(given.get("endpoint", "")),
             status=DeliveryStatus(given["status"]) if "status" in given else None,
             event_type=given.get("type"),
             project_id=uuid_in(given.get("project", "")),
             event_id=uuid_in(given.get("event", "")),
-            since=since,
+            since=since_in(given, context.site.now()),
             until=instant_in(given.get("until", "")),
             include_delivered="delivered" in given,
         ),
@@ -113,6 +128,4 @@ def list_filters(context: PageContext, webhook_id: UUID | None) -> ListFilters:
             Outcome(given["outcome"]) if "outcome" in given else None,
             given.get("class"),
         ),
-        uuid_in(context.query("before")),
-        given,
     )

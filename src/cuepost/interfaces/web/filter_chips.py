@@ -6,18 +6,27 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.interfaces.web.delivery_filters import RANGES, ListFilters, instant_in
+from cuepost.interfaces.web.delivery_filters import RANGES, AddressFilters, instant_in
 from cuepost.interfaces.web.rendering import words
 from cuepost.interfaces.web.times import moment
 
 _S = DeliveryStatus
 STATUSES = (_S.FAILED, _S.RETRYING, _S.PENDING, _S.DELIVERED, _S.CANCELLED)
+# Groups of actions in the audit trail.
+PRESET_GROUPS: Mapping[str, str] = {
+    "webhook": "Endpoints",
+    "key": "API keys",
+    "member": "Members",
+    "user": "Sign-in",
+}
 LABELS: Mapping[str, str] = {
     "status": "Status",
     "type": "Event",
     "outcome": "Outcome",
     "class": "HTTP status",
     "endpoint": "Endpoint",
+    "action": "Action",
+    "actor": "By",
     "project": "Project",
     "event": "Event id",
     "since": "Since",
@@ -40,24 +49,28 @@ class Chip:
     query: str
 
 
-def ranges(filters: ListFilters) -> list[Preset]:
+def ranges(filters: AddressFilters) -> list[Preset]:
     return [_preset(filters, "range", text, label) for text, (label, _) in RANGES.items()]
 
 
-def statuses(filters: ListFilters) -> list[Preset]:
+def audit_groups(filters: AddressFilters) -> list[Preset]:
+    return [_preset(filters, "action", group, label) for group, label in PRESET_GROUPS.items()]
+
+
+def statuses(filters: AddressFilters) -> list[Preset]:
     return [_preset(filters, "status", each, each.capitalize()) for each in STATUSES]
 
 
-def chips(filters: ListFilters, names: Mapping[str, str]) -> Sequence[Chip]:
+def chips(filters: AddressFilters, names: Mapping[str, str]) -> Sequence[Chip]:
     """`names` are those of the objects whose ids are in the address."""
     return list(_chips(filters, names))
 
 
-def _preset(filters: ListFilters, name: str, text: str, label: str) -> Preset:
+def _preset(filters: AddressFilters, name: str, text: str, label: str) -> Preset:
     return Preset(label, filters.toggled(name, text), filters.given.get(name) == text)
 
 
-def _chips(filters: ListFilters, names: Mapping[str, str]) -> Iterator[Chip]:
+def _chips(filters: AddressFilters, names: Mapping[str, str]) -> Iterator[Chip]:
     for name, text in filters.given.items():
         query = filters.without(name)
         if name == "range":

@@ -132,7 +132,7 @@ async def show_account_audit(context: PageContext) -> Response:
 
 
 async def _audit(context: PageContext, account_id: UUID | None) -> Response:
-    page = Page(ROWS + 1, uuid_in(context.query("before")))
+    page = Page(ROWS, uuid_in(context.query("before")))
     found = await context.browse(
         lambda transaction: context.service.watching.audit(
             transaction, context.caller, account_id, page
@@ -143,8 +143,8 @@ async def _audit(context: PageContext, account_id: UUID | None) -> Response:
         "operator/audit.html",
         section="accounts" if account_id else "audit",
         account_id=account_id,
-        entries=[(entry, sentence(entry, names)) for entry in found[:ROWS]],
-        further=found[ROWS - 1].id if len(found) > ROWS else None,
+        entries=[(entry, sentence(entry, names)) for entry in found.entries],
+        further=found.further,
     )
 
 

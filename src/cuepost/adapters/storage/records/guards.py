@@ -1,4 +1,4 @@
-"""Records that keep a request from being executed twice, and the audit log."""
+"""Records that keep a request from being executed twice."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
@@ -7,14 +7,11 @@ from uuid import UUID
 
 from cuepost.adapters.storage.codes import SILENCE_REASON
 from cuepost.adapters.storage.encoding import ENCODINGS
-from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.numbers import account_numbers
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.event import SilenceReason
-from cuepost.domain.ids import instant_of
-from cuepost.ports.records import Page, ReportAnswer, ReportKey, StoredAnswer, StoredReport
+from cuepost.ports.records import ReportAnswer, ReportKey, StoredAnswer, StoredReport
 
 IDEMPOTENCY_LIFE = timedelta(hours=24)
 # Answers from before revision 0006 are valid for every API key of their account.
@@ -69,13 +66,6 @@ _REMEMBER = Sql(
     WHERE account_id = :account AND "key" = :its_key AND key_id = :key_id
     """
 )
-_AUDIT_TRAIL = paging.pages(
-    """
-    SELECT id, action, actor, interface, address, subject, details, actor_name
-    FROM audit_entries WHERE account_id = :account_id
-    """
-)
-
 _REPORT = ("account", "report_id", "event_id", "reason", "created_at", "digest")
 
 
@@ -150,46 +140,3 @@ class IdempotencyRecords:
         await self._session.execute(
             _REMEMBER, account=account_id, key_id=key_id, its_key=key, answer=sealed_answer
         )
-
-
-class AuditRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
-    async def add(self, entry: AuditEntry) -> None:
-        await self._session.insert(
-            "audit_entries",
-            [
-                {
-                    "account_id": entry.account_id,
-                    "id": entry.id,
-                    "action": entry.action,
-                    "actor": entry.actor,
-                    "interface": entry.interface,
-                    "address": entry.address,
-                    "subject": entry.subject,
-                    "details": dict(entry.details),
-                    "actor_name": entry.actor_name,
-                }
-            ],
-        )
-
-    async def page(self, account_id: UUID, page: Page) -> list[AuditEntry]:
-        rows = await self._session.offloaded.fetch(
-            _AUDIT_TRAIL, account_id=account_id, **paging.bounds(page)
-        )
-        return [
-            AuditEntry(
-                account_id=account_id,
-                id=entry_id,
-                action=Action(action),
-                actor=actor,
-                interface=interface,
-                address=address,
-                subject=subject,
-                details=details,
-                at=instant_of(entry_id),
-                actor_name=actor_name,
-            )
-            for entry_id, action, actor, interface, address, subject, details, actor_name in rows
-        ]
