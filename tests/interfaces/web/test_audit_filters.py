@@ -1,5 +1,8 @@
-"""The filters of the audit trail, without JavaScript."""
+"""The filters of the audit trail and its export, without JavaScript."""
 
+import csv
+import io
+import json
 import re
 from dataclasses import replace
 from html import unescape
@@ -10,6 +13,7 @@ from cuepost.application import search_audit
 from cuepost.domain.access import Role
 from cuepost.domain.audit import Action
 from cuepost.interfaces.web import audit
+from cuepost.interfaces.web.audit_export import COLUMNS, CUT
 from tests.application.harness import Harness
 from tests.interfaces.web.endpoints import URL, create
 from tests.interfaces.web.page_client import PageClient, member_of
@@ -17,6 +21,7 @@ from tests.interfaces.web.test_audit_page import AUDIT, entries
 from tests.interfaces.web.test_filters_and_search import chips, presets
 from tests.support.records import Records
 
+EXPORT = f"{AUDIT}/export"
 ACTIONS = re.compile(r'<td data-label="What" title="([^"]+)">')
 OPTION = re.compile(r'<option value="([^"]+)" (selected)?>([^<]+)</option>')
 
@@ -141,6 +146,90 @@ async def test_where_none_of_the_newest_matches_older_ones_are_searched(
     assert "No matches yet" in page
     [older] = re.findall(r'<a href="([^"]+)">Search older entries</a>', page)
     assert await shown(page_client, unescape(older)) == ["listener.created"]
+
+
+async def test_the_export_is_csv_of_what_is_filtered(page_client: PageClient) -> None:
+    await create(page_client, description="Production")
+    [link] = re.findall(
+        r'<a href="([^"]+)"[^>]*>Export as CSV</a>',
+        (await page_client.get(f"{AUDIT}?action=webhook")).text,
+    )
+    answer = await page_client.get(unescape(link))
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"] == 'attachment; filename="audit-trail.csv"'
+    assert answer.headers["cache-control"] == "no-store"
+    head, *rows = csv.reader(io.StringIO(answer.text))
+    assert tuple(head) == COLUMNS
+    [row] = [dict(zip(head, row, strict=True)) for row in rows]
+    [entry] = [each for each in await page_client.harness.audit() if "webhook" in each.action]
+    assert (row["id"], row["action"], row["actor"]) == (str(entry.id), entry.action, entry.actor)
+    assert json.loads(row["details"]) == {"url": URL}
+
+
+async def test_the_export_as_json_lines_is_what_rest_answers(page_client: PageClient) -> None:
+    await create(page_client)
+    answer = await page_client.get(f"{EXPORT}?format=jsonl")
+    assert answer.headers["content-disposition"].endswith('"audit-trail.jsonl"')
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert [line["id"] for line in lines] == [
+        str(each.id) for each in await page_client.harness.audit()
+    ]
+    assert all(tuple(line) == COLUMNS for line in lines)
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+async def test_no_cell_of_the_export_is_a_formula(page_client: PageClient, first: str) -> None:
+    evil = f"{first}cmd|'/c calc'!A1"
+    await add_entries(
+        page_client.harness,
+        action=Action.KEY_CREATED,
+        actor="key:1",
+        actor_name=evil,
+        address=None,
+        details={},
+    )
+    text = (await page_client.get(f"{EXPORT}?format=csv&action=key")).text
+    [head, row] = csv.reader(io.StringIO(text, newline=""))
+    shown = dict(zip(head, row, strict=True))
+    assert (shown["actorName"], shown["address"], shown["details"]) == (f"'{evil}", "", "")
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl"])
+async def test_an_export_reads_small_parts_and_says_if_it_was_cut(
+    page_client: PageClient, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    await add_entries(page_client.harness, 7, action=Action.WEBHOOK_CREATED)
+    monkeypatch.setattr(search_audit, "AT_ONCE", 2)
+    path = f"{EXPORT}?format={name}&action=webhook"
+    whole = (await page_client.get(path)).text
+    assert CUT not in whole
+    assert whole.count("webhook.created") == 7
+    monkeypatch.setattr(audit, "MOST_EXPORTED", 5)
+    cut = (await page_client.get(path)).text
+    assert cut.count("webhook.created") == 5
+    last = cut.splitlines()[-1]
+    assert json.loads(last) == {"cut": CUT} if name == "jsonl" else last == CUT
+    assert cut.splitlines()[:5] == whole.splitlines()[:5]
+
+
+async def test_an_export_in_another_format_is_not_there(page_client: PageClient) -> None:
+    for path in (EXPORT, f"{EXPORT}?format=xlsx"):
+        answer = await page_client.get(path)
+        assert answer.status_code == 404
+
+
+async def test_an_export_without_entries_has_only_the_head(page_client: PageClient) -> None:
+    assert (await page_client.get(f"{EXPORT}?format=jsonl&action=portal")).text == ""
+    text = (await page_client.get(f"{EXPORT}?format=csv&action=portal")).text
+    assert text == ",".join(COLUMNS) + "\r\n"
+
+
+async def test_a_viewer_gets_no_export(page_client: PageClient) -> None:
+    await member_of(page_client, Role.VIEWER, "eve@example.com")
+    viewer = await page_client.another().sign_in_as("eve@example.com")
+    assert (await viewer.get(f"{EXPORT}?format=csv")).status_code == 403
+    stranger = await page_client.another().get(f"{EXPORT}?format=csv")
+    assert stranger.headers["location"].startswith("/sign-in?next=")
 
 
 async def test_the_whole_trail_still_has_its_sentences(page_client: PageClient) -> None:

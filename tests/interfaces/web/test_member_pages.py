@@ -233,6 +233,7 @@ async def test_a_viewer_opens_no_page_that_leads_to_a_change(sqlite_harness: Har
                 refused.add(page.path)
     assert refused == {
         "/settings/audit",
+        "/settings/audit/export",
         "/settings/inbox",
         "/settings/keys",
         "/settings/projects/{project_id}/edit",

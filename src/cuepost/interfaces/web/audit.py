@@ -1,15 +1,16 @@
-"""The audit trail with its filters."""
+"""The audit trail with its filters, and its export."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
-from cuepost.application.search_audit import Trail
+from cuepost.application.search_audit import Trail, searches
+from cuepost.domain.access import Scope
 from cuepost.domain.audit import GROUPS, Action, AuditEntry, actions_in
 from cuepost.domain.errors import Gone, NotFound
-from cuepost.interfaces.web import filter_chips
+from cuepost.interfaces.web import audit_export, filter_chips
 from cuepost.interfaces.web.audit_sentences import Names, actor, sentence
 from cuepost.interfaces.web.delivery_filters import (
     RANGES,
@@ -29,6 +30,7 @@ from cuepost.ports.store import Transaction
 HERE = "/settings/audit"
 ROWS = 50
 LONGEST_ACTOR = 300
+MOST_EXPORTED = 50_000
 KINDS = {"user": "Any member", "key": "Any API key", "operator": "Any operator"}
 VALID = {
     "action": actions_in,
@@ -77,7 +79,34 @@ async def show(context: PageContext) -> Response:
         actors=actors,
         groups={group: sorted(actions_in(group), key=list(Action).index) for group in GROUPS},
         given_since=instant_in(filters.given.get("since", "")),
+        formats=audit_export.FORMATS,
+        most_exported=MOST_EXPORTED,
     )
+
+
+async def export(context: PageContext) -> Response:
+    """A stream of parts, none of which is large; each is read in a transaction of its own."""
+    filters, name = audit_filters(context), context.query("format")
+    if name not in audit_export.FORMATS:
+        raise NotFound("There is no such format.")
+    parts = searches(lambda page: _search(context, filters, page), MOST_EXPORTED)
+    written = audit_export.written(name, parts)
+    # The first part is read before the answer, so that a refusal is still a page.
+    first = await anext(written)
+    return StreamingResponse(
+        _all(first, written),
+        media_type=audit_export.FORMATS[name].media_type,
+        headers={
+            "content-disposition": f'attachment; filename="audit-trail.{name}"',
+            "cache-control": "no-store",
+        },
+    )
+
+
+async def _all(first: str, rest: AsyncIterator[str]) -> AsyncIterator[str]:
+    yield first
+    async for part in rest:
+        yield part
 
 
 async def _search(context: PageContext, filters: AuditFilters, page: Page) -> Trail:
@@ -121,4 +150,7 @@ async def _names(context: PageContext, entries: Sequence[AuditEntry]) -> dict[st
     return await context.browse(read)
 
 
-ROUTES = (PageRoute(HERE, get=show),)
+ROUTES = (
+    PageRoute(HERE, get=show),
+    PageRoute(f"{HERE}/export", get=export, reads=Scope.WEBHOOKS_MANAGE),
+)
