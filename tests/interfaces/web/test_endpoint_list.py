@@ -131,3 +131,12 @@ async def test_of_many_endpoints_the_first_are_shown_and_all_are_searched(
     assert shown(page) == ["apple", "Billing"]
     assert "The first 2 of 6 are shown; search for the others." in page
     assert shown((await owner.get(f"{LIST}?q=zebra")).text) == ["Zebra"]
+
+
+async def test_the_page_says_if_older_endpoints_are_not_searched(
+    owner: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning = "Only the newest 6 endpoints are searched and listed"
+    assert warning not in (await owner.get(LIST)).text
+    monkeypatch.setattr(endpoints, "MOST_SEARCHED", len(NAMES))
+    assert warning in (await owner.get(LIST)).text

@@ -50,6 +50,7 @@ async def show_all(context: PageContext) -> Response:
         count=len(everything),
         matching=len(matching),
         is_searchable=len(everything) > HANDFUL or bool(choice),
+        may_lack_older=len(everything) == MOST_SEARCHED,
         choice=choice,
         orders=ORDERS,
         figures=figures,
