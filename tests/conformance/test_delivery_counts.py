@@ -2,9 +2,10 @@
 
 import os
 import random
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
@@ -18,6 +19,7 @@ from cuepost.domain.delivery_counts import AttemptClass, Counts, total_of
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.project import Project
 from cuepost.ports.dispatch import Claim, NextStep, Result
+from cuepost.ports.history import Bars
 from cuepost.ports.retention import Expiring
 from cuepost.ports.store import Transaction
 from cuepost.testing import START
@@ -212,8 +214,9 @@ async def test_they_are_read_by_endpoint_and_for_the_account(
     async with store.snapshot() as transaction:
         counts = transaction.counts
         for minutes in (5, 60):
-            apart = await counts.of_endpoints(mix.account.id, ids, minutes, BEGINNING)
-            together = await counts.of_account(mix.account.id, minutes, BEGINNING)
+            bars = Bars(BEGINNING, minutes, minutes)
+            apart = await counts.of_endpoints(mix.account.id, ids, bars)
+            together = await counts.of_account(mix.account.id, bars)
             by_hand, summed = Counts(), Counts()
             for interval in [each for found in apart.values() for each in found]:
                 by_hand = total_of([by_hand, interval.counts])
@@ -223,7 +226,34 @@ async def test_they_are_read_by_endpoint_and_for_the_account(
             assert summed.attempts[AttemptClass.SERVER_ERROR] > 0
             assert sum(summed.attempts.values()) == sum(summed.latency)
         later = records.clock.now() + 100 * MINUTE
-        assert await counts.of_account(mix.account.id, 5, later) == []
+        assert await counts.of_account(mix.account.id, Bars(later, 5, 5)) == []
+
+
+async def test_a_bar_is_the_sum_of_its_intervals(store: AnyStore, records: Records) -> None:
+    mix = await mixed(store, records, 1)
+    since = records.clock.now() + 7 * MINUTE
+    for _ in range(30):
+        await mix.deliver()
+        await mix.claim()
+        await mix.record()
+        records.clock.advance(seconds=300)
+    ids = [each.id for each in mix.receivers]
+    async with store.snapshot() as transaction:
+        counts, account_id = transaction.counts, mix.account.id
+        apart = await counts.of_endpoints(account_id, ids, Bars(since, 5, 20))
+        together = await counts.of_account(account_id, Bars(since, 5, 20))
+        intervals = await counts.of_account(account_id, Bars(START, 5, 5))
+    by_hand: dict[datetime, list[Counts]] = defaultdict(list)
+    for each in intervals:
+        if each.since >= since:
+            place = (each.since - since) // (20 * MINUTE)
+            by_hand[since + place * 20 * MINUTE].append(each.counts)
+    summed = {begin: total_of(each) for begin, each in by_hand.items()}
+    assert len(summed) > 4
+    assert {each.since: each.counts for each in together} == summed
+    for begin, total in summed.items():
+        found = [each for bars in apart.values() for each in bars if each.since == begin]
+        assert total_of(each.counts for each in found) == total
 
 
 async def test_they_leave_with_the_history(store: AnyStore, records: Records) -> None:

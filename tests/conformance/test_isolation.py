@@ -20,7 +20,7 @@ from cuepost.ports import listeners as listener_ports
 from cuepost.ports import moves as move_ports
 from cuepost.ports import people as people_ports
 from cuepost.ports import records as record_ports
-from cuepost.ports.history import DeliveryFilter, EventFilter
+from cuepost.ports.history import Bars, DeliveryFilter, EventFilter
 from cuepost.ports.moves import Chunk
 from cuepost.ports.records import EVERY_ENTRY, Page
 from cuepost.ports.store import Transaction
@@ -103,10 +103,13 @@ READS: dict[str, tuple[Call, object]] = {
     "Deliveries.of_events": (lambda t, s, p: t.deliveries.of_events(s.id, [p.event.id]), {}),
     "Deliveries.retrying": (lambda t, s, p: t.deliveries.retrying(s.id, [p.endpoint.id]), {}),
     "DeliveryCounts.of_endpoints": (
-        lambda t, s, p: t.counts.of_endpoints(s.id, [p.endpoint.id], 60, BEGINNING),
+        lambda t, s, p: t.counts.of_endpoints(s.id, [p.endpoint.id], Bars(BEGINNING, 60, 60)),
         {},
     ),
-    "DeliveryCounts.of_account": (lambda t, s, p: t.counts.of_account(s.id, 60, BEGINNING), []),
+    "DeliveryCounts.of_account": (
+        lambda t, s, p: t.counts.of_account(s.id, Bars(BEGINNING, 60, 60)),
+        [],
+    ),
     "Attempts.of_delivery": (lambda t, s, p: t.attempts.of_delivery(s.id, p.ended.id), []),
     "Attempts.last_of": (lambda t, s, p: t.attempts.last_of(s.id, [p.ended.id]), {}),
     "Attempts.figures_of": (lambda t, s, p: t.attempts.figures_of(s.id, [p.ended.id]), []),

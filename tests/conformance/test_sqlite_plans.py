@@ -13,7 +13,7 @@ from cuepost.adapters.storage.sqlite_statistics import STATISTICS
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Claim, NextStep, Result
-from cuepost.ports.history import DeliveryFilter
+from cuepost.ports.history import Bars, DeliveryFilter
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 from tests.support.records import Records
@@ -86,7 +86,6 @@ WORK: dict[str, Work] = {
     "deliveries of a project": lambda t, p: t.deliveries.page(
         p.account.id, DeliveryFilter(project_id=p.project.id), Page(5, p.ended.id)
     ),
-    "counts": lambda t, p: t.counts.of_endpoints(p.account.id, [p.endpoint.id], 60, NOW),
     "figures": lambda t, p: t.attempts.figures_of(p.account.id, [p.ended.id]),
     "delete an endpoint": lambda t, p: t.endpoints.delete(p.account.id, p.endpoint.id, NOW),
     "deliveries by status": lambda t, p: t.deliveries.page(
@@ -97,7 +96,8 @@ WORK: dict[str, Work] = {
 
 # These sort what they have found, which is no more than they were asked for.
 OF_FEW: dict[str, Work] = {
-    "counts of an account": lambda t, p: t.counts.of_account(p.account.id, 60, NOW),
+    "counts": lambda t, p: t.counts.of_endpoints(p.account.id, [p.endpoint.id], Bars(NOW, 60, 360)),
+    "counts of an account": lambda t, p: t.counts.of_account(p.account.id, Bars(NOW, 60, 360)),
     "results": lambda t, p: t.outcomes.record(p.job.id, [result(p)], NOW),
     "late results": lambda t, p: t.outcomes.record(p.job.id, [result(p)] * 2, NOW),
     "claim": lambda t, p: t.queue.claim(Claim(p.job.id, 5, lambda _: 5), NOW),

@@ -17,6 +17,7 @@ from cuepost.domain.delivery_counts import (
     total_of,
 )
 from cuepost.domain.instants import from_millis, to_millis
+from cuepost.ports.history import Bars
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock
 
@@ -49,6 +50,9 @@ class Range(Enum):
     def counted_minutes(self) -> int:
         """The intervals that bars are made of."""
         return FINE_MINUTES if self is Range.HOUR else HOUR_MINUTES
+
+    def bars_from(self, since: datetime) -> Bars:
+        return Bars(since, self.counted_minutes, self.bar_minutes)
 
     def figures(self, found: Iterable[Interval], since: datetime) -> "Figures":
         groups: list[list[Counts]] = [[] for _ in range(self.bars)]
@@ -101,7 +105,7 @@ class DeliveryFigures:
         now, since = self.clock.now(), self.since(span)
         before = since - span.length
         first = before if now - before <= self.retention else since
-        found = await transaction.counts.of_account(account_id, span.counted_minutes, first)
+        found = await transaction.counts.of_account(account_id, span.bars_from(first))
         figures = span.figures((each for each in found if each.since >= since), since)
         earlier = total_of(each.counts for each in found if each.since < since)
         elapsed = (now - since) / span.length
@@ -117,7 +121,7 @@ class DeliveryFigures:
         account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
         since = self.since(span)
         found = await transaction.counts.of_endpoints(
-            account_id, webhook_ids, span.counted_minutes, since
+            account_id, webhook_ids, span.bars_from(since)
         )
         return {each: span.figures(found.get(each, ()), since) for each in webhook_ids}
 

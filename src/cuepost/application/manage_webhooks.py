@@ -10,7 +10,7 @@ from cuepost.application.audit_trail import AuditTrail
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason, Delivery, Trigger
-from cuepost.domain.delivery_counts import FINE_MINUTES
+from cuepost.domain.delivery_counts import FINE_MINUTES, HOUR_MINUTES
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.endpoint import Endpoint, Keyring, StoredSecret, subscription
 from cuepost.domain.errors import (
@@ -27,6 +27,7 @@ from cuepost.domain.health import RECENT, Health, health
 from cuepost.domain.receiver_url import ReceiverUrlRefused, parse_receiver_url
 from cuepost.domain.signing import KEY_BYTES, SigningSecret
 from cuepost.domain.version import Expected, endpoint_version, require_version
+from cuepost.ports.history import Bars
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, Entropy, IdSource, SecretBox
@@ -258,9 +259,8 @@ class ManageWebhooks:
         secrets = await transaction.endpoints.secrets(account_id, identifiers)
         retrying = await transaction.deliveries.retrying(account_id, identifiers)
         now = self.clock.now()
-        counted = await transaction.counts.of_endpoints(
-            account_id, identifiers, FINE_MINUTES, now - RECENT
-        )
+        recent = Bars(now - RECENT, FINE_MINUTES, HOUR_MINUTES)
+        counted = await transaction.counts.of_endpoints(account_id, identifiers, recent)
         return [
             EndpointView(
                 endpoint,

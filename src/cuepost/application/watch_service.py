@@ -208,7 +208,7 @@ class WatchService:
     ) -> Figures:
         caller.require(Scope.ACCOUNTS_READ)
         since = self.account_figures.since(span)
-        found = await transaction.counts.of_account(account_id, span.counted_minutes, since)
+        found = await transaction.counts.of_account(account_id, span.bars_from(since))
         return span.figures(found, since)
 
     async def audit(

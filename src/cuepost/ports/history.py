@@ -109,14 +109,23 @@ class Attempts(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Sums of `bar` minutes each, from `since` on, made of intervals of so many `minutes`."""
+
+    since: datetime
+    minutes: int
+    bar: int
+
+
 class DeliveryCounts(Protocol):
-    """How many deliveries ended how, by the interval in which they began, in no order."""
+    """How many deliveries ended how, by the bar in which they began, in no order."""
 
     async def of_endpoints(
-        self, account_id: UUID, webhook_ids: Sequence[UUID], minutes: int, since: datetime
+        self, account_id: UUID, webhook_ids: Sequence[UUID], bars: Bars
     ) -> dict[UUID, list[Interval]]: ...
 
-    async def of_account(self, account_id: UUID, minutes: int, since: datetime) -> list[Interval]:
+    async def of_account(self, account_id: UUID, bars: Bars) -> list[Interval]:
         """Of all its endpoints together."""
         ...
 

@@ -14,6 +14,7 @@ from cuepost.interfaces.web.figure_charts import RANGES, figure_charts, range_in
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.interfaces.web.times import span
 from cuepost.ports.records import Page
+from cuepost.ports.store import Transaction
 
 MOST_SHOWN = 100
 # A rotation that ends this soon may still surprise a receiver that has only the old secret.
@@ -36,10 +37,12 @@ async def show(context: PageContext) -> Response:
     if not context.caller.webhooks_enabled:
         return context.page("overview_closed.html", section="overview")
     service, caller = context.service, context.caller
-    views = await context.see(
-        lambda transaction: service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
-    )
-    alerts = await context.see(lambda transaction: service.alerts.open(transaction, caller))
+
+    async def state(transaction: Transaction) -> tuple[Sequence[EndpointView], Sequence[Alert]]:
+        views = await service.webhooks.page(transaction, caller, Page(MOST_SHOWN))
+        return views, await service.alerts.open(transaction, caller)
+
+    views, alerts = await context.see(state)
     figures = await context.browse(
         lambda transaction: service.figures.of_account(transaction, caller, wanted)
     )

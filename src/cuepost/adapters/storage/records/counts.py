@@ -6,7 +6,7 @@ tally collects what one call has to count, and adds it to the store in one state
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -29,6 +29,7 @@ from cuepost.domain.delivery_counts import (
     latency_bin,
 )
 from cuepost.domain.instants import from_millis
+from cuepost.ports.history import Bars
 
 TABLE = "delivery_counts"
 KEY = ("account", "endpoint", "minutes", "since")
@@ -50,23 +51,29 @@ _Key = tuple[int, int, int]
 _instant = lru_cache(maxsize=256)(from_millis)
 
 _SUMS = ", ".join(f"sum({name}) AS {name}" for name in COUNTED)
-_OF_ENDPOINTS = Sql(
-    f"""
-    SELECT endpoint, since, {", ".join(COUNTED)} FROM {TABLE}
+_CHOSEN = f"""
+    FROM {TABLE}
     WHERE account = :account AND endpoint IN :endpoints
         AND minutes = :minutes AND since >= :since
     """
-)
-_SUMS_OF_ACCOUNT = f"""
-    SELECT since, {_SUMS} FROM {TABLE}
-    WHERE account = :account AND endpoint IN :endpoints
-        AND minutes = :minutes AND since >= :since
-    """
-# To group by the column itself, SQLite would read the rows of all accounts in the order of time.
-_OF_ACCOUNT = Sql(
-    sqlite=f"{_SUMS_OF_ACCOUNT} GROUP BY +since",
-    postgresql=f"{_SUMS_OF_ACCOUNT} GROUP BY since",
-)
+
+
+def _in_bars(columns: str, group: str) -> Sql:
+    """Sums of bars that begin at `since`: there are far fewer of them than intervals."""
+    return Sql(
+        sqlite=f"""
+        SELECT {columns} since - (since - :since) % (:bar * {_MILLIS_OF_MINUTE}) AS since, {_SUMS}
+        {_CHOSEN} GROUP BY {group}
+        """,
+        postgresql=f"""
+        SELECT {columns} date_bin(:bar * interval '1 minute', since, :since) AS since, {_SUMS}
+        {_CHOSEN} GROUP BY {group}
+        """,
+    )
+
+
+_OF_ENDPOINTS = _in_bars("endpoint,", "1, 2")
+_OF_ACCOUNT = _in_bars("", "1")
 CLEAR_ENDPOINT = Sql(f"DELETE FROM {TABLE} WHERE account = :account AND endpoint = :endpoint")
 
 
@@ -137,7 +144,7 @@ class CountRecords:
         self._session = session
 
     async def of_endpoints(
-        self, account_id: UUID, webhook_ids: Sequence[UUID], minutes: int, since: datetime
+        self, account_id: UUID, webhook_ids: Sequence[UUID], bars: Bars
     ) -> dict[UUID, list[Interval]]:
         numbers = await numbers_of(self._session, account_id)
         found: dict[UUID, list[Interval]] = defaultdict(list)
@@ -146,17 +153,16 @@ class CountRecords:
             _OF_ENDPOINTS,
             account=numbers.account,
             endpoints=endpoints,
-            minutes=minutes,
-            since=since,
+            **asdict(bars),
         ):
             found[numbers.webhook_of[endpoint]].append(Interval(begin, counts_of(counted)))
         return found
 
-    async def of_account(self, account_id: UUID, minutes: int, since: datetime) -> list[Interval]:
+    async def of_account(self, account_id: UUID, bars: Bars) -> list[Interval]:
         numbers = await numbers_of(self._session, account_id)
         present = [each for each in numbers.webhook_of if each not in numbers.deleted]
         rows = await self._session.offloaded.fetch(
-            _OF_ACCOUNT, account=numbers.account, endpoints=present, minutes=minutes, since=since
+            _OF_ACCOUNT, account=numbers.account, endpoints=present, **asdict(bars)
         )
         return [Interval(begin, counts_of(counted)) for begin, *counted in rows]
 
