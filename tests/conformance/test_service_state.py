@@ -1,5 +1,6 @@
 """What an operator sees of the whole service, and that reading it has a limit."""
 
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.domain.alert import Alert, AlertKind
 from cuepost.domain.delivery_counts import FINE_MINUTES, HOUR_MINUTES, interval_of
 from cuepost.domain.instants import from_millis, to_millis
+from cuepost.ports.history import Bars
 from cuepost.ports.service_state import EndpointLine, WorkerState
 from tests.conformance.test_account_plans import asked, plan_of
 from tests.support.records import Records
@@ -124,7 +126,7 @@ async def test_every_read_goes_through_an_index_and_ends_at_its_limit(
             "queue_",
         ),
     }
-    of_account = {"account": 7, "endpoints": [7], "minutes": HOUR_MINUTES, "since": now}
+    of_account = {"account": 7, "endpoints": [7]} | asdict(Bars(now, HOUR_MINUTES, 360))
     plan = await plan_of(full_store, counts_records._OF_ACCOUNT, of_account)
     assert "delivery_counts_by_minutes_since" not in plan, plan
     for case, (statement, values, index) in cases.items():

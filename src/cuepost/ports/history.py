@@ -111,7 +111,7 @@ class Attempts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Sums of `bar` minutes each, from `since` on, made of intervals of so many `minutes`."""
+    """Bars of `bar` minutes each, from `since` on: sums of intervals of `minutes` minutes."""
 
     since: datetime
     minutes: int
