@@ -78,7 +78,6 @@ async def show(context: PageContext) -> Response:
         chips=filter_chips.chips(filters, actors),
         actors=actors,
         groups={group: sorted(actions_in(group), key=list(Action).index) for group in GROUPS},
-        given_since=instant_in(filters.given.get("since", "")),
         formats=audit_export.FORMATS,
         most_exported=MOST_EXPORTED,
     )

@@ -68,6 +68,11 @@ class AddressFilters:
     given: dict[str, str]
     before: UUID | None
 
+    @property
+    def given_since(self) -> datetime | None:
+        """Without the time that a range stands for."""
+        return instant_in(self.given.get("since", ""))
+
     def query(self, **more: str) -> str:
         return urlencode(self.given | more)
 
@@ -87,11 +92,6 @@ class AddressFilters:
 class ListFilters(AddressFilters):
     deliveries: DeliveryFilter
     end: EndFilter
-
-    @property
-    def given_since(self) -> datetime | None:
-        """Without the time that a range stands for."""
-        return self.deliveries.since if "since" in self.given else None
 
 
 def given_in(context: PageContext, valid: Mapping[str, Callable[[str], object]]) -> dict[str, str]:
