@@ -46,7 +46,7 @@ SINCE = [
     "0027",
     "0028",
 ]
-NEWEST = "0029"
+NEWEST = "0030"
 LIVE = {"pending", "retrying", "delivering"}
 
 
