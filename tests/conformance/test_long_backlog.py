@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import _HOT_WRITE, PostgresStore
 from cuepost.adapters.storage.postgres_connecting import Driver
-from cuepost.adapters.storage.postgres_writes import Shape, Writes
+from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Shape, Writes
 from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
-from cuepost.adapters.storage.records.outcomes import OPEN_AND_HEALTH
+from cuepost.adapters.storage.records.postgres_outcomes import OPEN_AND_HEALTH, end_leased
 from cuepost.adapters.storage.sql import Sql
 from cuepost.adapters.storage.tables import endpoints
 from cuepost.adapters.storage.transaction import RecordsTransaction
@@ -34,6 +34,7 @@ READ = Sql(
 MADE_EMPTY = "TRUNCATE queue, deliveries, events, attempts; ANALYZE queue, deliveries, events"
 LARGE_TABLES = re.compile(r"Scan .*on (queue|(deliveries|events)_\w+)")
 BOTH_KEYS = re.compile(r"Index Cond: \(\(account = .+\) AND \(id = ")
+ENDING = [end_leased(equal) for equal in ((), OFTEN_EQUAL["deliveries"])]
 LAST = UUID(int=2**128 - 1)
 PLANNED = sa.text("SELECT statement, custom_plans FROM pg_prepared_statements")
 
@@ -81,10 +82,10 @@ async def test_results_are_not_looked_for_among_all_leases(
     async with driver_in(postgres_store.snapshot()) as driver:
         await driver.execute("SET LOCAL enable_seqscan = off")
         await driver.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        steps = await planned(driver, OPEN_AND_HEALTH.on("postgresql").text)
-
-    assert any("queue_pkey" in step for step in steps)
-    assert not any("queue_in_flight" in step for step in steps)
+        for statement in (OPEN_AND_HEALTH, *ENDING):
+            steps = await planned(driver, statement.on("postgresql").text)
+            assert any("queue_pkey" in step for step in steps)
+            assert not any("queue_in_flight" in step for step in steps)
 
 
 async def test_what_is_announced_is_claimed_without_being_planned_again(
@@ -123,6 +124,7 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
     statements = [
         LEASE_WITH_FACTS.on("postgresql").text,
         OPEN_AND_HEALTH.on("postgresql").text,
+        *(each.on("postgresql").text for each in ENDING),
         written(Shape("delete", "queue", queue_key, queue_key)),
         written(Shape("update", "queue", (*queue_key, "due_at"), queue_key)),
     ]

@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from cuepost.adapters.storage.encoding import Encoding
-from cuepost.adapters.storage.records import outcomes
+from cuepost.adapters.storage.records import outcomes, sqlite_outcomes
 from cuepost.application.milestone_batch import Milestone
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
@@ -178,7 +178,7 @@ def test_one_result_that_the_store_refuses_holds_up_no_other(
     caplog: pytest.LogCaptureFixture,
     error: Exception,
 ) -> None:
-    row_of, poison = outcomes._ended, set[object]()
+    row_of, poison = outcomes.ended_row, set[object]()
 
     def refusing(each: Result, now: Any, encoding: Encoding) -> tuple[Any, ...]:
         if not poison:
@@ -187,7 +187,8 @@ def test_one_result_that_the_store_refuses_holds_up_no_other(
             raise error
         return row_of(each, now, encoding)
 
-    monkeypatch.setattr(outcomes, "_ended", refusing)
+    for module in (outcomes, sqlite_outcomes):
+        monkeypatch.setattr(module, "ended_row", refusing)
 
     async def scenario(engine: EngineHarness) -> None:
         harness = engine.harness

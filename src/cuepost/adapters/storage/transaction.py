@@ -19,7 +19,7 @@ from cuepost.adapters.storage.records.inboxes import InboxRecords
 from cuepost.adapters.storage.records.invitations import InvitationRecords
 from cuepost.adapters.storage.records.listeners import ListenerRecords
 from cuepost.adapters.storage.records.moves import AccountMoveRecords
-from cuepost.adapters.storage.records.outcomes import OutcomeRecords, SqliteOutcomeRecords
+from cuepost.adapters.storage.records.outcomes import OutcomeRecords
 from cuepost.adapters.storage.records.people import (
     SecretRevealRecords,
     SessionRecords,
@@ -27,11 +27,13 @@ from cuepost.adapters.storage.records.people import (
     SignInLinkRecords,
 )
 from cuepost.adapters.storage.records.portal_links import PortalLinkRecords
+from cuepost.adapters.storage.records.postgres_outcomes import PostgresOutcomeRecords
 from cuepost.adapters.storage.records.projects import ProjectRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.retention import RetentionRecords
 from cuepost.adapters.storage.records.sealed import SealedRecords
 from cuepost.adapters.storage.records.service_state import ServiceStateRecords
+from cuepost.adapters.storage.records.sqlite_outcomes import SqliteOutcomeRecords
 from cuepost.adapters.storage.records.users import UserRecords
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sqlite_session import SqliteSession
@@ -122,7 +124,7 @@ class RecordsTransaction:
     def outcomes(self) -> OutcomeRecords:
         if self._session.dialect == "sqlite":
             return SqliteOutcomeRecords(cast("SqliteSession", self._session))
-        return OutcomeRecords(self._session)
+        return PostgresOutcomeRecords(self._session)
 
     @cached_property
     def bulk_retries(self) -> BulkRetryRecords:

@@ -17,13 +17,11 @@ from cuepost.adapters.storage.records import attempt_rows, health, late_results
 from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.session import StoreSession
-from cuepost.adapters.storage.sql import Sql, by_keys
-from cuepost.adapters.storage.sqlite_session import SqliteSession
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Assignment, Lane, NextStep, Result
 
 
-class _Open(NamedTuple):
+class Open(NamedTuple):
     """The columns of `queue` that a result is checked against."""
 
     id: UUID
@@ -38,48 +36,48 @@ class _Open(NamedTuple):
         return is_next and self.worker in (worker, None)
 
 
-# Found by their keys, because the index of leases has an entry for every delivery that was in
-# flight since the last vacuum, and a long queue is vacuumed rarely. They are locked in the same
-# order as by a stop.
-_KEY = ("queue.account", "queue.id")
-_COLUMNS = ", ".join(f"queue.{name}" for name in _Open._fields)
-_LOCKED = "ORDER BY queue.id FOR UPDATE OF queue"
-_OPEN = by_keys(f"SELECT {_COLUMNS} FROM queue", *_KEY, _LOCKED)
-_HEALTH = Sql(health.CHANGING)
-# On PostgreSQL both in one round trip. The count forces endpoints to be locked before the queue,
-# because disabling an endpoint locks in this order too.
-OPEN_AND_HEALTH = by_keys(
-    f"""
-    WITH changing AS ({health.CHANGING}), acknowledge AS (
-        UPDATE endpoints SET last_delivered_at = :now FROM changing
-        WHERE endpoints.number == changing.number AND changing.is_untroubled
-    )
-    SELECT {_COLUMNS}, {", ".join(f"changing.{name}" for name in health.COLUMNS)}
-    FROM queue
-    LEFT JOIN changing ON changing.number = queue.endpoint AND NOT changing.is_untroubled
-    """,
-    *_KEY,
-    f"AND (SELECT count(*) FROM changing) >= 0 {_LOCKED}",
-)
 _QUEUE_KEY = ("account", "id")
-_LEASE = ("id", "account", "budget", "attempts_made", "worker")
 _DUE_AGAIN = ("status", "due_at", "attempts_made", "attempt_count", "worker")
-_ENDED = (*KEPT, "status", "reason", "finished_at", *attempt_rows.COLUMNS)
+ENDED = (*KEPT, "status", "reason", "finished_at", *attempt_rows.COLUMNS)
 
 
 class OutcomeRecords:
+    """What both engines have in common."""
+
     def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
-        waiting, changing = await self._open_and_changing(results, now)
-        valid, late = await self._move(worker, results, waiting, now)
-        await self._count(valid)
-        await health.note(self._session, changing, valid, now)
+        ended, changing = await self._end_leased(worker, results, now)
+        recorded, late = results, list[Result]()
+        if len(ended) < len(results):
+            are_ended = set(map(id, ended))
+            rest = [each for each in results if id(each) not in are_ended]
+            waiting = await self._open(rest, now, changing)
+            valid, late = await self._move(worker, rest, waiting, now)
+            recorded = _in_order(results, [*ended, *valid])
+        await self._count(recorded)
+        await health.note(self._session, changing, recorded, now)
         return await late_results.keep(self._session, worker, late)
 
+    async def _end_leased(
+        self, worker: UUID, results: Sequence[Result], now: datetime
+    ) -> tuple[Sequence[Result], dict[Lane, health.Remembered]]:
+        """Ends deliveries that are leased for this very attempt, without reading them first.
+
+        Returns the results that did, and the endpoints whose health may change. Of several results
+        of one delivery the first counts.
+        """
+        raise NotImplementedError
+
+    async def _open(
+        self, rest: Sequence[Result], now: datetime, changing: dict[Lane, health.Remembered]
+    ) -> dict[UUID, Open]:
+        """The deliveries of the other results, locked, if they have not ended."""
+        raise NotImplementedError
+
     async def _move(
-        self, worker: UUID, results: Sequence[Result], waiting: dict[UUID, _Open], now: datetime
+        self, worker: UUID, results: Sequence[Result], waiting: dict[UUID, Open], now: datetime
     ) -> tuple[list[Result], list[Result]]:
         """The results that changed their deliveries, and the late ones."""
         valid, late, was_lost = [], [], []
@@ -109,9 +107,9 @@ class OutcomeRecords:
     async def _end(self, ended: Sequence[Result], now: datetime) -> None:
         encoding = ENCODINGS[self._session.dialect]
         finished_at = encoding.instant(now)
-        rows = [_ended(each, finished_at, encoding) for each in ended]
+        rows = [ended_row(each, finished_at, encoding) for each in ended]
         await self._session.delete_encoded("queue", _QUEUE_KEY, [row[:2] for row in rows])
-        await self._session.insert_encoded("deliveries", _ENDED, rows)
+        await self._session.insert_encoded("deliveries", ENDED, rows)
 
     async def _put_back(self, again: Sequence[Result]) -> None:
         encoding = ENCODINGS[self._session.dialect]
@@ -122,79 +120,8 @@ class OutcomeRecords:
         await self._session.update_encoded("queue", _QUEUE_KEY, _DUE_AGAIN, rows)
         await self._session.insert_encoded("attempts", attempt_rows.OWN_COLUMNS, made)
 
-    async def _open_and_changing(
-        self, results: Sequence[Result], now: datetime
-    ) -> tuple[dict[UUID, _Open], dict[Lane, health.Remembered]]:
-        """The deliveries that have not ended, and the endpoints whose health may change."""
-        rows = await self._session.fetch(
-            OPEN_AND_HEALTH, **_keys_of(results), **health.chosen_by(results, now)
-        )
-        facts = len(_Open._fields)
-        found = [row[facts:] for row in rows if row[facts] is not None]
-        return _by_id(rows), health.remembered(found)
 
-
-class SqliteOutcomeRecords(OutcomeRecords):
-    """Deletes deliveries that end from the queue without reading them first."""
-
-    def __init__(self, session: SqliteSession) -> None:
-        super().__init__(session)
-        self._sqlite = session
-
-    async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
-        changing = await self._changing(results, now)
-        ended, rest = await self._end_leased(worker, results, now)
-        late: list[Result] = []
-        if rest:
-            waiting = _by_id(await self._session.fetch(_OPEN, **_keys_of(rest)))
-            valid, late = await self._move(worker, rest, waiting, now)
-            ended = _in_order(results, [*ended, *valid])
-        await self._count(ended)
-        await health.note(self._session, changing, ended, now)
-        return await late_results.keep(self._session, worker, late)
-
-    async def _changing(
-        self, results: Sequence[Result], now: datetime
-    ) -> dict[Lane, health.Remembered]:
-        chosen = health.chosen_by(results, now)
-        if not chosen["health_lanes"]:
-            return {}
-        found = await self._session.fetch(_HEALTH, **chosen)
-        if untroubled := [number for number, *_, is_untroubled in found if is_untroubled]:
-            await self._session.execute(health.ACKNOWLEDGE, now=now, lanes=untroubled)
-        return health.remembered(row[:-1] for row in found if not row[-1])
-
-    async def _end_leased(
-        self, worker: UUID, results: Sequence[Result], now: datetime
-    ) -> tuple[list[Result], list[Result]]:
-        """The results that ended a delivery leased for this very attempt, and the rest."""
-        encoding = ENCODINGS[self._session.dialect]
-        finished_at, leased_to = encoding.instant(now), encoding.id(worker)
-        # The first of several results of one delivery counts.
-        ending = {
-            encoding.id(each.assignment.delivery_id): each
-            for each in reversed(results)
-            if each.next_step.due_at is None
-        }
-        leases = [
-            (
-                delivery_id,
-                each.assignment.account,
-                each.assignment.budget,
-                each.assignment.number - 1,
-                leased_to,
-            )
-            for delivery_id, each in ending.items()
-        ]
-        removed = await self._sqlite.remove_encoded("queue", _LEASE, leases)
-        are_ended = {id(ending[delivery_id]) for delivery_id in removed}
-        ended = [each for each in results if id(each) in are_ended]
-        rows = [_ended(each, finished_at, encoding) for each in ended]
-        await self._session.insert_encoded("deliveries", _ENDED, rows)
-        return ended, [each for each in results if id(each) not in are_ended]
-
-
-def _keys_of(results: Sequence[Result]) -> dict[str, Sequence[object]]:
+def keys_of(results: Sequence[Result]) -> dict[str, Sequence[object]]:
     return {
         "accounts": [each.assignment.account for each in results],
         "deliveries": [each.assignment.delivery_id for each in results],
@@ -207,8 +134,8 @@ def _in_order(results: Sequence[Result], recorded: Sequence[Result]) -> list[Res
     return [by_attempt[key] for each in results if (key := id(each.attempt)) in by_attempt]
 
 
-def _by_id(rows: Sequence[Sequence[Any]]) -> dict[UUID, _Open]:
-    found = (_Open._make(row[: len(_Open._fields)]) for row in rows)
+def by_id(rows: Sequence[Sequence[Any]]) -> dict[UUID, Open]:
+    found = (Open._make(row[: len(Open._fields)]) for row in rows)
     return {each.id: each for each in found}
 
 
@@ -233,8 +160,8 @@ def _due_again(each: Result, encoding: Encoding) -> tuple[Any, ...]:
     )
 
 
-def _ended(each: Result, finished_at: Any, encoding: Encoding) -> tuple[Any, ...]:
-    """In the order of `_ENDED`."""
+def ended_row(each: Result, finished_at: Any, encoding: Encoding) -> tuple[Any, ...]:
+    """In the order of `ENDED`."""
     made, to_id = each.assignment, encoding.id
     return (
         made.account,
