@@ -45,6 +45,7 @@ SINCE = [
     "0026",
     "0027",
     "0028",
+    "0029",
 ]
 NEWEST = "0030"
 LIVE = {"pending", "retrying", "delivering"}
