@@ -171,7 +171,7 @@ class Bench:
         if not self._claims:
             taken, self._handed_over.taken = self._handed_over.taken, []
             return taken
-        wanted = Claim(self._worker, count, lambda _: count, alone=True)
+        wanted = Claim(self._worker, count, lambda _: count)
         with self._counted("claiming"):
             claimed = await self._store.write(
                 lambda transaction: transaction.queue.claim(wanted, self._clock.now()),

@@ -44,7 +44,7 @@ async def claimed(harness: Harness) -> int:
     """By a worker of its own, which lives for ten seconds."""
     now = harness.clock.now()
     worker = harness.ids(now)
-    wanted = Claim(worker=worker, room=10, room_of=lambda _: 10, alone=True)
+    wanted = Claim(worker=worker, room=10, room_of=lambda _: 10)
 
     async def claim(transaction: Transaction) -> int:
         await transaction.queue.register_worker(worker, now + timedelta(seconds=10))

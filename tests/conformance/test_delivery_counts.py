@@ -71,7 +71,7 @@ class Mix:
 
     async def claim(self) -> None:
         now = self.records.clock.now()
-        wanted = Claim(self.worker, room=4, room_of=lambda _: 4, scan_after=0, alone=True)
+        wanted = Claim(self.worker, room=4, room_of=lambda _: 4, scan_after=0)
         await self.write(lambda t: t.queue.register_worker(self.worker, now + 100 * MINUTE))
         await self.write(lambda t: t.queue.claim(wanted, now))
 

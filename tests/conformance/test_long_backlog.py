@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.postgres import _HOT_WRITE, PostgresStore
 from cuepost.adapters.storage.postgres_connecting import Driver
 from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Shape, Writes
-from cuepost.adapters.storage.records.claim_statements import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
 from cuepost.adapters.storage.records.postgres_outcomes import OPEN_AND_HEALTH, end_leased
+from cuepost.adapters.storage.records.postgres_queue import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
 from cuepost.adapters.storage.sql import Sql
 from cuepost.adapters.storage.tables import endpoints
 from cuepost.adapters.storage.transaction import RecordsTransaction

@@ -105,7 +105,7 @@ async def test_a_parked_delivery_is_passed_over_and_shown_as_it_was(
         # Else its window ends now.
         await transaction.projects.save([replace(made.project, access_expires_at=None)])
     now, worker = records.clock.now(), records.id()
-    wanted = Claim(worker=worker, room=10, room_of=lambda _: 10, scan_after=0, alone=True)
+    wanted = Claim(worker=worker, room=10, room_of=lambda _: 10, scan_after=0)
     async with store.transaction() as transaction:
         await transaction.moves.park(made.account.id)
         # A second time nothing changes.

@@ -13,7 +13,7 @@ import pytest
 
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.records import handed_over
-from cuepost.adapters.storage.records.claim_statements import LEASE_WITH_FACTS
+from cuepost.adapters.storage.records.postgres_queue import LEASE_WITH_FACTS
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.ids import lowest_at
 from cuepost.testing import START

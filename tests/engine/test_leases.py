@@ -205,7 +205,7 @@ def test_a_commit_whose_answer_is_lost_is_found_again(run_embedded: RunScenarios
         await harness.endpoint()
         engine.transport.will(URL, Answer(seconds=5))
         project, watch = await harness.project(), engine.store.watch
-        async with engine.delivering(engine.dispatcher(lease=LEASE, alone=False)):
+        async with engine.delivering(engine.dispatcher(lease=LEASE, shared=True)):
             await harness.complete()
             await engine.later()
             lost = watch.commits + 1

@@ -9,6 +9,7 @@ import pytest
 
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.domain.delivery import DeliveryStatus
+from cuepost.engine.shared_dispatcher import SharedDispatcher
 from cuepost.ports.dispatch import Lane
 from cuepost.testing import HANGS, Answer
 from tests.support.engine_harness import HOUR, EngineHarness, RunScenarios
@@ -58,6 +59,7 @@ def test_others_go_on_at_once_with_what_is_not_in_flight(run_postgres: RunScenar
         engine.transport.will(slow, *[Answer(seconds=12)] * 40)
         engine.transport.will(quick, *[Answer(seconds=0.3)] * 40)
         old, new = (engine.dispatcher(cap=1, longest_sleep=HOUR) for _ in range(2))
+        assert isinstance(new, SharedDispatcher)
         async with engine.delivering(old, direct=False):
             for _ in range(8):
                 await harness.report(harness.milestone(await harness.project()))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from cuepost.adapters.storage.tables import lanes
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.engine import intake
+from cuepost.engine import lanes as engine_lanes
 from cuepost.engine.dispatcher import Dispatcher
+from cuepost.engine.shared_dispatcher import SharedDispatcher
 from cuepost.ports.dispatch import Lane, Share
 from cuepost.testing import Answer
 from cuepost.tuning import IDLE_LANE_CHECK_SECONDS, IDLE_LANE_KEPT_SECONDS
@@ -117,7 +118,7 @@ def test_a_worker_keeps_a_lane_for_a_while_when_nothing_is_in_it(
 def test_a_worker_keeps_no_more_idle_lanes_than_a_number(
     run_postgres: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "IDLE_LANES_KEPT", 3)
+    monkeypatch.setattr(engine_lanes, "IDLE_LANES_KEPT", 3)
 
     async def scenario(engine: EngineHarness) -> None:
         await populate(engine, endpoints=8, each=1, seconds=0.1)
@@ -150,7 +151,7 @@ def test_every_lane_is_in_the_share_of_one_worker_and_shares_are_even(
 class Announced:
     """The lanes that a worker has let go for others."""
 
-    def __init__(self, worker: Dispatcher) -> None:
+    def __init__(self, worker: SharedDispatcher) -> None:
         self.lanes: set[Lane] = set()
         worker.announce_to(self._note)
 
@@ -158,9 +159,11 @@ class Announced:
         self.lanes |= set(announced)
 
 
-def worker(engine: EngineHarness) -> Dispatcher:
+def worker(engine: EngineHarness) -> SharedDispatcher:
     """One that never looks for work unless it is told."""
-    return engine.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR)
+    made = engine.dispatcher(cap=1, lease=LEASE, longest_sleep=HOUR)
+    assert isinstance(made, SharedDispatcher)
+    return made
 
 
 @asynccontextmanager

@@ -36,7 +36,7 @@ async def eventful(
     fails: Fault = never,
     refuses: Fault = never,
     loses: Fault = never,
-    alone: bool | None = None,
+    shared: bool | None = None,
 ) -> tuple[int, int]:
     """Two endpoints, one of which fails at first; a caller that repeats what was not answered.
 
@@ -47,7 +47,7 @@ async def eventful(
         await harness.endpoint(url=url)
     milestones = [harness.milestone(await harness.project()) for _ in range(3)]
     engine.transport.will(URLS[0], 500, 500)
-    async with engine.delivering(engine.dispatcher(lease=LEASE, alone=alone)):
+    async with engine.delivering(engine.dispatcher(lease=LEASE, shared=shared)):
         await engine.later()
         watch.operations = watch.commits = 0
         watch.fails, watch.refuses, watch.loses = fails, refuses, loses
@@ -104,7 +104,7 @@ def away_from(place: int) -> Scenario:
 def losing_the_answer(place: int) -> Scenario:
     async def scenario(engine: EngineHarness) -> None:
         # Between a process and its own file no answer is lost; here it stands for a database.
-        await eventful(engine, loses=lambda number: number == place, alone=False)
+        await eventful(engine, loses=lambda number: number == place, shared=True)
         assert len(engine.sent) <= 8 + 2
 
     return scenario

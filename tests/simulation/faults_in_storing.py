@@ -13,13 +13,14 @@ from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records import (
     claims,
     late_results,
-    retention,
+    sqlite_retention,
 )
 from cuepost.adapters.storage.records.claim_statements import Due
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.deliveries import DeliveryRecords
 from cuepost.adapters.storage.records.endpoints import EndpointRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
+from cuepost.adapters.storage.records.sqlite_queue import SqliteClaims
 from cuepost.adapters.storage.sql import Sql
 from cuepost.application import milestone_batch
 from cuepost.application.milestone_batcher import MilestoneBatcher
@@ -86,9 +87,9 @@ def retention_takes_what_is_live(patch: Patch) -> None:
     forget = "DELETE FROM events WHERE account = :account AND id IN ({} ORDER BY id LIMIT :most)"
     of_each = old.format("accounts.number")
     find = f"SELECT number FROM accounts WHERE EXISTS ({of_each}) LIMIT 1"
-    patch.setattr(retention, "_DELETE_UNNEEDED", Sql(forget.format(old.format(":account"))))
+    patch.setattr(sqlite_retention, "_DELETE_UNNEEDED", Sql(forget.format(old.format(":account"))))
     patch.setattr(
-        retention, "_ACCOUNT_WITH_HISTORY", Sql(find.format(old.format("accounts.number")))
+        sqlite_retention, "_ACCOUNT_WITH_HISTORY", Sql(find.format(old.format("accounts.number")))
     )
 
 
@@ -113,9 +114,9 @@ def claimed_again_while_in_flight(patch: Patch) -> None:
 
     async def whatever_is_due(
         self: Claims, held: Mapping[Lane, int], wanted: Claim, now: datetime
-    ) -> claims._Found:
+    ) -> claims.Found:
         rows = await self._session.fetch(due, lanes=held, now=now, most=wanted.room)
-        return claims._Found(set(held), [Due._make(row) for row in rows])
+        return claims.Found(set(held), [Due._make(row) for row in rows])
 
     patch.setattr(Claims, "_due", whatever_is_due)
 
@@ -172,7 +173,7 @@ def two_workers_at_one_endpoint(patch: Patch) -> None:
     async def everything(_: object, worker: UUID, chosen: Sequence[Lane]) -> list[Lane]:
         return list(chosen)
 
-    patch.setattr(Claims, "_hold", everything)
+    patch.setattr(SqliteClaims, "_hold", everything)
 
 
 @breaks("I8")

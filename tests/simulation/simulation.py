@@ -85,7 +85,7 @@ class Simulation(WorkerFaults):
 
         A worker that ends waits only seconds for a late store to record its results.
         """
-        if not self.alone:
+        if self.shared:
             return self._worker_faults()
         always = (self.crash, self.crash_at_work, self.break_store, self.report_amid_trouble)
         return (*always, self.restart) if self._lags else always
@@ -162,7 +162,7 @@ class Simulation(WorkerFaults):
             await self.run_maintenance()
             await self.engine.later(max(HOUR / 2, self.lease))
             # Several workers poll so rarely here that work may wait for hours.
-            if self.alone:
+            if not self.shared:
                 await self.notice_stalls()
             if not await self._is_busy():
                 break

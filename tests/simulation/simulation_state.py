@@ -57,8 +57,9 @@ class SimulationState:
         self.engine.jitter = self.fate.random
 
     @property
-    def alone(self) -> bool:
-        return self.workers == 1 and self.engine.is_embedded
+    def shared(self) -> bool:
+        """Whether other workers may use the store as well."""
+        return self.workers > 1 or not self.engine.is_embedded
 
     @property
     def now(self) -> datetime:
@@ -124,7 +125,7 @@ class SimulationState:
         if self.engine.is_embedded:
             possible.append("commits")
             # Between a process and its own file no answer gets lost.
-            possible += [] if self.alone else ["answers"]
+            possible += ["answers"] if self.shared else []
         kind = chance.choice(possible)
         commits = {watch.commits + chance.randrange(1, 8) for _ in range(2)}
         first = watch.operations + chance.randrange(1, 40)

@@ -190,7 +190,7 @@ class WorkerFaults(Observers):
 
     async def start_worker(self) -> None:
         harness, freeze = self.engine.harness, Freeze(self._moment, self._lag)
-        if self.alone:
+        if not self.shared:
             await self.surely(
                 lambda: harness.do(lambda transaction: transaction.queue.remove_all_workers())
             )
@@ -201,7 +201,7 @@ class WorkerFaults(Observers):
             cap=self.cap,
             lease=self.lease,
             longest_sleep=self.horizon,
-            alone=self.alone,
+            shared=self.shared,
             clock=FreezableClock(self.engine.clock, freeze),
             transport=transport,
         )

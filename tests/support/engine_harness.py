@@ -22,6 +22,7 @@ from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Jitter
 from cuepost.engine.capacity import Capacity
 from cuepost.engine.dispatcher import Dispatcher
+from cuepost.engine.shared_dispatcher import SharedDispatcher
 from cuepost.ports.dispatch import Lane
 from cuepost.ports.store import Store
 from cuepost.ports.system import Clock
@@ -85,18 +86,21 @@ class EngineHarness:
         cap: int = 8,
         lease: timedelta = HOUR,
         longest_sleep: timedelta = RARELY,
-        alone: bool | None = None,
+        shared: bool | None = None,
         clock: Clock | None = None,
         transport: Transport | None = None,
     ) -> Dispatcher:
-        return Dispatcher(
+        """With `shared`, one of several workers; by default only on PostgreSQL."""
+        kind = Dispatcher
+        if shared or (shared is None and not self.is_embedded):
+            kind = SharedDispatcher
+        return kind(
             store or self.store,
             self.pipeline(clock, transport),
             clock or self.clock,
             self.harness.ids,
             capacity=Capacity(attempts, cap),
             longest_sleep=longest_sleep,
-            alone=self.is_embedded if alone is None else alone,
             telemetry=self.telemetry,
             lease=lease,
         )
@@ -105,7 +109,7 @@ class EngineHarness:
     async def delivering(
         self, dispatcher: Dispatcher | None = None, *, direct: bool = True
     ) -> AsyncIterator[Dispatcher]:
-        """A dispatcher at work; `straight` says that it gets what the service commits."""
+        """A dispatcher at work; `direct` says that it gets what the service commits."""
         dispatcher = dispatcher or self.dispatcher()
         if direct:
             self.store.handover = dispatcher

@@ -30,9 +30,9 @@ from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.capacity import Capacity
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.inbox_transport import InboxTransport
+from cuepost.engine.shared_dispatcher import SharedDispatcher
 from cuepost.engine.watchdog import Watchdog
 from cuepost.ports.telemetry import Telemetry
-from cuepost.tuning import POLL_ALONE_SECONDS, POLL_SECONDS
 
 
 class AlreadyServed(Exception):
@@ -116,6 +116,7 @@ def _listen(
     if isinstance(container.store, SqliteStore):
         container.store.handover = dispatcher
         return None
+    assert isinstance(dispatcher, SharedDispatcher)
     from cuepost.bootstrap.on_postgres import listen  # noqa: PLC0415  # as in container.py
 
     return listen(container, dispatcher, group)
@@ -132,7 +133,6 @@ def _dispatcher(
     container: Container, transport: GuardedTransport, telemetry: Telemetry
 ) -> Dispatcher:
     settings, system = container.settings, container.system
-    embedded = isinstance(container.store, SqliteStore)
     pipeline = AttemptPipeline(
         clock=system.clock,
         box=system.box,
@@ -145,14 +145,13 @@ def _dispatcher(
         timeout=timedelta(seconds=settings.attempt_timeout),
         user_agent=f"cuepost/{__version__}",
     )
-    return Dispatcher(
+    kind = Dispatcher if isinstance(container.store, SqliteStore) else SharedDispatcher
+    return kind(
         container.store,
         pipeline,
         system.clock,
         system.ids,
         capacity=Capacity(settings.worker_concurrency, settings.endpoint_concurrency),
-        longest_sleep=timedelta(seconds=POLL_ALONE_SECONDS if embedded else POLL_SECONDS),
-        alone=embedded,
         telemetry=telemetry,
     )
 

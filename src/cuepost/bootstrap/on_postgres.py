@@ -9,14 +9,14 @@ from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_wakeup import PostgresWakeup
 from cuepost.bootstrap.container import Container
-from cuepost.engine.dispatcher import Dispatcher
+from cuepost.engine.shared_dispatcher import SharedDispatcher
 from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane
 
 
 class SharedHandover:
     """Hands over to the dispatcher of this process, and by NOTIFY to those of others."""
 
-    def __init__(self, dispatcher: Dispatcher, wakeup: PostgresWakeup) -> None:
+    def __init__(self, dispatcher: SharedDispatcher, wakeup: PostgresWakeup) -> None:
         self._dispatcher = dispatcher
         self._wakeup = wakeup
 
@@ -64,7 +64,7 @@ def announce(container: Container, group: asyncio.TaskGroup) -> "asyncio.Task[No
 
 
 def listen(
-    container: Container, dispatcher: Dispatcher, group: asyncio.TaskGroup
+    container: Container, dispatcher: SharedDispatcher, group: asyncio.TaskGroup
 ) -> "asyncio.Task[None]":
     """For a process that sends: notify other workers, and listen to notifications."""
     store, wakeup = _connected(container)

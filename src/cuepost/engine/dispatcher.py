@@ -2,18 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline
 from cuepost.engine.capacity import Capacity
 from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.engine_state import EngineState
-from cuepost.engine.handed_over import HandedOver
-from cuepost.engine.heartbeat import Heartbeat
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.lanes import Lanes
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.sending import Sending
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
@@ -24,11 +24,12 @@ from cuepost.ports.system import Clock, IdSource
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
     BUSY_FROM,
-    LEASE_SECONDS,
-    LEAVING_PAUSE_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
+    LONGEST_WAIT_ALONE_SECONDS,
     PAUSE_AFTER_CONTENTION_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
+    POLL_ALONE_SECONDS,
+    RESULTS_AT_ONCE_ALONE,
     SHUTDOWN_RECORDING_SECONDS,
     UNRECORDED_PER_ATTEMPT,
 )
@@ -37,6 +38,11 @@ log = logging.getLogger("cuepost.engine")
 
 
 class Dispatcher:
+    """The only worker of an embedded store; `SharedDispatcher` is one of several on PostgreSQL."""
+
+    results_at_once = RESULTS_AT_ONCE_ALONE
+    longest_wait_seconds = LONGEST_WAIT_ALONE_SECONDS
+
     def __init__(
         self,
         store: Store,
@@ -45,39 +51,30 @@ class Dispatcher:
         ids: IdSource,
         *,
         capacity: Capacity,
-        longest_sleep: timedelta,
-        alone: bool,
         telemetry: Telemetry,
-        lease: timedelta = timedelta(seconds=LEASE_SECONDS),
+        longest_sleep: timedelta = timedelta(seconds=POLL_ALONE_SECONDS),
+        lease: timedelta = ENDLESS,
     ) -> None:
-        """`alone`: no other worker can use this store, so lanes need not be held in it."""
         self._store = store
         self._clock = clock
         self._capacity = capacity
         self._telemetry = telemetry
         self._longest_sleep = longest_sleep
-        self._alone = alone
-        self._lease = WorkerLease(clock, ids, ENDLESS if alone else lease)
+        self._lease = WorkerLease(clock, ids, lease)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
+        self._lanes = self._new_lanes()
         self._sleep = ClaimSleep(clock)
-        self._intake = Intake(store, clock, self._lease, self._board, capacity, alone=alone)
-        self._heartbeat = Heartbeat(store, clock, self._lease, self._intake, self._sleep)
-        self._handed_over = self._new_handed_over()
+        self._intake = Intake(
+            store, clock, self._lease, self._board, lanes=self._lanes, capacity=capacity
+        )
         self._recorder = self._new_recorder()
         self._sending = self._new_sending(pipeline)
         self._stopping = False
         self._recorded = 0
         self.running = False
 
-    def _new_handed_over(self) -> HandedOver:
-        return HandedOver(
-            self._store,
-            self._clock,
-            lease=self._lease,
-            intake=self._intake,
-            sleep=self._sleep,
-            begin=self._start,
-        )
+    def _new_lanes(self) -> Lanes:
+        return Lanes()
 
     def _new_recorder(self) -> OutcomeRecorder:
         return OutcomeRecorder(
@@ -85,7 +82,8 @@ class Dispatcher:
             self._clock,
             self._telemetry,
             most_unrecorded=UNRECORDED_PER_ATTEMPT * self._capacity.attempts,
-            alone=self._alone,
+            at_once=self.results_at_once,
+            longest_wait=self.longest_wait_seconds,
             is_busy=lambda: self._board.load >= BUSY_FROM or self._intake.has_backlog,
             written=self._written,
             unwritable=lambda result: self._sending.postpone(result.assignment),
@@ -132,25 +130,14 @@ class Dispatcher:
         self._sleep.wake()
 
     def reaches(self, worker: UUID) -> bool:
-        """Handing over to other processes needs a channel, which only PostgreSQL has."""
+        """No other process can send."""
         return False
 
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
-        """Another process has leased these deliveries to this worker, if it still has that id."""
-        self._handed_over.add(worker, keys)
-
-    def workers_changed(self) -> None:
-        """Workers have come or gone, or notifications may have been missed."""
-        self._heartbeat.beat_now()
-        self._sleep.wake()
-
-    def announce_to(self, others: Callable[[Collection[Lane]], None]) -> None:
-        """`others` is called with the lanes that this worker has released for other workers."""
-        self._intake.announce = others
+        raise AssertionError("no worker was reached")
 
     def owns(self, endpoint: Lane) -> bool:
-        """Whether the lane is in this worker's share."""
-        return self._intake.owns(endpoint)
+        return self._lanes.owns(endpoint)
 
     @property
     def state(self) -> EngineState:
@@ -186,10 +173,7 @@ class Dispatcher:
     async def run(self) -> None:
         """Run until `stop` is called; then wait for the attempts in flight."""
         async with asyncio.TaskGroup() as tasks:
-            loops = [self._recorder.run(), self._recorder.run_singles()]
-            if not self._alone:
-                loops += [self._heartbeat.run(), self._handed_over.run()]
-            beside = [tasks.create_task(loop) for loop in loops]
+            beside = [tasks.create_task(loop) for loop in self._loops()]
             self.running = True
             self._sending.open(tasks.create_task)
             try:
@@ -204,29 +188,14 @@ class Dispatcher:
                 task.cancel()
         await self._remove_worker()
 
-    async def _leave(self) -> None:
-        """Release everything that is not in flight here, so that other workers can send it."""
-        self._lease.give_back(self._board.drop_waiting())
-        self._handed_over.leave()
-        while not self._alone and self._sending.in_flight:
-            # Cleared before the store is called, because an attempt may end during the call.
-            self._sending.attempt_ended.clear()
-            await self._release_lanes_except(self._intake.leave())
-            if self._sending.in_flight:
-                await self._sending.attempt_ended.wait()
-            await self._clock.wait(LEAVING_PAUSE_SECONDS)
-        await self._sending.wait_until_idle()
+    def _loops(self) -> Sequence[Coroutine[Any, Any, None]]:
+        """What runs beside the claims."""
+        return [self._recorder.run(), self._recorder.run_singles()]
 
-    async def _release_lanes_except(self, busy: Collection[Lane]) -> None:
-        now = self._clock.now()
-        try:
-            async with self._store.transaction() as transaction:
-                returned = await self._lease.release_returned(transaction.queue, now)
-                await transaction.queue.leave(self._lease.worker, busy)
-        except StoreError as error:
-            log_store_error(log, "lanes_not_released", error, "leave")
-        else:
-            self._lease.returned(returned)
+    async def _leave(self) -> None:
+        """Release what waits here, and wait for the attempts in flight."""
+        self._lease.give_back(self._board.drop_waiting())
+        await self._sending.wait_until_idle()
 
     async def _remove_worker(self) -> None:
         """Release what was not sent; what is still leased then counts as interrupted."""
@@ -258,7 +227,7 @@ class Dispatcher:
             self.running
             and not self._stopping
             and self._lease.is_held
-            and (self._alone or self._intake.holds(endpoint))
+            and self._lanes.holds(endpoint)
             and not self._intake.has_more(endpoint)
             and self._intake.memory_left > 0
             and self._board.room_of(endpoint) > 0

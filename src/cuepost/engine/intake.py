@@ -1,4 +1,4 @@
-"""What this worker claims: which lanes it owns and holds, and which have more in the store."""
+"""What this worker claims, and which of its lanes have more in the store."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
@@ -8,17 +8,14 @@ from uuid import UUID
 from cuepost.engine.capacity import Capacity
 from cuepost.engine.full_scan import FullScan
 from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.lanes import Accepting, Lanes
 from cuepost.engine.worker_lease import WorkerLease
-from cuepost.ports.dispatch import Assignment, Claim, Claimed, Lane, Share
+from cuepost.ports.dispatch import Assignment, Claim, Claimed, Lane
 from cuepost.ports.store import Priority, Store, Transaction
 from cuepost.ports.system import Clock
 from cuepost.tuning import (
     CLAIMED_AT_ONCE,
-    IDLE_LANE_CHECK_SECONDS,
-    IDLE_LANE_KEPT_SECONDS,
-    IDLE_LANES_KEPT,
     LATEST_ANSWER_SECONDS,
-    LEAVING_LANE_CHECK_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
 )
 
@@ -30,66 +27,38 @@ class Intake:
         clock: Clock,
         lease: WorkerLease,
         board: LaneBoard,
-        capacity: Capacity,
         *,
-        alone: bool,
+        lanes: Lanes,
+        capacity: Capacity,
     ) -> None:
         self._store = store
         self._clock = clock
         self._lease = lease
         self._board = board
+        self._lanes = lanes
         self._capacity = capacity
         self._most_held = capacity.held
-        self._alone = alone
         # A dict instead of a set, because it keeps the order of arrival.
         self._woken: dict[Lane, None] = {}
         self._full_scan = FullScan(clock)
-        self._share = Share()
-        # With the monotonic time at which each lane was last seen to have work.
-        self._held: dict[Lane, float] = {}
-        self._next_idle_check = 0.0
-        self._idle: set[Lane] = set()
-        # Held lanes for which other processes lease new deliveries to this worker.
-        self._accepting: set[Lane] = set()
-        self._accepting_share = self._share
         self._unfinished: set[Lane] = set()
         self.is_full = False
         self._is_slow = False
-        # Called with lanes that were released for the worker that owns them.
-        self.announce: Callable[[Collection[Lane]], None] = lambda _: None
 
     def wake_up(self, endpoints: Iterable[Lane]) -> None:
-        self._woken.update(dict.fromkeys(filter(self.owns, endpoints)))
-
-    def owns(self, endpoint: Lane) -> bool:
-        return self._share.has(endpoint)
-
-    def holds(self, endpoint: Lane) -> bool:
-        return endpoint in self._held and self.owns(endpoint)
+        self._woken.update(dict.fromkeys(filter(self._lanes.owns, endpoints)))
 
     def share_with(self, live: Sequence[UUID]) -> bool:
-        """Take this worker's share among the live workers; return True if the share has changed.
-
-        Lanes outside the share are released as soon as their deliveries in memory are sent.
-        """
-        worker, before = self._lease.worker, self._share
-        if worker in live:
-            self._share = Share(live.index(worker), len(live))
-        if self._share == before:
+        """Take this worker's share among the live workers; return True if the share has changed."""
+        if not self._lanes.share_with(live):
             return False
-        self._next_idle_check = 0.0
-        self._unfinished = set(filter(self.owns, self._unfinished))
+        self._unfinished = set(filter(self._lanes.owns, self._unfinished))
         return True
-
-    def leave(self) -> Collection[Lane]:
-        """Stop taking deliveries for any lane; return the lanes with attempts in flight."""
-        self._held.clear()
-        return self._board.busy
 
     def has_room_for(self, endpoint: Lane, its_others: int, all_others: int) -> bool:
         """Whether there is room for one more besides the others, which are about to be added."""
         return (
-            self.holds(endpoint)
+            self._lanes.holds(endpoint)
             and self.memory_left > all_others
             and self._board.room_of(endpoint) > its_others
         )
@@ -108,7 +77,7 @@ class Intake:
         """Release deliveries that were leased to this worker but cannot be sent here now."""
         self._lease.give_back(self._lease.took(assignments))
         lanes = [each.lane for each in assignments]
-        self._unfinished.update(filter(self.owns, lanes))
+        self._unfinished.update(filter(self._lanes.owns, lanes))
         self.wake_up(lanes)
 
     def has_more(self, endpoint: Lane) -> bool:
@@ -182,12 +151,11 @@ class Intake:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
         old = None if is_held else self._start_over()
         asked_at, now = self._clock.monotonic(), self._lease.now
-        self._collect_idle_lanes(asked_at)
-        idle = set(self._idle)
+        idle = self._lanes.idle(asked_at)
 
         async def ask(
             transaction: Transaction,
-        ) -> tuple[Collection[UUID], Claimed, set[Lane], Share]:
+        ) -> tuple[Collection[UUID], Claimed, Accepting]:
             queue = transaction.queue
             if old is not None:
                 shared = await self._lease.time(queue)
@@ -197,31 +165,15 @@ class Intake:
                 self.share_with(await queue.live_workers(shared))
             returned = await self._lease.release_returned(queue, now)
             claimed = await queue.claim(self._wanted(room, woken, scan_after, idle), now)
-            accepting = self._accepting_after(claimed, idle)
-            closed = self._accepting - accepting - (idle - claimed.held)
-            await queue.accept(self._lease.worker, accepting - self._accepting, closed)
-            return returned, claimed, accepting, self._share
+            more = (self._unfinished - claimed.examined) | claimed.more
+            return returned, claimed, await self._lanes.accept(queue, claimed, idle, more)
 
-        returned, claimed, accepting, share = await self._store.write(ask, Priority.BACKGROUND)
-        self._accepting, self._accepting_share = accepting, share
+        returned, claimed, accepting = await self._store.write(ask, Priority.BACKGROUND)
         if old is not None:
             self._lease.begun(asked_at)
         self._lease.returned(returned)
-        self._idle -= idle
-        self._held |= dict.fromkeys(claimed.held, asked_at)
-        if let_go := [lane for lane in idle if not self.owns(lane)]:
-            self.announce(let_go)
+        self._lanes.committed(claimed, idle, accepting, asked_at)
         return claimed, asked_at
-
-    def _accepting_after(self, claimed: Claimed, idle: set[Lane]) -> set[Lane]:
-        """Held lanes with nothing left in the store; a worker that is alone needs no handover."""
-        if self._alone:
-            return set()
-        before = self._accepting - idle
-        if self._share != self._accepting_share:
-            before = set(filter(self.owns, before))
-        unfinished = (self._unfinished - claimed.examined) | claimed.more
-        return before.union(filter(self.owns, claimed.held)) - unfinished
 
     def _as_of(self, asked_at: float) -> float:
         """The instant that an answer describes: a slow one may be outdated, for example by a stop.
@@ -241,32 +193,13 @@ class Intake:
             room_of=self._board.claimable_of,
             woken=woken,
             scan_after=scan_after,
-            idle=() if self._alone else idle,
-            share=self._share,
-            alone=self._alone,
+            idle=idle,
+            share=self._lanes.share,
         )
-
-    def _collect_idle_lanes(self, now: float) -> None:
-        """Stop reservations in idle lanes, so that the next claim can release them."""
-        if now < self._next_idle_check:
-            return
-        pause, excess = IDLE_LANE_CHECK_SECONDS, len(self._held) - IDLE_LANES_KEPT
-        for lane, busy_at in list(self._held.items()):
-            if self._board.load_of(lane):
-                self._held[lane] = now
-                if not self.owns(lane):
-                    pause = LEAVING_LANE_CHECK_SECONDS
-            elif excess > 0 or not self.owns(lane) or now >= busy_at + IDLE_LANE_KEPT_SECONDS:
-                del self._held[lane]
-                self._idle.add(lane)
-                excess -= 1
-        self._next_idle_check = now + pause
 
     def _start_over(self) -> UUID:
         """Drop everything held under the old worker id: other workers may have it already."""
         self._board.drop_waiting()
-        self._held.clear()
-        self._idle.clear()
-        self._accepting.clear()
+        self._lanes.start_over()
         self._unfinished.clear()
         return self._lease.start_over()

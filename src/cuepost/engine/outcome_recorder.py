@@ -24,12 +24,9 @@ from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
     GROUP_TRIES,
-    LONGEST_WAIT_ALONE_SECONDS,
-    LONGEST_WAIT_SECONDS,
     PAUSE_AFTER_CONTENTION_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
     RESULTS_AT_ONCE,
-    RESULTS_AT_ONCE_ALONE,
     SINGLE_RESULT_TRIES,
 )
 
@@ -53,15 +50,16 @@ class _Single:
 class OutcomeRecorder:
     """`written` is called with results that are in the store, `unwritable` with one set aside.
 
-    `room_made` is called whenever fewer results are waiting. `alone` means that no other worker
-    uses the store.
+    `room_made` is called whenever fewer results are waiting. At most `at_once` results are written
+    together; while the engine is busy, they wait up to `longest_wait` seconds for others.
     """
 
     store: Store
     clock: Clock
     telemetry: Telemetry
     most_unrecorded: int
-    alone: bool
+    at_once: int
+    longest_wait: float
     is_busy: Callable[[], bool]
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
@@ -96,8 +94,7 @@ class OutcomeRecorder:
         while True:
             await self._work.wait()
             if self.is_busy() and not self._grouping_stopped:
-                longest = LONGEST_WAIT_ALONE_SECONDS if self.alone else LONGEST_WAIT_SECONDS
-                await self.clock.wait_for(self._group_full, longest)
+                await self.clock.wait_for(self._group_full, self.longest_wait)
             await self._flush()
             if not self._results:
                 self._work.clear()
@@ -212,7 +209,7 @@ class OutcomeRecorder:
         self.room_made()
 
     def _next_group(self) -> Sequence[_HeldResult]:
-        return self._results[: RESULTS_AT_ONCE_ALONE if self.alone else RESULTS_AT_ONCE]
+        return self._results[: self.at_once]
 
     async def _write(self, choose: Callable[[], Sequence[_HeldResult]]) -> Sequence[_HeldResult]:
         """`choose` is called when the transaction begins, because more may be waiting by then."""

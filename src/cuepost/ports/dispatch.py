@@ -94,8 +94,8 @@ class Claim:
 
     `woken` are endpoints that may have work. `scan_after` is the lane after which the full scan
     continues; if it is None, only the woken endpoints are examined. Lanes outside `share` are left
-    to other workers. `idle` are lanes that the worker releases unless they have work. `alone` means
-    that there is no other worker, so lanes need not be held.
+    to other workers; without a share there is no other worker, so lanes need not be held. `idle`
+    are lanes that the worker releases unless they have work.
     """
 
     worker: UUID
@@ -104,8 +104,7 @@ class Claim:
     woken: Collection[Lane] = ()
     scan_after: Lane | None = BEGINNING
     idle: Collection[Lane] = ()
-    share: Share = Share()
-    alone: bool = False
+    share: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Converts the values of frequently written rows to the form of each driver."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -31,7 +31,5 @@ def _bytes(value: UUID) -> bytes:
 
 
 # Cached, because most instants of a batch are equal.
-ENCODINGS: Mapping[str, Encoding] = {
-    "sqlite": Encoding(_bytes, lru_cache(maxsize=1024)(to_millis)),
-    "postgresql": Encoding(_same, _same),
-}
+ON_SQLITE = Encoding(_bytes, lru_cache(maxsize=1024)(to_millis))
+ON_POSTGRES = Encoding(_same, _same)

@@ -23,7 +23,7 @@ from cuepost.adapters.storage.postgres_session import (
     PostgresSession,
     translated,
 )
-from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.adapters.storage.postgres_transaction import PostgresTransaction
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.saving import committing
 from cuepost.ports.store import (
@@ -138,12 +138,12 @@ class PostgresStore:
     async def _transaction(self, begin: _Begin) -> AsyncIterator[Transaction]:
         outbox = Outbox(self.handover)
         async with self._begin(begin, outbox) as session:
-            yield RecordsTransaction(session, outbox)
+            yield PostgresTransaction(session, outbox)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
         async with self._reading() as session:
-            yield RecordsTransaction(session, Outbox(self.handover))
+            yield PostgresTransaction(session, Outbox(self.handover))
 
     def _reading(self) -> AbstractAsyncContextManager[PostgresSession]:
         return self._begin(_READ)
@@ -158,7 +158,7 @@ class PostgresStore:
         driver = await self._pool.take()
         session = PostgresSession(driver, uses_server_clock=self._keeps_time)
         try:
-            yield RecordsTransaction(session, Outbox(self.handover))
+            yield PostgresTransaction(session, Outbox(self.handover))
         except BaseException as error:
             died = isinstance(error, StoreUnavailable) and driver.is_closed()
             await self._shielded(self._abandoned(driver, error))

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import asyncpg
 
+from cuepost.adapters.storage.encoding import ON_POSTGRES
 from cuepost.adapters.storage.postgres_connecting import Driver
 from cuepost.adapters.storage.postgres_writes import Shape, Writes, equal_columns
 from cuepost.adapters.storage.session import EncodedRows, Numbers, Rows
@@ -35,6 +36,7 @@ _OUR_FAULT = ("21", _DATA_EXCEPTION, "23", "42")
 
 class PostgresSession:
     dialect: Literal["postgresql"] = "postgresql"
+    encoding = ON_POSTGRES
 
     def __init__(self, driver: Driver, *, uses_server_clock: bool = False) -> None:
         self.driver = driver

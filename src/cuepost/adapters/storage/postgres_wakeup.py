@@ -15,7 +15,7 @@ from uuid import UUID
 
 from cuepost.adapters.storage.postgres_connecting import Driver, connect
 from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS
-from cuepost.adapters.storage.records.queue import WORK_CHANNEL
+from cuepost.adapters.storage.records.postgres_queue import WORK_CHANNEL
 from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import DeliveryKey, Lane
 from cuepost.ports.system import Clock

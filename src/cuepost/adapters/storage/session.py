@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
+from cuepost.adapters.storage.encoding import Encoding
 from cuepost.adapters.storage.sql import Dialect, Sql
 
 Rows = Sequence[Mapping[str, Any]]
@@ -26,6 +27,9 @@ class Numbers:
 class StoreSession(Protocol):
     @property
     def dialect(self) -> Dialect: ...
+
+    @property
+    def encoding(self) -> Encoding: ...
 
     @property
     def numbers(self) -> Numbers: ...

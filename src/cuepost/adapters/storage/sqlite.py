@@ -21,7 +21,7 @@ from cuepost.adapters.storage.machine_lock import MachineLock
 from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
 from cuepost.adapters.storage.sqlite_ledger import SqliteLedger
 from cuepost.adapters.storage.sqlite_session import ReaderSession, SqliteSession, translated
-from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.adapters.storage.sqlite_transaction import SqliteTransaction
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.store import Action, Priority, StoreUnavailable, Transaction
 from cuepost.ports.system import Clock
@@ -93,21 +93,21 @@ class SqliteStore:
     async def transaction(self) -> AsyncIterator[Transaction]:
         connection = self._require_open()
         async with sending(self.handover) as outbox, self._ledger.change(outbox.committed):
-            yield RecordsTransaction(SqliteSession(connection, self._threads), outbox)
+            yield SqliteTransaction(SqliteSession(connection, self._threads), outbox)
 
     async def write(self, action: Action[T], priority: Priority) -> T:
         connection = self._require_open()
 
         async def run(outbox: Outbox) -> T:
             session = SqliteSession(connection, self._threads)
-            return await action(RecordsTransaction(session, outbox))
+            return await action(SqliteTransaction(session, outbox))
 
         return await self._ledger.write(run, priority)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
         async with self._reading() as session:
-            yield RecordsTransaction(session, Outbox(self.handover))
+            yield SqliteTransaction(session, Outbox(self.handover))
 
     single_read = snapshot
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.storage.columns import ColumnType, kind_of
+from cuepost.adapters.storage.encoding import ON_SQLITE
 from cuepost.adapters.storage.session import EncodedRows, Numbers, Rows
 from cuepost.adapters.storage.sql import Sql
 from cuepost.ports.store import KeyTaken, StoreError, StoreRefused, StoreUnavailable
@@ -41,6 +42,7 @@ class SqliteSession:
     """Runs each statement on the calling thread."""
 
     dialect: Literal["sqlite"] = "sqlite"
+    encoding = ON_SQLITE
     uses_server_clock = False
 
     def __init__(

@@ -1,7 +1,6 @@
-"""A transaction: all records over one session."""
+"""A transaction: all records over one session. Each engine has its own classes for a few."""
 
 from functools import cached_property
-from typing import cast
 
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
@@ -27,19 +26,21 @@ from cuepost.adapters.storage.records.people import (
     SignInLinkRecords,
 )
 from cuepost.adapters.storage.records.portal_links import PortalLinkRecords
-from cuepost.adapters.storage.records.postgres_outcomes import PostgresOutcomeRecords
 from cuepost.adapters.storage.records.projects import ProjectRecords
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.retention import RetentionRecords
 from cuepost.adapters.storage.records.sealed import SealedRecords
 from cuepost.adapters.storage.records.service_state import ServiceStateRecords
-from cuepost.adapters.storage.records.sqlite_outcomes import SqliteOutcomeRecords
 from cuepost.adapters.storage.records.users import UserRecords
 from cuepost.adapters.storage.session import StoreSession
-from cuepost.adapters.storage.sqlite_session import SqliteSession
 
 
 class RecordsTransaction:
+    _queue: type[QueueRecords]
+    _outcomes: type[OutcomeRecords]
+    _retention: type[RetentionRecords]
+    _moves: type[AccountMoveRecords]
+
     def __init__(self, session: StoreSession, outbox: Outbox) -> None:
         self._session = session
         self._outbox = outbox
@@ -118,13 +119,11 @@ class RecordsTransaction:
 
     @cached_property
     def queue(self) -> QueueRecords:
-        return QueueRecords(self._session)
+        return self._queue(self._session)
 
     @cached_property
     def outcomes(self) -> OutcomeRecords:
-        if self._session.dialect == "sqlite":
-            return SqliteOutcomeRecords(cast("SqliteSession", self._session))
-        return PostgresOutcomeRecords(self._session)
+        return self._outcomes(self._session)
 
     @cached_property
     def bulk_retries(self) -> BulkRetryRecords:
@@ -144,7 +143,7 @@ class RecordsTransaction:
 
     @cached_property
     def retention(self) -> RetentionRecords:
-        return RetentionRecords(self._session)
+        return self._retention(self._session)
 
     @cached_property
     def backlog(self) -> BacklogRecords:
@@ -160,4 +159,4 @@ class RecordsTransaction:
 
     @cached_property
     def moves(self) -> AccountMoveRecords:
-        return AccountMoveRecords(self._session)
+        return self._moves(self._session)

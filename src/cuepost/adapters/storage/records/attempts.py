@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES
-from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import attempt_rows as rows
 from cuepost.adapters.storage.records.numbers import account_number, account_numbers
 from cuepost.adapters.storage.session import StoreSession
@@ -73,7 +72,7 @@ class AttemptRecords:
 
     async def add(self, made: Sequence[Attempt]) -> None:
         numbers = await account_numbers(self._session, [each.account_id for each in made])
-        encoding = ENCODINGS[self._session.dialect]
+        encoding = self._session.encoding
         added = [rows.own_row(each, numbers[each.account_id], encoding) for each in made]
         await self._session.insert_encoded("attempts", rows.OWN_COLUMNS, added)
 
@@ -123,7 +122,7 @@ async def add_uncounted(
             deliveries=[attempt.delivery_id for _, _, attempt in made],
         )
     )
-    numbered, encoding = [], ENCODINGS[session.dialect]
+    numbered, encoding = [], session.encoding
     for account, held_by, attempt in made:
         last[attempt.delivery_id] = number = last.get(attempt.delivery_id, 0) + 1
         numbered.append(rows.own_row(attempt, account, encoding, number=number, held_by=held_by))

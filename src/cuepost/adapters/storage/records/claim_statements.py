@@ -1,12 +1,11 @@
-"""The statements of a claim."""
+"""The statements of a claim that both engines have in common."""
 
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from cuepost.adapters.storage.codes import STATUS
 from cuepost.adapters.storage.columns import WAITING
-from cuepost.adapters.storage.sql import Sql, by_keys
+from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.ports.dispatch import Lane
 
@@ -33,7 +32,7 @@ class Due(NamedTuple):
     delivered_at: datetime | None
 
 
-_DUE = ", ".join(Due._fields)
+DUE = ", ".join(Due._fields)
 
 
 def _waiting(chosen: str, most: int) -> str:
@@ -77,85 +76,4 @@ LANES = Sql(
 )
 
 
-def _due_in_one(state: DeliveryStatus) -> str:
-    return f"""
-    SELECT * FROM (
-        SELECT {_DUE} FROM queue
-        WHERE {WAITING} AND endpoint = :lane AND status = {STATUS[state]} AND due_at <= :now
-        ORDER BY due_at LIMIT :most
-    ) AS due
-    """
-
-
-# DUE_IN_ONE and HOLD are used on SQLite only.
-DUE_IN_ONE = Sql(" UNION ALL ".join(_due_in_one(state) for state in STATES))
 RELEASE_LANES = Sql("DELETE FROM lanes WHERE worker_id = :worker AND endpoint IN :idle")
-# Lanes that no other worker holds.
-HOLD = Sql(
-    """
-    INSERT INTO lanes (endpoint, worker_id)
-    SELECT value, :worker FROM json_each(:lanes) WHERE true
-    ON CONFLICT (endpoint) DO UPDATE SET worker_id = excluded.worker_id
-    WHERE lanes.worker_id = excluded.worker_id
-    RETURNING endpoint
-    """
-)
-# On PostgreSQL in one round trip: hold lanes that no other worker holds, find the deliveries that
-# are due in them, and release other lanes. Lanes are taken in the order of ids and released last,
-# and lanes of other workers are not touched, which avoids deadlocks. Rows are compared as a whole,
-# because only the index of lanes has them in that order: beside a long backlog the planner would
-# otherwise look for the few deliveries of a lane among all that are due.
-HOLD_AND_FIND_DUE = Sql(
-    f"""
-    WITH gained AS (
-        INSERT INTO lanes (endpoint, worker_id)
-        SELECT lane, :worker::uuid FROM unnest(:lanes::integer[]) AS lane
-        ON CONFLICT DO NOTHING RETURNING endpoint
-    ), kept AS (
-        SELECT endpoint FROM lanes WHERE worker_id = :worker AND endpoint IN :lanes FOR UPDATE
-    ), given_up AS (
-        DELETE FROM lanes WHERE worker_id = :worker AND endpoint IN :idle
-    )
-    SELECT held.endpoint, due.*
-    FROM (SELECT * FROM gained UNION ALL SELECT * FROM kept) AS held
-    CROSS JOIN (VALUES {", ".join(f"({STATUS[state]})" for state in STATES)}) AS wanted (status)
-    LEFT JOIN LATERAL (
-        SELECT {_DUE} FROM queue
-        WHERE {WAITING}
-            AND (endpoint, status, due_at) >= (held.endpoint, wanted.status, '-infinity')
-            AND (endpoint, status, due_at) <= (held.endpoint, wanted.status, :now)
-        ORDER BY endpoint, status, due_at LIMIT :most FOR UPDATE SKIP LOCKED
-    ) AS due ON true
-    """
-)
-
-# Used on SQLite only.
-FACTS = by_keys(
-    """
-    SELECT events.id, events.body, projects.access_expires_at, projects.deleted_at
-    FROM events
-    JOIN accounts ON accounts.number = events.account
-    LEFT JOIN projects ON projects.account_id = accounts.id AND projects.id = events.project_id
-    """,
-    "events.account",
-    "events.id",
-    lists=("accounts", "events"),
-)
-
-# On PostgreSQL the same facts, of deliveries that the same statement leases. The bounds only limit
-# the partitions that are searched.
-LEASE_WITH_FACTS = Sql(
-    f"""
-    UPDATE queue SET status = {STATUS[DeliveryStatus.DELIVERING]}, worker = :worker
-    FROM unnest(:accounts::integer[], :deliveries::uuid[], :events::uuid[])
-        AS picked (account, id, event_id)
-    LEFT JOIN events
-        ON events.account == picked.account AND events.id == picked.event_id
-        AND (events.id BETWEEN :first_event AND :last_event OR events.id = :first_event)
-    LEFT JOIN accounts ON accounts.number = picked.account
-    LEFT JOIN projects
-        ON projects.id == events.project_id AND (projects.account_id = accounts.id) IS TRUE
-    WHERE queue.account == picked.account AND queue.id == picked.id
-    RETURNING events.id, events.body, projects.access_expires_at, projects.deleted_at
-    """
-)

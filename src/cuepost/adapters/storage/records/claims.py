@@ -20,7 +20,7 @@ from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Lane, 
 
 log = logging.getLogger("cuepost.store")
 
-_QUEUE_KEY = ("account", "id")
+QUEUE_KEY = ("account", "id")
 # Rows per lane and state; more than one, because reading a lane costs more than reading a row.
 _FEWEST = 4
 
@@ -43,7 +43,7 @@ class _Scan:
 
 
 @dataclass(slots=True)
-class _Found:
+class Found:
     """Due deliveries of the held lanes; lanes in `cut` may have more."""
 
     held: set[Lane] = field(default_factory=set)
@@ -62,12 +62,16 @@ class _Found:
 
 
 class Claims:
+    """What both engines have in common."""
+
     def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         seen = _Scan() if wanted.scan_after is None else await self._scan(wanted.scan_after, now)
-        chosen = set(filter(wanted.share.has, (*wanted.woken, *seen.in_turn, *seen.due)))
+        chosen = {*wanted.woken, *seen.in_turn, *seen.due}
+        if wanted.share is not None:
+            chosen = set(filter(wanted.share.has, chosen))
         rooms = {lane: wanted.room_of(lane) for lane in chosen}
         full = {lane for lane, room in rooms.items() if room <= 0}
         in_order = _in_order(chosen - full, seen.in_turn)
@@ -95,13 +99,13 @@ class Claims:
         next_due = next((due_at for _, due_at, _ in earliest if due_at > now), None)
         return _Scan([lane for (lane,) in lanes], due.keys(), next_due)
 
-    async def _due(self, rooms: Mapping[Lane, int], wanted: Claim, now: datetime) -> _Found:
+    async def _due(self, rooms: Mapping[Lane, int], wanted: Claim, now: datetime) -> Found:
         """The longest due first attempts of the lanes that could be held, and as many retries.
 
         First reads no more than an equal share of each lane; if that does not fill the room, reads
         more of the lanes that have more. Idle lanes are released, unless they were chosen.
         """
-        found, chosen = _Found(), list(rooms)
+        found, chosen = Found(), list(rooms)
         idle = set(wanted.idle).difference(chosen)
         most = max(1, min(max(rooms.values(), default=1), wanted.room))
         if not chosen:
@@ -116,36 +120,14 @@ class Claims:
         return found
 
     async def _read_due(
-        self, found: _Found, chosen: Sequence[Lane], wanted: Claim, now: datetime, most: int
+        self, found: Found, chosen: Sequence[Lane], wanted: Claim, now: datetime, most: int
     ) -> None:
-        if self._session.dialect == "postgresql":
-            rows = await self._session.fetch(
-                sql.HOLD_AND_FIND_DUE,
-                worker=wanted.worker,
-                lanes=sorted(chosen),
-                idle=wanted.idle,
-                now=now,
-                most=most,
-            )
-            found.held |= {row[0] for row in rows}
-            found.put([Due._make(row[1:]) for row in rows if row[1] is not None], most)
-            return
-        await self._release_lanes(wanted.worker, wanted.idle)
-        held = chosen if wanted.alone else await self._hold(wanted.worker, chosen)
-        found.held |= set(held)
-        for lane in held:
-            if len(found.rows) < wanted.room:
-                rows = await self._session.fetch(sql.DUE_IN_ONE, lane=lane, now=now, most=most)
-                found.put([Due._make(row) for row in rows], most)
-            else:
-                found.cut.add(lane)
+        """Hold these lanes, and add up to `most` due deliveries of each of their states."""
+        raise NotImplementedError
 
-    async def _hold(self, worker: UUID, chosen: Sequence[Lane]) -> Sequence[Lane]:
-        """Those of the chosen lanes that no other worker holds."""
-        if not chosen:
-            return []
-        rows = await self._session.fetch(sql.HOLD, worker=worker, lanes=chosen)
-        return [lane for (lane,) in rows]
+    async def _lease(self, worker: UUID, picked: Sequence[Due]) -> dict[UUID, Fact]:
+        """Leases them to the worker, and returns the facts of their events."""
+        raise NotImplementedError
 
     async def _release_lanes(self, worker: UUID, idle: Collection[Lane]) -> None:
         if idle:
@@ -153,8 +135,8 @@ class Claims:
 
     async def _end(self, ended: Sequence[dict[str, Any]], now: datetime) -> None:
         await self._session.insert("deliveries", [row | {"finished_at": now} for row in ended])
-        keys = [{name: row[name] for name in _QUEUE_KEY} for row in ended]
-        await self._session.delete("queue", _QUEUE_KEY, keys)
+        keys = [{name: row[name] for name in QUEUE_KEY} for row in ended]
+        await self._session.delete("queue", QUEUE_KEY, keys)
         tally = Tally()
         for row in ended:
             which = row["account"], row["endpoint"], row["id"]
@@ -182,29 +164,6 @@ class Claims:
                 assignments.append(assignment_of(row, fact, target))
         await self._end(ended, now)
         return assignments
-
-    async def _lease(self, worker: UUID, picked: Sequence[Due]) -> dict[UUID, Fact]:
-        """Leases them to the worker, and returns the facts of their events."""
-        accounts = [row.account for row in picked]
-        deliveries = [row.id for row in picked]
-        events = [row.event_id for row in picked]
-        if self._session.dialect == "postgresql":
-            rows = await self._session.fetch(
-                sql.LEASE_WITH_FACTS,
-                worker=worker,
-                accounts=accounts,
-                deliveries=deliveries,
-                events=events,
-                first_event=min(events),
-                last_event=max(events),
-            )
-        else:
-            leased = {"status": DeliveryStatus.DELIVERING, "worker": worker}
-            keys = zip(accounts, deliveries, strict=True)
-            changed = [dict(zip(_QUEUE_KEY, key, strict=True)) | leased for key in keys]
-            await self._session.update("queue", _QUEUE_KEY, changed)
-            rows = await self._session.fetch(sql.FACTS, accounts=accounts, events=events)
-        return {event_id: Fact(*facts) for event_id, *facts in rows}
 
 
 def assignment_of(row: Due, fact: Fact, target: Target) -> Assignment:
@@ -247,7 +206,7 @@ def _in_order(chosen: set[Lane], in_turn: Sequence[Lane]) -> list[Lane]:
 
 
 def _shared_out(
-    found: _Found, rooms: Mapping[Lane, int], room: int, in_turn: Sequence[Lane]
+    found: Found, rooms: Mapping[Lane, int], room: int, in_turn: Sequence[Lane]
 ) -> tuple[list[Due], set[Lane]]:
     """Round robin over the lanes, with first and further attempts alike, until the room is full.
 

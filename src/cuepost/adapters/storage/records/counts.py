@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records.numbers import numbers_of
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
@@ -109,7 +108,7 @@ class Tally:
 
     async def write(self, session: StoreSession) -> None:
         if self._rows:
-            instant = ENCODINGS[session.dialect].instant
+            instant = session.encoding.instant
             rows = [
                 (account, endpoint, minutes, instant(_instant(since)), *counted)
                 for (account, endpoint, minutes, since), counted in sorted(self._both().items())

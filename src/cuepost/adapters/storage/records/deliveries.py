@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records import attempt_rows, stops
 from cuepost.adapters.storage.records import delivery_pages as sql
@@ -45,7 +44,7 @@ class DeliveryRecords:
             self._session, ((each.account_id, each.webhook_id) for each in made)
         )
         ended, live, tally = [], [], Tally()
-        encoding = ENCODINGS[self._session.dialect]
+        encoding = self._session.encoding
         for each in made:
             account, endpoint = accounts[each.account_id], endpoints[each.webhook_id]
             if each.finished_at is None:

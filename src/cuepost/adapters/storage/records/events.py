@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.codes import EVENT_TYPE, SILENCE_REASON
-from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.numbers import account_number, account_numbers
 from cuepost.adapters.storage.records.paging import Chosen
@@ -36,7 +35,7 @@ class EventRecords:
     async def add(self, happened: Sequence[Event]) -> None:
         self._outbox.bodies.update((event.id, event.body) for event in happened)
         numbers = await account_numbers(self._session, {each.account_id for each in happened})
-        encoding = ENCODINGS[self._session.dialect]
+        encoding = self._session.encoding
         to_id, to_instant = encoding.id, encoding.instant
         rows = [
             (

@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.codes import SILENCE_REASON
-from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records.numbers import account_numbers
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
@@ -93,7 +92,7 @@ class ReportRecords:
 
     async def add(self, accepted: Mapping[ReportKey, StoredReport], now: datetime) -> None:
         numbers = await account_numbers(self._session, [account_id for account_id, _ in accepted])
-        encoding = ENCODINGS[self._session.dialect]
+        encoding = self._session.encoding
         created_at, codes = encoding.instant(now), SILENCE_REASON.codes
         rows = [
             (

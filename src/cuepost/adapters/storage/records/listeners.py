@@ -96,13 +96,13 @@ _UNSERVED = Sql(
     """
 )
 _TURN = Sql(
+    # There is only one writer.
+    sqlite="SELECT 0 AS number, 1 AS oldest_open",
     postgresql="""
         SELECT pg_current_xact_id()::text::bigint AS number,
             pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest_open
-        """
+        """,
 )
-# The embedded store has only one writer.
-_ALONE = TransactionNumbers(number=0, oldest_open=1)
 
 
 class ListenerRecords:
@@ -110,8 +110,6 @@ class ListenerRecords:
         self._session = session
 
     async def transaction_numbers(self) -> TransactionNumbers:
-        if self._session.dialect != "postgresql":
-            return _ALONE
         [row] = await self._session.fetch(_TURN)
         return TransactionNumbers(*row)
 

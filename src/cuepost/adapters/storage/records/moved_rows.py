@@ -7,18 +7,15 @@ values of closed lists are their names.
 
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage import partitions
 from cuepost.adapters.storage.columns import (
     BYTES,
     EXCEPTIONS,
     ID,
     INSTANT,
-    PARTITION_KEYS,
     ColumnType,
     Convert,
     kind_of,
@@ -29,7 +26,6 @@ from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.parking import SHIFT, unparked
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.ids import instant_of
 from cuepost.domain.instants import from_millis, to_millis
 from cuepost.ports.moves import CannotBeRead, Chunk
 
@@ -132,7 +128,8 @@ async def _pages(
         rows = await session.fetch(_page(table, False), owner=owner, **last)
 
 
-async def load(session: StoreSession, account_id: UUID, chunk: Chunk) -> None:
+async def rows_of(session: StoreSession, account_id: UUID, chunk: Chunk) -> list[dict[str, Any]]:
+    """The rows of a chunk as this database stores them."""
     table, columns = chunk.table, chunk.columns
     if COLUMNS.get(table) != columns:
         raise CannotBeRead(f"These are not the columns of {table}.")
@@ -144,10 +141,7 @@ async def load(session: StoreSession, account_id: UUID, chunk: Chunk) -> None:
         converted = [_converted(readers, row) for row in chunk.rows]
     except (KeyError, TypeError, ValueError) as error:
         raise CannotBeRead(f"A row of {table} cannot be read.") from error
-    rows = [owned | dict(zip(columns, row, strict=True)) for row in converted]
-    if table in PARTITION_KEYS:
-        await _prepare(session, table, rows)
-    await session.insert(table, rows)
+    return [owned | dict(zip(columns, row, strict=True)) for row in converted]
 
 
 def _converted(converters: Sequence[Convert], row: Sequence[Any]) -> list[Any]:
@@ -181,32 +175,6 @@ def _known(code: Convert | None, word: str) -> str:
     assert code is not None
     code(word)
     return word
-
-
-async def _prepare(session: StoreSession, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Creates missing partitions on PostgreSQL, also for days long past."""
-    if session.dialect != "postgresql":
-        return
-    days = {_day(instant_of(row[PARTITION_KEYS[table]])) for row in rows}
-    if not await _missing(session, table, days):
-        return
-    await session.fetch(_TAKE_TURN, lock=partitions.LOCK)
-    for day in await _missing(session, table, days):
-        for statement in partitions.of_day(table, day):
-            await session.fetch(Sql(postgresql=statement))
-
-
-_TAKE_TURN = Sql(postgresql="SELECT pg_advisory_xact_lock(:lock::bigint)")
-
-
-async def _missing(session: StoreSession, table: str, days: set[str]) -> list[str]:
-    standing = await session.fetch(partitions.EXISTING_NAMES, names=[table])
-    there = {name for (name,) in standing}
-    return sorted(day for day in days if f"{table}_{day}" not in there)
-
-
-def _day(instant: datetime) -> str:
-    return f"{instant:%Y%m%d}"
 
 
 def _base64(value: bytes) -> str:

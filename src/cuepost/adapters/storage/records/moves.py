@@ -9,7 +9,7 @@ from cuepost.adapters.storage.records.access import ACCOUNT_COLUMNS, account_of,
 from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.records.parking import PARK, PARKED_FROM, UNPARK
 from cuepost.adapters.storage.records.sealed import PLACES
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Rows, StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import Account, AccountState
 from cuepost.domain.account_reference import search_key
@@ -119,7 +119,12 @@ class AccountMoveRecords:
             await self._session.update("accounts", ("id",), [facts])
 
     async def load(self, account_id: UUID, chunk: Chunk) -> None:
-        await moved_rows.load(self._session.offloaded, account_id, chunk)
+        rows = await moved_rows.rows_of(self._session.offloaded, account_id, chunk)
+        await self._prepare_days(chunk.table, rows)
+        await self._session.offloaded.insert(chunk.table, rows)
+
+    async def _prepare_days(self, table: str, rows: Rows) -> None:
+        """The tables of this engine may be divided by days; then these rows need theirs."""
 
     async def sealed_under(self, account_id: UUID) -> Collection[bytes]:
         found: set[bytes] = set()

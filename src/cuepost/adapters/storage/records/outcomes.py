@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from cuepost.adapters.storage.codes import CANCEL_REASON, EVENT_TYPE, STATUS, TRIGGER
-from cuepost.adapters.storage.encoding import ENCODINGS, Encoding
+from cuepost.adapters.storage.encoding import Encoding
 from cuepost.adapters.storage.records import attempt_rows, health, late_results
 from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.delivery_rows import KEPT
@@ -105,14 +105,14 @@ class OutcomeRecords:
         await tally.write(self._session)
 
     async def _end(self, ended: Sequence[Result], now: datetime) -> None:
-        encoding = ENCODINGS[self._session.dialect]
+        encoding = self._session.encoding
         finished_at = encoding.instant(now)
         rows = [ended_row(each, finished_at, encoding) for each in ended]
         await self._session.delete_encoded("queue", _QUEUE_KEY, [row[:2] for row in rows])
         await self._session.insert_encoded("deliveries", ENDED, rows)
 
     async def _put_back(self, again: Sequence[Result]) -> None:
-        encoding = ENCODINGS[self._session.dialect]
+        encoding = self._session.encoding
         rows = [_due_again(each, encoding) for each in again]
         made = [
             attempt_rows.own_row(each.attempt, each.assignment.account, encoding) for each in again

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from cuepost.adapters.storage.codes import CANCEL_REASON, STATUS
 from cuepost.adapters.storage.columns import kind_of
-from cuepost.adapters.storage.encoding import ENCODINGS
+from cuepost.adapters.storage.encoding import ON_POSTGRES
 from cuepost.adapters.storage.postgres_writes import equal_columns
 from cuepost.adapters.storage.records import attempt_rows, health
 from cuepost.adapters.storage.records.delivery_rows import KEPT
@@ -114,7 +114,7 @@ class PostgresOutcomeRecords(OutcomeRecords):
 
 def _result(each: Result) -> tuple[Any, ...]:
     """In the order of `_RESULT`."""
-    made, encoding = each.assignment, ENCODINGS["postgresql"]
+    made, encoding = each.assignment, ON_POSTGRES
     return (
         made.account,
         made.delivery_id,

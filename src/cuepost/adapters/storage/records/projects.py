@@ -8,7 +8,6 @@ from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES
 from cuepost.adapters.storage.codes import PROJECT_STATUS, STAGE
-from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.paging import LAST
 from cuepost.adapters.storage.session import StoreSession
@@ -176,7 +175,7 @@ class ProjectRecords:
 
     async def save_status(self, moved: Sequence[Project]) -> None:
         # One update for each milestone; none of these columns is in an index.
-        encoding = ENCODINGS[self._session.dialect]
+        encoding = self._session.encoding
         to_id, to_instant = encoding.id, encoding.instant
         rows = [
             (

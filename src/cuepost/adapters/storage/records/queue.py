@@ -19,7 +19,6 @@ from cuepost.domain.attempt import Attempt, interrupted, trigger_of
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.ports.dispatch import Assignment, Claim, Claimed, DeliveryKey, Lane
 
-WORK_CHANNEL = "cuepost_work"
 _QUEUE_KEY = ("account", "id")
 
 
@@ -38,7 +37,6 @@ class _Held(NamedTuple):
         return interrupted(account_id, self.id, trigger, now)
 
 
-_TIME = Sql(postgresql="SELECT clock_timestamp()")
 _REGISTER = Sql(
     """
     INSERT INTO workers (id, alive_until) VALUES (:worker, :until)
@@ -68,8 +66,6 @@ _UNKNOWN = Sql(
 )
 _LEASED = Sql("SELECT id FROM queue WHERE worker = :worker")
 _LIVING = Sql("SELECT id FROM workers WHERE alive_until > :now AND NOT leaving ORDER BY id")
-# On PostgreSQL, a wake-up without lanes says that the set of workers has changed.
-_WORKERS_CHANGED = Sql(f"SELECT pg_notify('{WORK_CHANNEL}', '')")
 _HELD = f"SELECT {', '.join(_Held._fields)} FROM queue WHERE {IN_FLIGHT}"
 _OF_GONE = Sql(f"{_HELD} AND worker IN :gone ORDER BY id FOR UPDATE")
 _OF_WORKER = Sql(f"{_HELD} AND worker = :worker AND id IN :deliveries ORDER BY id FOR UPDATE")
@@ -85,15 +81,15 @@ _ALL_WORKERS = Sql("DELETE FROM workers")
 
 
 class QueueRecords:
+    """What both engines have in common."""
+
+    claims: type[Claims]
+
     def __init__(self, session: StoreSession) -> None:
         self._session = session
 
     async def time(self, here: datetime) -> datetime:
-        if not self._session.uses_server_clock:
-            return here
-        [(time,)] = await self._session.fetch(_TIME)
-        assert isinstance(time, datetime)
-        return time
+        return here
 
     async def register_worker(self, worker: UUID, until: datetime) -> None:
         await self._session.execute(_REGISTER, worker=worker, until=until)
@@ -145,7 +141,7 @@ class QueueRecords:
         await self._release(held, now, {} if due_at is None else {"due_at": due_at})
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
-        return await Claims(self._session).claim(wanted, now)
+        return await self.claims(self._session).claim(wanted, now)
 
     async def accept(
         self, worker: UUID, opened: Collection[Lane], closed: Collection[Lane]
@@ -183,8 +179,6 @@ class QueueRecords:
 
     async def _wake_workers(self) -> None:
         """After the commit, each worker determines its share of the lanes again."""
-        if self._session.dialect == "postgresql":
-            await self._session.fetch(_WORKERS_CHANGED)
 
     async def _interrupt(self, held: Sequence[_Held], now: datetime) -> None:
         """Adds an interrupted attempt for each, because each may have been sent."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from cuepost.adapters.storage.encoding import ENCODINGS
 from cuepost.adapters.storage.records import health
 from cuepost.adapters.storage.records.outcomes import (
     ENDED,
@@ -32,7 +31,7 @@ class SqliteOutcomeRecords(OutcomeRecords):
         self, worker: UUID, results: Sequence[Result], now: datetime
     ) -> tuple[Sequence[Result], dict[Lane, health.Remembered]]:
         changing = await self._changing(results, now)
-        encoding = ENCODINGS[self._session.dialect]
+        encoding = self._session.encoding
         finished_at, leased_to = encoding.instant(now), encoding.id(worker)
         ending = {
             encoding.id(each.assignment.delivery_id): each

@@ -1,0 +1,14 @@
+"""A transaction on SQLite."""
+
+from cuepost.adapters.storage.records.moves import AccountMoveRecords
+from cuepost.adapters.storage.records.sqlite_outcomes import SqliteOutcomeRecords
+from cuepost.adapters.storage.records.sqlite_queue import SqliteQueue
+from cuepost.adapters.storage.records.sqlite_retention import SqliteRetention
+from cuepost.adapters.storage.transaction import RecordsTransaction
+
+
+class SqliteTransaction(RecordsTransaction):
+    _queue = SqliteQueue
+    _outcomes = SqliteOutcomeRecords
+    _retention = SqliteRetention
+    _moves = AccountMoveRecords
