@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.records import handed_over
@@ -17,7 +18,15 @@ from cuepost.adapters.storage.records.postgres_queue import LEASE_WITH_FACTS
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.ids import lowest_at
 from cuepost.testing import START
+from tests.conformance.test_long_backlog import (
+    MOST_ROWS_READ,
+    OVERDUE,
+    claim,
+    queue_up,
+)
 from tests.support.postgres import fresh_database
+from tests.support.records import Records
+from tests.support.store_rows import run
 
 ID = lowest_at(START)
 PAIRS: dict[str, Any] = {"accounts": [1], "deliveries": [ID], "worker": UUID(int=1)}
@@ -25,6 +34,15 @@ CASES: dict[str, tuple[Sql, dict[str, Any]]] = {
     "what was handed over": (handed_over._LEASED, {"lowest": ID, "highest": ID}),
     "a claim": (LEASE_WITH_FACTS, {"events": [ID], "first_event": ID, "last_event": ID}),
 }
+# All that waits is due at one instant, and its index is the smallest then.
+IN_FLIGHT = sa.text(
+    """
+    INSERT INTO queue (account, id, endpoint, event_id, event_type, trigger, status, attempt_count,
+        budget, due_at, attempts_made, worker)
+    SELECT 1, gen_random_uuid(), 1, gen_random_uuid(), 0, 0, 2, 0, 0, now(), 0, gen_random_uuid()
+    FROM generate_series(1, 5000)
+    """
+)
 
 
 @pytest.fixture
@@ -58,3 +76,15 @@ async def explained(store: PostgresStore, statement: Sql, values: Mapping[str, A
     finally:
         await store._pool.give_back(driver)
     return "\n".join(row[0] for row in rows)
+
+
+async def test_a_claim_beside_statistics_of_a_queue_in_which_nothing_waits(
+    new_store: PostgresStore, records: Records
+) -> None:
+    await run(new_store, IN_FLIGHT)
+    await run(new_store, sa.text("ANALYZE queue"))
+    account_id = records.id()
+    lanes = [await queue_up(new_store, records, account_id, OVERDUE // 10) for _ in range(10)]
+    claimed, rows_read = await claim(new_store, records, set(lanes))
+    assert {each.lane for each in claimed.assignments} == set(lanes)
+    assert rows_read <= MOST_ROWS_READ
