@@ -43,8 +43,13 @@ LONGEST_IN_MEMORY_SECONDS = 1.0
 LATEST_ANSWER_SECONDS = 5.0
 # Endpoints without a wake-up wait no longer than this for a full scan. 0027
 LONGEST_WITHOUT_SCAN_SECONDS = 0.25
-# A process holds this many times its attempts, so that no attempt waits for a claim. 0011
+# A process holds this many times its attempts, so that no attempt waits for a claim. A busy process
+# sends them long before they are outdated. 0068
+HELD_AT_FIRST_PER_ATTEMPT = 2
+# It holds up to this many times its attempts while most of them wait for slow endpoints. 0011
 HELD_PER_ATTEMPT = 8
+# Only then it is compared with what a process sends in this time. 0068
+SHORT_OF_MEMORY_SECONDS = 0.05
 # A lane may hold at least this many times the endpoint's cap. 0011
 HELD_PER_SLOT = 2
 # The first claim of a backlog takes this many times the endpoint's cap. 0026
@@ -141,7 +146,9 @@ def broken_relations() -> list[str]:
         "workers that share poll more often than one alone": POLL_SECONDS <= POLL_ALONE_SECONDS,
         "a quick refill is quicker than a slow one": QUICK_REFILL_SECONDS < SLOW_REFILL_SECONDS,
         "an endpoint's first share is no less than its attempts": FIRST_SHARE_PER_SLOT >= 1,
-        "memory holds more than is in flight": HELD_PER_ATTEMPT > 1 and HELD_PER_SLOT > 1,
+        "memory holds more than is in flight": (
+            1 < HELD_AT_FIRST_PER_ATTEMPT <= HELD_PER_ATTEMPT and HELD_PER_SLOT > 1
+        ),
         "there is room for what is in flight among the unrecorded": UNRECORDED_PER_ATTEMPT > 1,
         "on SQLite results keep up with milestones": RESULTS_AT_ONCE_ALONE >= MILESTONES_AT_ONCE,
         "groups on SQLite wait less": LONGEST_WAIT_ALONE_SECONDS <= LONGEST_WAIT_SECONDS,

@@ -28,7 +28,7 @@ TO_ACCEPT_AND_DELIVER = 26
 TRIPS_TO_ACCEPT = 6
 # Begin, hold its lane, lease it, where to, accept in this lane from now on, commit; begin, is it
 # still ours, write, commit.
-TRIPS_TO_CLAIM_AND_DELIVER = 10
+TRIPS_TO_CLAIM_AND_DELIVER = 11
 # What is it, where to; begin, is it still ours, write, commit.
 TRIPS_TO_DELIVER_WHAT_WAS_HANDED_OVER = 6
 TO_DELIVER_A_BACKLOG = 38

@@ -132,6 +132,27 @@ def test_a_process_holds_only_what_it_can_send_in_time(
     run_embedded(scenario)
 
 
+def test_a_process_whose_endpoints_are_quick_holds_no_more_than_it_needs(
+    run_scenarios: RunScenarios,
+) -> None:
+    """All of them have their most attempts in flight, which does not make them slow."""
+
+    async def scenario(engine: EngineHarness) -> None:
+        for number in range(4):
+            await engine.harness.endpoint(url=url(number))
+            engine.transport.will(url(number), *[Answer(seconds=0.02)] * 100)
+        projects = [await engine.harness.project() for _ in range(100)]
+        held: list[int] = []
+        async with engine.delivering(engine.dispatcher(attempts=8, cap=2)) as dispatcher:
+            await engine.harness.report(*map(engine.harness.milestone, projects))
+            while len(engine.sent) < 400:
+                await engine.later(timedelta(milliseconds=10))
+                held.append(dispatcher.state.held)
+        assert max(held) <= 16
+
+    run_scenarios(scenario)
+
+
 def test_first_attempts_are_not_starved_by_retries_of_the_same_endpoint(
     run_scenarios: RunScenarios,
 ) -> None:

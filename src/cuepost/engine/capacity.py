@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cuepost.tuning import HELD_PER_ATTEMPT, HELD_PER_SLOT
+from cuepost.tuning import HELD_AT_FIRST_PER_ATTEMPT, HELD_PER_ATTEMPT, HELD_PER_SLOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +14,13 @@ class Capacity:
 
     @property
     def held(self) -> int:
-        """The assignments in memory: enough that no attempt waits for a claim."""
+        """The most assignments in memory, when most of them wait for slow endpoints."""
         return HELD_PER_ATTEMPT * self.attempts
+
+    @property
+    def held_at_first(self) -> int:
+        """Enough that no attempt waits for a claim."""
+        return HELD_AT_FIRST_PER_ATTEMPT * self.attempts
 
     @property
     def held_per_lane(self) -> int:

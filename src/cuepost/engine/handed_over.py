@@ -79,6 +79,7 @@ class HandedOver:
 
     def _next(self) -> Sequence[DeliveryKey]:
         """The keys for which memory has room, but not only a few of many; and those too many."""
+        self._intake.adjust_memory()
         room, waiting = self._intake.memory_left, len(self._keys)
         if room < waiting and self._intake.is_memory_short:
             room = waiting - HANDED_OVER_WAITING

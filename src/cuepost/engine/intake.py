@@ -17,6 +17,7 @@ from cuepost.tuning import (
     CLAIMED_AT_ONCE,
     LATEST_ANSWER_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
+    SHORT_OF_MEMORY_SECONDS,
 )
 
 
@@ -37,7 +38,9 @@ class Intake:
         self._board = board
         self._lanes = lanes
         self._capacity = capacity
-        self._most_held = capacity.held
+        self._most_held = capacity.held_at_first
+        # Since when memory has been short, and how many assignments had been taken from it by then.
+        self._short_since: tuple[float, int] | None = None
         # A dict instead of a set, because it keeps the order of arrival.
         self._woken: dict[Lane, None] = {}
         self._full_scan = FullScan(clock)
@@ -99,7 +102,7 @@ class Intake:
         now = self._clock.monotonic()
         expired = self._board.drop_expired(now)
         self._lease.give_back(expired)
-        self._adjust_memory()
+        self.adjust_memory()
         room = min(CLAIMED_AT_ONCE, self.memory_left)
         self.is_full = room == 0
         if self.is_full and not self._lease.has_releases:
@@ -126,12 +129,28 @@ class Intake:
         self.wake_up(lane for lane in left if self._board.claimable_of(lane) > 0)
         return bool(self._woken) or self._full_scan.is_halfway
 
-    def _adjust_memory(self) -> None:
-        """Hold only as much as can be sent before it is outdated."""
+    def adjust_memory(self) -> None:
+        """Hold only as much as can be sent before it is outdated, but more beside slow endpoints:
+        what waits for them must not keep out the deliveries of others.
+        """
+        load, attempts = self._board.load, self._capacity.attempts
         if self._board.holds_too_many:
-            self._most_held = max(self._capacity.attempts, self._board.load // 2)
-        elif not self._board.ready:
+            self._most_held = max(attempts, load // 2)
+        elif self._is_held_up():
             self._most_held = min(self._capacity.held, 2 * self._most_held)
+        elif load < attempts:
+            self._most_held = self._capacity.held_at_first
+
+    def _is_held_up(self) -> bool:
+        """Whether memory has been short for a while, because of endpoints that take too long."""
+        if not self.is_memory_short:
+            self._short_since = None
+            return False
+        now, taken = self._clock.monotonic(), self._board.taken
+        since, before = self._short_since = self._short_since or (now, taken)
+        if self._board.ready or now - since < SHORT_OF_MEMORY_SECONDS:
+            return False
+        return (taken - before) * LONGEST_IN_MEMORY_SECONDS < self._board.load * (now - since)
 
     def _needs_full_scan(self) -> bool:
         is_lease_new = not self._lease.is_held

@@ -49,6 +49,8 @@ class LaneBoard:
         # Whether assignments were dropped although their endpoints would have taken them.
         self.holds_too_many = False
         self.load = 0
+        # How many assignments have been taken since the start.
+        self.taken = 0
 
     def add(self, assignments: Iterable[Assignment], fresh_until: float) -> None:
         """After `fresh_until` the assignments may be outdated and are not sent."""
@@ -68,6 +70,7 @@ class LaneBoard:
         lane.is_ready = False
         taken = lane.waiting.popleft()
         lane.in_flight += 1
+        self.taken += 1
         if not lane.waiting and endpoint in self._slow:
             self._allow(endpoint, 2 * self._slow[endpoint])
         self._mark_ready(endpoint, lane)
