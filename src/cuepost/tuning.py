@@ -20,7 +20,7 @@ IDLE_LANE_CHECK_SECONDS = 10.0
 LEAVING_LANE_CHECK_SECONDS = 1.0
 
 # Deliveries that were handed over are read in groups of at most this many. 0042
-HANDED_OVER_AT_ONCE = 500
+HANDED_OVER_AT_ONCE = 250
 # No more than this many wait until memory has room: a busy worker sends them in seconds. 0064
 HANDED_OVER_WAITING = 16_384
 # Shorter than it takes to send what is in a full memory. 0064
@@ -70,8 +70,8 @@ PAUSE_AFTER_CRASH_SECONDS = 60.0
 
 # Milestones in one transaction; a single request may have more. 0041
 MILESTONES_AT_ONCE = 500
-# A group is written in one transaction; larger ones gain little and delay others. 0041
-RESULTS_AT_ONCE = 100
+# A group is written in one transaction, which costs as much as ten results. 0068
+RESULTS_AT_ONCE = 250
 # SQLite writes milestones and results in turns. If a turn had fewer results than milestones, more
 # deliveries would be accepted than sent, and most would be claimed instead of handed over. 0065
 RESULTS_AT_ONCE_ALONE = 500

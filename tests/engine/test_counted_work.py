@@ -15,6 +15,7 @@ import pytest
 from cuepost.application.milestone_batch import Milestone
 from cuepost.ports.telemetry import NoTelemetry
 from cuepost.testing import Answer
+from cuepost.tuning import RESULTS_AT_ONCE, RESULTS_AT_ONCE_ALONE
 from tests.support.engine_harness import EngineHarness, RunScenarios
 from tests.support.jumping_loop import AtOnce
 from tests.support.other_process import OtherProcess
@@ -26,10 +27,10 @@ TO_ACCEPT = 15
 TO_ACCEPT_AND_DELIVER = 26
 # Begin, lock the project, was it reported before, who subscribes, write, commit.
 TRIPS_TO_ACCEPT = 6
-# Begin, hold its lane, lease it, where to, accept in this lane from now on, commit; begin, is it
-# still ours, write, commit.
+# Begin, switch off sorting, hold its lane, lease it, where to, accept in this lane from now on,
+# commit; begin, end it, count it, commit.
 TRIPS_TO_CLAIM_AND_DELIVER = 11
-# What is it, where to; begin, is it still ours, write, commit.
+# What is it, where to; begin, end it, count it, commit.
 TRIPS_TO_DELIVER_WHAT_WAS_HANDED_OVER = 6
 TO_DELIVER_A_BACKLOG = 38
 
@@ -199,16 +200,17 @@ def test_a_backlog(run_scenarios: RunScenarios, hops: list[object]) -> None:
 def test_results_that_waited_for_the_store(run_scenarios: RunScenarios) -> None:
     async def scenario(engine: EngineHarness) -> None:
         engine.telemetry = noted = Groups()
+        at_once = RESULTS_AT_ONCE_ALONE if engine.is_embedded else RESULTS_AT_ONCE
+        count = at_once + MANY
         await engine.harness.endpoint()
-        engine.transport.will(URL, *[Answer(seconds=1)] * 2 * MANY)
-        async with engine.delivering(engine.dispatcher(attempts=2 * MANY, cap=2 * MANY)):
+        engine.transport.will(URL, *[Answer(seconds=1)] * count)
+        async with engine.delivering(engine.dispatcher(attempts=count, cap=count)):
             await engine.later()
-            await engine.harness.report(*await milestones_of(engine, 2 * MANY))
+            await engine.harness.report(*await milestones_of(engine, count))
             engine.store.watch.fails = lambda _: True
             await engine.later(timedelta(seconds=2))
             engine.store.watch.fails = never
             await engine.later(timedelta(seconds=2))
-            # The embedded store has one writer, for which as many milestones may be waiting.
-            assert noted.sizes == ([2 * MANY] if engine.is_embedded else [MANY, MANY])
+            assert noted.sizes == [at_once, MANY]
 
     run_scenarios(scenario)

@@ -17,8 +17,8 @@ from cuepost.adapters.guarded_transport import Unusable
 from cuepost.adapters.tallies import Distribution, Tally
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
-from cuepost.domain.ids import instant_of
-from cuepost.domain.instants import to_text
+from cuepost.domain.ids import millis_of
+from cuepost.domain.instants import to_millis, to_text
 from cuepost.log_lines import LogLines, log_store_error
 from cuepost.ports.dispatch import Assignment, Result
 from cuepost.ports.store import Contention, Store, StoreUnavailable
@@ -109,8 +109,8 @@ class EngineTelemetry:
         self._attempts.of[attempt.outcome] += 1
         self._duration.observe(attempt.duration_ms / 1_000)
         if _is_first(result.assignment):
-            delay = attempt.started_at - instant_of(result.assignment.event_id)
-            self._delay.observe(max(delay.total_seconds(), 0.0))
+            waited = to_millis(attempt.started_at) - millis_of(result.assignment.event_id)
+            self._delay.observe(max(waited, 0) / 1_000)
         if next_step.status in self._ended.of:
             self._ended.of[next_step.status] += 1
         if self._lines.are_wanted:

@@ -31,6 +31,11 @@ def lowest_at(instant: datetime) -> UUID:
     return UUID(int=max(to_millis(instant), 0) << 80)
 
 
+def millis_of(identifier: UUID) -> int:
+    """The time in an id, in milliseconds since the epoch."""
+    return identifier.int >> 80
+
+
 def instant_of(identifier: UUID) -> datetime:
     """The time in an id; limited to the year 9999, because clients can send any id."""
-    return from_millis(min(identifier.int >> 80, _LAST_OF_9999))
+    return from_millis(min(millis_of(identifier), _LAST_OF_9999))

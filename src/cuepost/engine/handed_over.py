@@ -81,7 +81,7 @@ class HandedOver:
         """The keys for which memory has room, but not only a few of many; and those too many."""
         self._intake.adjust_memory()
         room, waiting = self._intake.memory_left, len(self._keys)
-        if room < waiting and self._intake.is_memory_short:
+        if room < min(waiting, self._intake.half_of_memory, HANDED_OVER_AT_ONCE):
             room = waiting - HANDED_OVER_WAITING
         count = max(0, min(room, HANDED_OVER_AT_ONCE))
         keys, self._keys = self._keys[:count], self._keys[count:]
@@ -96,11 +96,10 @@ class HandedOver:
         # If this worker has a new id, the deliveries of the old one are with other workers.
         if worker != self._lease.worker or not self._lease.is_held:
             return
-        own = set(self._lease.without_released_orphans(assignment for assignment, _ in found))
         rooms: Counter[int] = Counter()
         taken, surplus = [], []
         for assignment, may_be_sent in found:
-            if assignment not in own:
+            if self._lease.was_released_as_orphan(assignment):
                 continue
             lane = assignment.lane
             if may_be_sent and self._intake.has_room_for(lane, rooms[lane], rooms.total()):

@@ -72,9 +72,13 @@ class Intake:
         return max(0, self._most_held - self._board.load)
 
     @property
+    def half_of_memory(self) -> int:
+        return self._most_held // 2
+
+    @property
     def is_memory_short(self) -> bool:
         """Whether memory has room for less than a claim."""
-        return self.memory_left < min(CLAIMED_AT_ONCE, self._most_held // 2)
+        return self.memory_left < min(CLAIMED_AT_ONCE, self.half_of_memory)
 
     def decline(self, assignments: Sequence[Assignment]) -> None:
         """Release deliveries that were leased to this worker but cannot be sent here now."""

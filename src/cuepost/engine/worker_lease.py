@@ -78,7 +78,10 @@ class WorkerLease:
 
     def without_released_orphans(self, committed: Iterable[Assignment]) -> list[Assignment]:
         """Leave out deliveries that were released as orphaned because the commit took so long."""
-        return [each for each in committed if each.delivery_id not in self._released_orphans]
+        return [each for each in committed if not self.was_released_as_orphan(each)]
+
+    def was_released_as_orphan(self, assignment: Assignment) -> bool:
+        return assignment.delivery_id in self._released_orphans
 
     def took(self, assignments: Iterable[Assignment]) -> list[Assignment]:
         """Hold the assignments that this worker may send, and return them."""
