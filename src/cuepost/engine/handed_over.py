@@ -81,7 +81,7 @@ class HandedOver:
         """The keys for which memory has room, but not only a few of many; and those too many."""
         self._intake.adjust_memory()
         room, waiting = self._intake.memory_left, len(self._keys)
-        if room < min(waiting, self._intake.half_of_memory, HANDED_OVER_AT_ONCE):
+        if room < waiting and self._intake.is_memory_short:
             room = waiting - HANDED_OVER_WAITING
         count = max(0, min(room, HANDED_OVER_AT_ONCE))
         keys, self._keys = self._keys[:count], self._keys[count:]

@@ -15,6 +15,7 @@ from cuepost.ports.store import Priority, Store, Transaction
 from cuepost.ports.system import Clock
 from cuepost.tuning import (
     CLAIMED_AT_ONCE,
+    HANDED_OVER_AT_ONCE,
     LATEST_ANSWER_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
     SHORT_OF_MEMORY_SECONDS,
@@ -72,13 +73,9 @@ class Intake:
         return max(0, self._most_held - self._board.load)
 
     @property
-    def half_of_memory(self) -> int:
-        return self._most_held // 2
-
-    @property
     def is_memory_short(self) -> bool:
-        """Whether memory has room for less than a claim."""
-        return self.memory_left < min(CLAIMED_AT_ONCE, self.half_of_memory)
+        """Whether memory has room for less than what is read at once."""
+        return self.memory_left < min(HANDED_OVER_AT_ONCE, self._most_held // 2)
 
     def decline(self, assignments: Sequence[Assignment]) -> None:
         """Release deliveries that were leased to this worker but cannot be sent here now."""
