@@ -70,7 +70,7 @@ PAUSE_AFTER_CRASH_SECONDS = 60.0
 
 # Milestones in one transaction; a single request may have more. 0041
 MILESTONES_AT_ONCE = 500
-# A group is written in one transaction, which costs as much as ten results. 0068
+# A group is written in one transaction; with larger ones a result costs less. 0068
 RESULTS_AT_ONCE = 250
 # SQLite writes milestones and results in turns. If a turn had fewer results than milestones, more
 # deliveries would be accepted than sent, and most would be claimed instead of handed over. 0065

@@ -34,7 +34,7 @@ CASES: dict[str, tuple[Sql, dict[str, Any]]] = {
     "what was handed over": (handed_over._LEASED, {"lowest": ID, "highest": ID}),
     "a claim": (LEASE_WITH_FACTS, {"events": [ID], "first_event": ID, "last_event": ID}),
 }
-# All that waits is due at one instant, and its index is the smallest then.
+# If only these were there at the last ANALYZE, the server expects that nothing waits.
 IN_FLIGHT = sa.text(
     """
     INSERT INTO queue (account, id, endpoint, event_id, event_type, trigger, status, attempt_count,

@@ -124,7 +124,7 @@ class AccountMoveRecords:
         await self._session.offloaded.insert(chunk.table, rows)
 
     async def _prepare_days(self, table: str, rows: Rows) -> None:
-        """The tables of this engine may be divided by days; then these rows need theirs."""
+        """Create the days that these rows need, if this engine divides its tables by days."""
 
     async def sealed_under(self, account_id: UUID) -> Collection[bytes]:
         found: set[bytes] = set()
