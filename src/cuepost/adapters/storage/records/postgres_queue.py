@@ -17,9 +17,9 @@ WORK_CHANNEL = "cuepost_work"
 # A wake-up without lanes says that the set of workers has changed.
 _WORKERS_CHANGED = Sql(postgresql=f"SELECT pg_notify('{WORK_CHANNEL}', '')")
 _TIME = Sql(postgresql="SELECT clock_timestamp()")
-# Leaves only plans that read the queue in the order of an index. While nearly everything in it is in
-# flight, the server expects that nothing waits; a plan that reads all that waits and sorts it looks
-# cheaper then, and is kept while the queue grows.
+# Leaves only plans that read the queue in the order of an index. While nearly everything in it is
+# in flight, the server expects that nothing waits; a plan that reads all that waits and sorts it
+# looks cheaper then, and is kept while the queue grows.
 _WITHOUT_SORTING = Sql(postgresql="SET LOCAL enable_sort = off")
 # In one round trip: hold lanes that no other worker holds, find the deliveries that are due in
 # them, and release other lanes. Lanes are taken in the order of ids and released last, and lanes of
