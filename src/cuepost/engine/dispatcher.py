@@ -42,6 +42,8 @@ class Dispatcher:
 
     results_at_once = RESULTS_AT_ONCE_ALONE
     longest_wait_seconds = LONGEST_WAIT_ALONE_SECONDS
+    usual_sleep = timedelta(seconds=POLL_ALONE_SECONDS)
+    usual_lease = ENDLESS
 
     def __init__(
         self,
@@ -52,15 +54,15 @@ class Dispatcher:
         *,
         capacity: Capacity,
         telemetry: Telemetry,
-        longest_sleep: timedelta = timedelta(seconds=POLL_ALONE_SECONDS),
-        lease: timedelta = ENDLESS,
+        longest_sleep: timedelta | None = None,
+        lease: timedelta | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._capacity = capacity
         self._telemetry = telemetry
-        self._longest_sleep = longest_sleep
-        self._lease = WorkerLease(clock, ids, lease)
+        self._longest_sleep = longest_sleep or self.usual_sleep
+        self._lease = WorkerLease(clock, ids, lease or self.usual_lease)
         self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
         self._lanes = self._new_lanes()
         self._sleep = ClaimSleep(clock)

@@ -3,20 +3,17 @@
 import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from cuepost.engine.attempt_pipeline import AttemptPipeline
-from cuepost.engine.capacity import Capacity
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.handed_over import HandedOver
 from cuepost.engine.heartbeat import Heartbeat
 from cuepost.engine.lanes import SharedLanes
 from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import DeliveryKey, Lane
-from cuepost.ports.store import Store, StoreError
-from cuepost.ports.system import Clock, IdSource
-from cuepost.ports.telemetry import Telemetry
+from cuepost.ports.store import StoreError
 from cuepost.tuning import (
     LEASE_SECONDS,
     LEAVING_PAUSE_SECONDS,
@@ -31,34 +28,19 @@ log = logging.getLogger("cuepost.engine")
 class SharedDispatcher(Dispatcher):
     results_at_once = RESULTS_AT_ONCE
     longest_wait_seconds = LONGEST_WAIT_SECONDS
+    usual_sleep = timedelta(seconds=POLL_SECONDS)
+    usual_lease = timedelta(seconds=LEASE_SECONDS)
     _lanes: SharedLanes
 
-    def __init__(
-        self,
-        store: Store,
-        pipeline: AttemptPipeline,
-        clock: Clock,
-        ids: IdSource,
-        *,
-        capacity: Capacity,
-        telemetry: Telemetry,
-        longest_sleep: timedelta = timedelta(seconds=POLL_SECONDS),
-        lease: timedelta = timedelta(seconds=LEASE_SECONDS),
-    ) -> None:
-        super().__init__(
-            store,
-            pipeline,
-            clock,
-            ids,
-            capacity=capacity,
-            longest_sleep=longest_sleep,
-            telemetry=telemetry,
-            lease=lease,
-        )
-        self._heartbeat = Heartbeat(store, clock, self._lease, self._intake, self._sleep)
-        self._handed_over = HandedOver(
-            store,
-            clock,
+    @cached_property
+    def _heartbeat(self) -> Heartbeat:
+        return Heartbeat(self._store, self._clock, self._lease, self._intake, self._sleep)
+
+    @cached_property
+    def _handed_over(self) -> HandedOver:
+        return HandedOver(
+            self._store,
+            self._clock,
             lease=self._lease,
             intake=self._intake,
             sleep=self._sleep,
