@@ -162,9 +162,6 @@ async def test_a_statement_reads_no_more_than_it_is_asked_for(
         ("candidates", BY_ENDPOINT),
         ("count of candidates", BY_ENDPOINT),
         ("deliveries of a type", "deliveries_by_account_event_type_id"),
-        ("deliveries of an event", "deliveries_by_account_event_id_id"),
-        ("deliveries of a project", "deliveries_by_account_event_id_id"),
-        ("deliveries of events", "deliveries_by_account_event_id_id"),
         ("deliveries of a project", "events_by_account_project_id_id"),
     ],
 )

@@ -46,8 +46,9 @@ SINCE = [
     "0027",
     "0028",
     "0029",
+    "0030",
 ]
-NEWEST = "0030"
+NEWEST = "0031"
 LIVE = {"pending", "retrying", "delivering"}
 
 

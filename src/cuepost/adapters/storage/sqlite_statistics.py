@@ -15,7 +15,6 @@ STATISTICS = {
     ("artifacts", "artifacts"): "300000 30000 3 1",
     ("attempts", "attempts"): "1000000 100000 2 2 1",
     ("deliveries", "deliveries"): f"{_DELIVERIES} 1",
-    ("deliveries", "deliveries_by_account_event_id_id"): f"{_DELIVERIES} 3 1",
     ("deliveries", "deliveries_by_account_event_type_id"): f"{_DELIVERIES} 20000 1",
     ("deliveries", "deliveries_by_account_endpoint_status_id"): f"{_DELIVERIES} 10000 3000 1",
     ("deliveries", "deliveries_not_delivered"): "10000 1000 500 1",

@@ -71,7 +71,11 @@ class DeliveryRecords:
 
     async def page(self, account_id: UUID, chosen: DeliveryFilter, page: Page) -> list[Delivery]:
         numbers = await numbers_of(self._session, account_id)
-        if chosen.project_id is not None and chosen.event_id is None:
+        if chosen.event_id is not None:
+            of_event = await self._of_events(numbers, [chosen.event_id])
+            made = [row.delivery(account_id, numbers.webhook_of) for row in of_event]
+            return [each for each in made if _is_on(each, chosen, page)][: page.limit]
+        if chosen.project_id is not None:
             return await self._page_of_project(account_id, numbers, chosen, page)
         session, live, ended = self._session.offloaded, list[rows.Live](), list[rows.Ended]()
         # Live ones first, so that a delivery that ends in between is read twice and not missed.
@@ -196,17 +200,10 @@ class DeliveryRecords:
         """Newest first."""
         if not event_ids:
             return []
-        session, account = self._session.offloaded, numbers.account
-        live = await session.fetch(
-            sql.LIVE_OF_EVENTS, account=account, **sql.bounds_of_events(event_ids)
-        )
-        ended = await session.fetch(
-            sql.ENDED_OF_EVENTS,
-            account=account,
-            events=event_ids,
-            lowest=sql.lowest_of(min(event_ids)),
-            end=sql.end_of(max(event_ids)),
-        )
+        session = self._session.offloaded
+        chosen = sql.of_events(numbers.account, event_ids)
+        live = await session.fetch(sql.LIVE_OF_EVENTS, **chosen)
+        ended = await session.fetch(sql.ENDED_OF_EVENTS, **chosen)
         found = rows.newest_first(
             list(map(rows.Live._make, live)), list(map(rows.Ended._make, ended))
         )
@@ -220,6 +217,7 @@ def _is_on(delivery: Delivery, chosen: DeliveryFilter, page: Page) -> bool:
     is_failed = chosen.status is DeliveryStatus.FAILED
     return (
         (page.before is None or delivery.id < page.before)
+        and (chosen.project_id is None or delivery.project_id == chosen.project_id)
         and (chosen.webhook_id is None or delivery.webhook_id == chosen.webhook_id)
         and (chosen.event_type is None or delivery.event_type == chosen.event_type)
         and (chosen.status is None or delivery.status is chosen.status)

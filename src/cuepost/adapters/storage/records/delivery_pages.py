@@ -41,34 +41,6 @@ ONE_ENDED = Sql(f"{_ENDED} {_ONE}")
 ONE_LIVE = Sql(f"{_LIVE} {_ONE}")
 LOCKED_ENDED = Sql(f"{_ENDED} {_ONE} FOR UPDATE")
 LOCKED_LIVE = Sql(f"{_LIVE} {_ONE} FOR UPDATE")
-ENDED_OF_EVENTS = Sql(
-    f"{_ENDED} WHERE account = :account AND event_id IN :events AND id >= :lowest AND id < :end"
-)
-# Deliveries have the millisecond of their event, so those of an event are in one short range of
-# the key, however long the queue is. Each event is given with the bounds of its millisecond. The
-# row comparison and OFFSET 0 keep the planners from reading all live deliveries of the account.
-LIVE_OF_EVENTS = Sql(
-    sqlite=f"""
-    WITH RECURSIVE place(n) AS (
-        VALUES (0) UNION ALL
-        SELECT n + {ID_BYTES} FROM place WHERE n + {ID_BYTES} < length(:events)
-    )
-    SELECT {_LIVE_COLUMNS} FROM place CROSS JOIN queue
-    WHERE (account, id) >= (:account, substr(:lowest, n + 1, {ID_BYTES}))
-        AND (account, id) < (:account, substr(:ends, n + 1, {ID_BYTES}))
-        AND event_id = substr(:events, n + 1, {ID_BYTES})
-    """,
-    postgresql=f"""
-    SELECT {_LIVE_COLUMNS}
-    FROM unnest(:events::uuid[], :lowest::uuid[], :ends::uuid[]) AS given (event, lowest, following)
-    CROSS JOIN LATERAL (
-        SELECT * FROM queue
-        WHERE account = :account AND id >= given.lowest AND id < given.following
-        OFFSET 0
-    ) AS queue
-    WHERE event_id = given.event
-    """,
-)
 EVENTS_OF_PROJECT = Sql(
     """
     SELECT id FROM events
@@ -84,6 +56,39 @@ RETRYING = Sql(
     GROUP BY endpoint
     """
 )
+
+
+def _of_events(table: str, columns: Sequence[str]) -> Sql:
+    """Deliveries have the millisecond of their event, so those of an event are in one short range
+    of the key. Each millisecond is given with the account. NOT INDEXED and OFFSET 0 keep the
+    planners from reading all deliveries of the account; `first` and `last` exclude partitions.
+    """
+    listed = ", ".join(f"found.{name}" for name in columns)
+    return Sql(
+        sqlite=f"""
+        SELECT {listed} FROM json_each(:accounts) AS given CROSS JOIN {table} AS found NOT INDEXED
+        WHERE found.account = given.value
+            AND found.id >= substr(:lowest, {ID_BYTES} * given.key + 1, {ID_BYTES})
+            AND found.id < substr(:ends, {ID_BYTES} * given.key + 1, {ID_BYTES})
+            AND found.event_id IN :events
+        """,
+        postgresql=f"""
+        SELECT {listed}
+        FROM unnest(:accounts::integer[], :lowest::uuid[], :ends::uuid[])
+            AS given (account, lowest, following)
+        CROSS JOIN LATERAL (
+            SELECT * FROM {table}
+            WHERE account = given.account AND id >= given.lowest AND id < given.following
+                AND id >= :first AND id < :last
+            OFFSET 0
+        ) AS found
+        WHERE found.event_id IN :events
+        """,
+    )
+
+
+ENDED_OF_EVENTS = _of_events("deliveries", rows.Ended._fields)
+LIVE_OF_EVENTS = _of_events("queue", rows.Live._fields)
 
 
 def _waiting_as(status: DeliveryStatus) -> str:
@@ -119,9 +124,6 @@ def bounds_of(chosen: DeliveryFilter, page: Page) -> tuple[UUID, UUID]:
     """The first id and the end of the range, from all conditions on time."""
     lowest = [LOWEST] + ([lowest_at(chosen.since)] if chosen.since else [])
     ends = [page.before or HIGHEST] + ([lowest_at(chosen.until)] if chosen.until else [])
-    if chosen.event_id is not None:
-        lowest.append(lowest_of(chosen.event_id))
-        ends.append(end_of(chosen.event_id))
     return max(lowest), min(ends)
 
 
@@ -136,12 +138,16 @@ def end_of(event_id: UUID) -> UUID:
     return UUID(int=min(following << _BITS_IN_A_MILLISECOND, HIGHEST.int))
 
 
-def bounds_of_events(event_ids: Sequence[UUID]) -> dict[str, Sequence[UUID]]:
-    """Parameters of `LIVE_OF_EVENTS`."""
+def of_events(account: int, event_ids: Sequence[UUID]) -> dict[str, Any]:
+    """Parameters of `ENDED_OF_EVENTS` and `LIVE_OF_EVENTS`."""
+    ends = {lowest_of(each): end_of(each) for each in event_ids}
     return {
-        "events": list(event_ids),
-        "lowest": [lowest_of(each) for each in event_ids],
-        "ends": [end_of(each) for each in event_ids],
+        "accounts": [account] * len(ends),
+        "lowest": list(ends),
+        "ends": list(ends.values()),
+        "first": min(ends),
+        "last": max(ends.values()),
+        "events": event_ids,
     }
 
 
@@ -156,10 +162,6 @@ def _filtered(numbers: AccountNumbers, chosen: DeliveryFilter, page: Page) -> Ch
     query = Chosen("account = :account", account=numbers.account)
     if chosen.event_type is not None:
         query.where("event_type = :type", type=EVENT_TYPE[chosen.event_type])
-    if chosen.project_id is not None:
-        query.where("project_id = :project", project=chosen.project_id)
-    if chosen.event_id is not None:
-        query.where("event_id = :event", event=chosen.event_id)
     if chosen.webhook_id is not None:
         query.where("endpoint = :endpoint", endpoint=numbers.endpoint(chosen.webhook_id))
     elif numbers.deleted:

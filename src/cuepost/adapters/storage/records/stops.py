@@ -9,7 +9,7 @@ from uuid import UUID
 from cuepost.adapters.storage.codes import STATUS
 from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
 from cuepost.adapters.storage.records.counts import Tally
-from cuepost.adapters.storage.records.delivery_pages import LIVE_OF_EVENTS, bounds_of_events
+from cuepost.adapters.storage.records.delivery_pages import LIVE_OF_EVENTS, of_events
 from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
@@ -118,5 +118,5 @@ async def _live_of_project(session: StoreSession, account: int, project_id: UUID
     event_ids = [event_id for (event_id,) in found]
     if not event_ids:
         return []
-    live = await session.fetch(LIVE_OF_EVENTS, account=account, **bounds_of_events(event_ids))
+    live = await session.fetch(LIVE_OF_EVENTS, **of_events(account, event_ids))
     return [delivery_id for delivery_id, *_ in live]

@@ -88,7 +88,6 @@ deliveries = sa.Table(
     sa.Column("finished_at", Instant, nullable=False),
     *_attempt_columns(nullable=True),
     sa.Index(None, "account", "endpoint", "status", "id"),
-    sa.Index(None, "account", "event_id", "id"),
     sa.Index(None, "account", "event_type", "id"),
     sqlite_with_rowid=False,
     postgresql_partition_by="RANGE (id)",
