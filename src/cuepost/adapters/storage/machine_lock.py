@@ -21,20 +21,21 @@ class MachineLock:
         self._descriptor: int | None = None
 
     async def __aenter__(self) -> None:
-        await self.take()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.release()
-
-    async def take(self) -> None:
         if self._descriptor is None:
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        descriptor = self._descriptor
-        await wait_for_turn(self._clock, lambda: _took(descriptor))
+        await wait_for_turn(self._clock, self._was_taken)
 
-    def release(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._descriptor is not None
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _was_taken(self) -> bool:
+        assert self._descriptor is not None
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -50,11 +51,3 @@ async def wait_for_turn(clock: Clock, took: Callable[[], bool]) -> None:
             raise StoreUnavailable("another process keeps the embedded store locked")
         await clock.wait(POLL_SECONDS)
         waited += POLL_SECONDS
-
-
-def _took(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

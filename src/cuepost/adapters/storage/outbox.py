@@ -54,7 +54,7 @@ class Outbox:
 
         `holder` is the worker that accepts new deliveries of this lane.
         """
-        if self._knows(delivery):
+        if delivery.event_id in self.bodies:
             worker = self.handover.reserve(lane)
             if worker is not None:
                 self.reserved.append(Reserved(worker, delivery, account, lane))
@@ -67,10 +67,6 @@ class Outbox:
 
     def wait(self, lane: Lane) -> None:
         self._waiting.add(lane)
-
-    @property
-    def _as_of(self) -> datetime:
-        return self.reserved[0].delivery.created_at
 
     def assign(self, targets: dict[Lane, Target]) -> None:
         """Grouped by worker, because a worker's id may change between two reservations."""
@@ -85,7 +81,7 @@ class Outbox:
             return
         self._is_over = True
         for worker, assignments in self._assignments.items():
-            self.handover.take(worker, assignments, self._as_of)
+            self.handover.take(worker, assignments, self.reserved[0].delivery.created_at)
         for worker, keys in self._handed_over.items():
             self.handover.hand_over(worker, keys)
         if self._waiting:
@@ -95,9 +91,6 @@ class Outbox:
         if self.reserved and not self._is_over:
             self.handover.give_back([each.lane for each in self.reserved])
         self._is_over = True
-
-    def _knows(self, delivery: Delivery) -> bool:
-        return delivery.event_id in self.bodies
 
 
 @asynccontextmanager

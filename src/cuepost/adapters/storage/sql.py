@@ -87,11 +87,12 @@ class Written:
 
     def values(self, named: Mapping[str, Any]) -> list[Any]:
         """The values in the driver's order."""
-        convert = self._converted
-        return [
-            convert(named[name]) if listed is None else listed(named[name])
-            for name, listed in self._parameters
-        ]
+        by_type, converted = self._engine.values, []
+        for name, listed in self._parameters:
+            value = named[name]
+            convert = listed or by_type.get(type(value))
+            converted.append(value if convert is None else convert(value))
+        return converted
 
     def read(self, names: Callable[[], Iterable[str]], rows: Rows) -> Rows:
         """The rows with values of the domain's types; `names` are the names of the columns."""
@@ -103,10 +104,6 @@ class Written:
         for place, read in self._readers:
             columns[place] = [None if value is None else read(value) for value in columns[place]]
         return list(zip(*columns, strict=True))
-
-    def _converted(self, value: Any) -> Any:
-        convert = self._engine.values.get(type(value))
-        return value if convert is None else convert(value)
 
     def _readers_of(self, names: Iterable[str]) -> Iterator[tuple[int, Convert]]:
         for place, name in enumerate(names):
