@@ -177,9 +177,9 @@ class Harness:
         async def write(transaction: RecordsTransaction) -> None:
             leased = sa.update(queue).where(queue.c.id == delivery.id)
             values = {"status": DeliveryStatus.DELIVERING, "worker": worker}
-            await core_statements.run(transaction._session, leased.values(values))
+            await core_statements.run(transaction.session, leased.values(values))
             [row] = await core_statements.all_rows(
-                transaction._session, sa.select(queue).where(queue.c.id == delivery.id)
+                transaction.session, sa.select(queue).where(queue.c.id == delivery.id)
             )
             records, number = Records(self.clock, self.ids), row.attempts_made + 1
             assignment = records.assignment(
@@ -204,7 +204,7 @@ class Harness:
 
         async def write(transaction: RecordsTransaction) -> None:
             await core_statements.run(
-                transaction._session,
+                transaction.session,
                 sa.update(queue).where(queue.c.id == delivery.id).values(values),
             )
 
@@ -216,7 +216,7 @@ class Harness:
         async def write(transaction: RecordsTransaction) -> None:
             for rows in (tables.deliveries, tables.queue):
                 await core_statements.run(
-                    transaction._session,
+                    transaction.session,
                     sa.update(rows).where(rows.c.id == delivery.id).values(attempt_count=made),
                 )
 
@@ -231,7 +231,7 @@ class Harness:
         async def read(transaction: RecordsTransaction) -> dict[str, Sequence[sa.Row[Any]]]:
             return {
                 table.name: await core_statements.all_rows(
-                    transaction._session, sa.select(table).order_by(*table.primary_key.columns)
+                    transaction.session, sa.select(table).order_by(*table.primary_key.columns)
                 )
                 for table in tables.metadata.sorted_tables
             }

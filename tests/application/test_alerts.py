@@ -60,7 +60,7 @@ class Alerting:
         await harness.do(lambda t: t.deliveries.add(made))
 
         async def write(transaction: RecordsTransaction) -> None:
-            session = transaction._session
+            session = transaction.session
             leased = {"status": DeliveryStatus.DELIVERING, "worker": worker}
             await core_statements.run(session, sa.update(tables.queue).values(leased))
             queued = await core_statements.all_rows(session, sa.select(tables.queue))

@@ -132,7 +132,7 @@ async def test_a_delivery_whose_event_has_left_is_not_found(harness: Harness) ->
     """Retention takes events and deliveries away in steps, not in one."""
     webhook = (await harness.endpoint()).view.endpoint
     delivery = await harness.complete()
-    await harness.sql(lambda t: core_statements.run(t._session, sa.delete(tables.events)))
+    await harness.sql(lambda t: core_statements.run(t.session, sa.delete(tables.events)))
     with pytest.raises(NotFound):
         await harness.see(harness.service.history.delivery, harness.owner, webhook.id, delivery.id)
 

@@ -79,7 +79,7 @@ async def test_a_report_from_before_digests_gets_its_first_answer(harness: Harne
     first = await harness.report(report)
 
     async def forget(transaction: RecordsTransaction) -> None:
-        await core_statements.run(transaction._session, sa.update(reports).values(digest=None))
+        await core_statements.run(transaction.session, sa.update(reports).values(digest=None))
 
     await harness.sql(forget)
     assert await harness.report(report) == first

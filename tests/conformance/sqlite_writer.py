@@ -47,12 +47,12 @@ async def take_turn(transaction: Transaction, writer: str, number: int) -> None:
     begun = time.monotonic_ns()
     turn = {"writer": writer, "number": number, "begun": begun}
     insert = sa.text("INSERT INTO turns VALUES (:writer, :number, :begun, NULL)")
-    await core_statements.run(transaction._session, insert.bindparams(**turn))
+    await core_statements.run(transaction.session, insert.bindparams(**turn))
     last = "WHERE writer = :writer AND number = :number"
     update = sa.text(f"UPDATE turns SET ended = :ended {last}")
     ended = time.monotonic_ns()
     await core_statements.run(
-        transaction._session, update.bindparams(ended=ended, writer=writer, number=number)
+        transaction.session, update.bindparams(ended=ended, writer=writer, number=number)
     )
 
 

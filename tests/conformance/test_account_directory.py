@@ -136,7 +136,7 @@ async def test_an_account_of_an_older_version_is_named_for_search(
     async with store.transaction() as transaction:
         assert not await transaction.accounts.lacks_search_names()
         assert isinstance(transaction, RecordsTransaction)
-        await transaction._session.execute(Sql("UPDATE accounts SET search_name = NULL"))
+        await transaction.session.execute(Sql("UPDATE accounts SET search_name = NULL"))
     assert await found(store, SearchedBy.NAME, "studio") == []
 
     async with store.transaction() as transaction:

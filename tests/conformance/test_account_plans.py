@@ -74,7 +74,7 @@ async def full_store(store: AnyStore, records: Records) -> AnyStore:
             }
             for number, identifier in enumerate(ids)
         ]
-        await transaction._session.insert("accounts", rows)
+        await transaction.session.insert("accounts", rows)
         for identifier in ids:
             await transaction.keys.add(records.key(identifier))
     await asked(store, "ANALYZE")

@@ -128,7 +128,7 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
         written(Shape("delete", "queue", queue_key, queue_key)),
         written(Shape("update", "queue", (*queue_key, "due_at"), queue_key)),
     ]
-    async with driver_in(postgres_store._transaction(_HOT_WRITE)) as driver:
+    async with driver_in(postgres_store._begin(_HOT_WRITE)) as driver:
         await driver.execute(MADE_EMPTY)
         for statement in statements:
             steps = await planned(driver, statement)
@@ -163,10 +163,10 @@ async def claim(store: PostgresStore, records: Records, woken: set[Lane]) -> tup
         assert isinstance(transaction, RecordsTransaction)
         # As in a table that is too long to be read from one end to the other.
         for way in ("seqscan", "hashjoin", "mergejoin"):
-            await transaction._session.fetch(Sql(f"SET LOCAL enable_{way} = off"))
+            await transaction.session.fetch(Sql(f"SET LOCAL enable_{way} = off"))
         await transaction.queue.register_worker(worker, now + timedelta(minutes=1))
         claimed = await transaction.queue.claim(
             Claim(worker, ROOM, lambda _: ROOM, woken=woken), now
         )
-        [(rows_read,)] = await transaction._session.fetch(READ)
+        [(rows_read,)] = await transaction.session.fetch(READ)
     return claimed, rows_read

@@ -36,7 +36,7 @@ async def test_a_move_begins_after_what_goes_on(
     async def lock() -> None:
         async with postgres_store.transaction() as transaction:
             assert isinstance(transaction, RecordsTransaction)
-            await transaction._session.fetch(IMPATIENT)
+            await transaction.session.fetch(IMPATIENT)
             await transaction.moves.lock(account.id)
 
     async with postgres_store.transaction() as transaction:

@@ -60,7 +60,7 @@ async def single_read_of(store: Store) -> list[Account]:
 
 async def execute(transaction: Transaction, sql: str) -> None:
     assert isinstance(transaction, RecordsTransaction)
-    await core_statements.run(transaction._session, sa.text(sql))
+    await core_statements.run(transaction.session, sa.text(sql))
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ async def test_a_connection_that_breaks_in_a_transaction_keeps_nothing(
         async with postgres_store.transaction() as transaction:
             assert isinstance(transaction, RecordsTransaction)
             await transaction.accounts.add(Records().account())
-            [row] = await core_statements.all_rows(transaction._session, THIS_BACKEND)
+            [row] = await core_statements.all_rows(transaction.session, THIS_BACKEND)
             await kill(postgres_store, row[0])
             await transaction.accounts.oldest(100)
 
@@ -174,7 +174,7 @@ async def test_a_connection_that_breaks_before_the_commit_keeps_nothing(
         async with postgres_store.transaction() as transaction:
             assert isinstance(transaction, RecordsTransaction)
             await transaction.accounts.add(Records().account())
-            [row] = await core_statements.all_rows(transaction._session, THIS_BACKEND)
+            [row] = await core_statements.all_rows(transaction.session, THIS_BACKEND)
             await kill(postgres_store, row[0])
 
     with pytest.raises(StoreUnavailable):

@@ -68,7 +68,7 @@ async def test_projects_of_an_older_version_are_named_in_steps(
     made = (await added(store, records, "One", "Two", "Three"))[0]
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        await transaction._session.execute(Sql("UPDATE projects SET search_name = NULL"))
+        await transaction.session.execute(Sql("UPDATE projects SET search_name = NULL"))
     for left in (True, True, False):
         async with store.transaction() as transaction:
             assert await transaction.projects.lacks_search_names() is left

@@ -37,7 +37,7 @@ async def full_store(store: AnyStore, records: Records) -> AnyStore:
     now = records.clock.now()
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        session = transaction._session
+        session = transaction.session
         accounts = [records.id() for _ in range(MANY)]
         await session.insert(
             "accounts",
@@ -60,7 +60,7 @@ async def full_store(store: AnyStore, records: Records) -> AnyStore:
                 await transaction.alerts.end(each, endpoint.id, AlertKind.FAILING, now)
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        numbers = await transaction._session.fetch(
+        numbers = await transaction.session.fetch(
             Sql(
                 """
                 SELECT accounts.number AS account, endpoints.number FROM endpoints
@@ -76,7 +76,7 @@ async def full_store(store: AnyStore, records: Records) -> AnyStore:
             for minutes in (FINE_MINUTES, HOUR_MINUTES)
             for since in intervals(records, minutes)
         ]
-        await transaction._session.insert("delivery_counts", rows)
+        await transaction.session.insert("delivery_counts", rows)
     await asked(store, "ANALYZE")
     return store
 
@@ -167,7 +167,7 @@ async def test_workers_are_shown_with_what_they_hold(store: AnyStore, records: R
             await transaction.queue.register_worker(worker, now)
         await transaction.queue.leave(second, ())
         rows = [{"endpoint": lane, "worker_id": first, "accepts": False} for lane in (7, 8)]
-        await transaction._session.insert("lanes", rows)
+        await transaction.session.insert("lanes", rows)
     async with store.snapshot() as transaction:
         assert await transaction.service_state.workers(5) == [
             WorkerState(first, now, False, 2, 0),

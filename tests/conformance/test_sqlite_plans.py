@@ -117,7 +117,7 @@ async def put_back(transaction: Transaction, worker: UUID, delivery_id: UUID) ->
     """It may have been sent, so an interrupted attempt is kept."""
     assert isinstance(transaction, RecordsTransaction)
     lease = Sql("UPDATE queue SET status = :status, worker = :worker WHERE id = :delivery")
-    await transaction._session.execute(
+    await transaction.session.execute(
         lease, status=DeliveryStatus.DELIVERING, worker=worker, delivery=delivery_id
     )
     await transaction.queue.put_back(worker, [delivery_id], NOW, None, may_be_sent=True)

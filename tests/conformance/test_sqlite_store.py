@@ -56,7 +56,7 @@ async def add(store: SqliteStore, account: Account) -> None:
 async def read_endlessly(store: SqliteStore) -> None:
     async with store.snapshot() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        await core_statements.all_rows(transaction._session, ENDLESS)
+        await core_statements.all_rows(transaction.session, ENDLESS)
 
 
 def fingerprint(path: Path) -> dict[str, str]:
@@ -206,7 +206,7 @@ async def test_long_work_of_a_change_leaves_the_loop_free_and_can_be_cancelled(
         async with sqlite_store.transaction() as transaction:
             assert isinstance(transaction, RecordsTransaction)
             await transaction.accounts.add(Records().account())
-            await core_statements.all_rows(transaction._session.offloaded, ENDLESS)
+            await core_statements.all_rows(transaction.session.offloaded, ENDLESS)
 
     async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
         task = group.create_task(work_endlessly())

@@ -334,7 +334,7 @@ async def test_accounts_and_projects_of_an_older_version_can_be_found_by_name(
     async def forget(transaction: Transaction) -> None:
         assert isinstance(transaction, RecordsTransaction)
         for table in ("accounts", "projects"):
-            await transaction._session.execute(Sql(f"UPDATE {table} SET search_name = NULL"))
+            await transaction.session.execute(Sql(f"UPDATE {table} SET search_name = NULL"))
 
     project = await harness.project(name="Ärger im Paradies")
     await harness.do(forget)

@@ -140,8 +140,8 @@ class PostgresCosts:
 async def driver_in(opened: AbstractAsyncContextManager[Transaction]) -> AsyncIterator[Driver]:
     async with opened as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        assert isinstance(transaction._session, PostgresSession)
-        yield transaction._session.driver
+        assert isinstance(transaction.session, PostgresSession)
+        yield transaction.session.driver
 
 
 async def gather_statistics(store: PostgresStore) -> None:

@@ -143,7 +143,7 @@ class Observers(Owners):
         """All rows of deliveries, as of one moment, in a transaction that may go on."""
         async with self.engine.store.transaction() as transaction:
             assert isinstance(transaction, RecordsTransaction)
-            session = transaction._session
+            session = transaction.session
             found = {
                 table.name: await core_statements.all_rows(session, sa.select(table))
                 for table in STORED

@@ -309,6 +309,6 @@ def _signed_headers(delivery: Delivery) -> tuple[tuple[str, str], ...]:
 async def _count(t: Transaction, webhook_id: UUID, attempt: Attempt) -> None:
     """Attempts are counted where outcomes are recorded, which needs a worker."""
     assert isinstance(t, RecordsTransaction)
-    numbers, tally = await numbers_of(t._session, attempt.account_id), Tally()
+    numbers, tally = await numbers_of(t.session, attempt.account_id), Tally()
     tally.attempted(numbers.account, numbers.endpoint(webhook_id), attempt)
-    await tally.write(t._session)
+    await tally.write(t.session)

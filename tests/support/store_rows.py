@@ -49,20 +49,20 @@ _EMPTY_ALL = sa.text(
 async def rows(store: AnyStore, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        return await core_statements.all_rows(transaction._session, statement)
+        return await core_statements.all_rows(transaction.session, statement)
 
 
 async def snapshot_rows(store: AnyStore, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
     """Beside a service at work, which would wait for a transaction to end."""
     async with store.snapshot() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        return await core_statements.all_rows(transaction._session, statement)
+        return await core_statements.all_rows(transaction.session, statement)
 
 
 async def run(store: AnyStore, statement: sa.Executable) -> int:
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
-        return await core_statements.run(transaction._session, statement)
+        return await core_statements.run(transaction.session, statement)
 
 
 async def introduce(transaction: Transaction, *ids: UUID | tuple[UUID, UUID]) -> None:
@@ -71,7 +71,7 @@ async def introduce(transaction: Transaction, *ids: UUID | tuple[UUID, UUID]) ->
     Those that are there already stay as they are.
     """
     assert isinstance(transaction, RecordsTransaction)
-    session, records = transaction._session, Records()
+    session, records = transaction.session, Records()
     keys = [each if isinstance(each, tuple) else (each, None) for each in dict.fromkeys(ids)]
     for account_id in dict.fromkeys(account_id for account_id, _ in keys):
         account = asdict(records.account(id=account_id))
@@ -94,7 +94,7 @@ async def add_deliveries(transaction: Transaction, *made: Delivery) -> None:
     """With the accounts and endpoints that they refer to, and with their events."""
     await introduce(transaction, *((each.account_id, each.webhook_id) for each in made))
     assert isinstance(transaction, RecordsTransaction)
-    session, records = transaction._session, Records()
+    session, records = transaction.session, Records()
     numbers = await account_numbers(session, {each.account_id for each in made})
     of_each = {
         each.event_id: {
@@ -133,7 +133,7 @@ async def end(
     `more` are other columns with values of their own.
     """
     assert isinstance(transaction, RecordsTransaction)
-    session = transaction._session
+    session = transaction.session
     both = [column.name for column in deliveries.c if column.name in queue.c]
     ended = {"status": status, "reason": reason, "finished_at": now} | more
     kept = [name for name in both if name not in ended]
@@ -167,10 +167,10 @@ async def empty(store: AnyStore) -> None:
     async with store.transaction() as transaction:
         assert isinstance(transaction, RecordsTransaction)
         if isinstance(store, PostgresStore):
-            await core_statements.run(transaction._session, _EMPTY_ALL)
+            await core_statements.run(transaction.session, _EMPTY_ALL)
             return
         for table in metadata.sorted_tables:
-            await core_statements.run(transaction._session, sa.delete(table))
+            await core_statements.run(transaction.session, sa.delete(table))
 
 
 async def row_counts(store: AnyStore) -> dict[str, int]:

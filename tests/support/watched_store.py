@@ -195,7 +195,7 @@ class WatchedStore:
 
     def _watch_statements(self, transaction: Transaction) -> None:
         assert isinstance(transaction, RecordsTransaction)
-        transaction._session = WatchedSession(transaction._session, self.watch)  # type: ignore[assignment]  # it has everything by name
+        transaction.session = WatchedSession(transaction.session, self.watch)  # type: ignore[assignment]  # it has everything by name
 
     def _watch_commits(self, store: SqliteStore) -> None:
         commit = store._ledger.commit

@@ -148,7 +148,7 @@ async def writers(transaction: RecordsTransaction) -> Sequence[sa.Row[Any]]:
         .group_by(sa.literal_column("2"), sa.literal_column("3"))
         for name, table in WRITTEN.items()
     ]
-    return await core_statements.all_rows(transaction._session, sa.union_all(*counts))
+    return await core_statements.all_rows(transaction.session, sa.union_all(*counts))
 
 
 def _owner(table: sa.Table) -> sa.ColumnElement[int]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -127,25 +127,14 @@ class PostgresStore:
         await self._pool.close()
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        return self._transaction(_WRITE)
+        return self._begin(_WRITE, saves=True)
 
     async def write(self, action: Action[T], priority: Priority) -> T:
         """The priority is ignored: transactions run concurrently on the server."""
-        async with self._transaction(_HOT_WRITE) as transaction:
+        async with self._begin(_HOT_WRITE, saves=True) as transaction:
             return await action(transaction)
 
-    @asynccontextmanager
-    async def _transaction(self, begin: _Begin) -> AsyncIterator[Transaction]:
-        outbox = Outbox(self.handover)
-        async with self._begin(begin, outbox) as session:
-            yield PostgresTransaction(session, outbox)
-
-    @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[Transaction]:
-        async with self._reading() as session:
-            yield PostgresTransaction(session, Outbox(self.handover))
-
-    def _reading(self) -> AbstractAsyncContextManager[PostgresSession]:
+    def snapshot(self) -> AbstractAsyncContextManager[PostgresTransaction]:
         return self._begin(_READ)
 
     @asynccontextmanager
@@ -172,41 +161,40 @@ class PostgresStore:
         await self._readiness.check()
 
     async def _asked(self, question: Callable[[Driver], Awaitable[None]]) -> None:
-        async with self._begin(_HOT_WRITE) as session:
-            await question(session.driver)
+        async with self._begin(_HOT_WRITE) as transaction:
+            await question(transaction.session.driver)
 
     async def prepare_days(self, now: datetime) -> None:
-        async with self._begin(_WRITE) as session:
+        async with self._begin(_WRITE) as transaction:
+            driver = transaction.session.driver
             with translated():
-                await session.driver.execute("SELECT pg_advisory_xact_lock($1)", partitions.LOCK)
-                rows = await session.driver.fetch(partitions.EXISTING, partitions.PARTITIONED)
+                await driver.execute("SELECT pg_advisory_xact_lock($1)", partitions.LOCK)
+                rows = await driver.fetch(partitions.EXISTING, partitions.PARTITIONED)
                 for statement in partitions.missing(frozenset(row[0] for row in rows), now):
-                    await session.driver.execute(statement)
+                    await driver.execute(statement)
 
     async def _require_usable(self) -> None:
-        async with self._reading() as session:
+        async with self.snapshot() as transaction:
             with translated():
-                found = await schema.found_on_postgres(session.driver)
+                found = await schema.found_on_postgres(transaction.session.driver)
         found.require_usable()
 
     @asynccontextmanager
     async def _begin(
-        self, how: _Begin, outbox: Outbox | None = None
-    ) -> AsyncIterator[PostgresSession]:
-        session = PostgresSession(await self._begun(how), uses_server_clock=self._keeps_time)
+        self, how: _Begin, *, saves: bool = False
+    ) -> AsyncIterator[PostgresTransaction]:
+        """With `saves`, the commit counts for the request that it is part of."""
+        driver, outbox = await self._begun(how), Outbox(self.handover)
+        session = PostgresSession(driver, uses_server_clock=self._keeps_time)
         try:
-            yield session
+            yield PostgresTransaction(session, outbox)
             await session.flush()
         except BaseException as error:
-            if outbox is not None:
-                outbox.rolled_back()
-            await self._shielded(self._abandoned(session.driver, error))
+            outbox.rolled_back()
+            await self._shielded(self._abandoned(driver, error))
             raise
-        if outbox is None:
-            await self._shielded(self._committed(session))
-        else:
-            with committing():
-                await self._shielded(self._committed(session, outbox))
+        with committing() if saves else nullcontext():
+            await self._shielded(self._committed(driver, outbox))
 
     async def _abandoned(self, driver: Driver, error: BaseException) -> None:
         if isinstance(error, StoreUnavailable):
@@ -214,20 +202,18 @@ class PostgresStore:
             driver.terminate()
         await self._give_back(driver)
 
-    async def _committed(self, session: PostgresSession, outbox: Outbox | None = None) -> None:
+    async def _committed(self, driver: Driver, outbox: Outbox) -> None:
         try:
-            await _commit(session.driver)
+            await _commit(driver)
             # Here and not in the caller, which may be cancelled: committed deliveries must be sent.
-            if outbox is not None:
-                outbox.committed()
+            outbox.committed()
         except BaseException as error:
-            if outbox is not None:
-                outbox.rolled_back()
+            outbox.rolled_back()
             if isinstance(error, StoreUnavailable):
-                session.driver.terminate()
+                driver.terminate()
             raise
         finally:
-            await self._give_back(session.driver)
+            await self._give_back(driver)
 
     async def _shielded(self, work: Coroutine[Any, Any, None]) -> None:
         """A cancelled caller returns at once; the work goes on and gives its connection back.

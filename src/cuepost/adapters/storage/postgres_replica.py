@@ -73,9 +73,9 @@ class PostgresReplica(PostgresStore):
             self._give_up(str(error))
 
     async def _measured(self) -> timedelta:
-        async with self._reading() as session:
+        async with self.snapshot() as transaction:
             with translated():
-                [(is_standby, seconds)] = await session.driver.fetch(_LAG)
+                [(is_standby, seconds)] = await transaction.session.driver.fetch(_LAG)
         if not is_standby:
             # It may be the new primary, or have diverged from the old one.
             raise StoreUnavailable("it is not a standby")

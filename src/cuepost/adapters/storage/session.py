@@ -83,3 +83,10 @@ class StoreSession(Protocol):
     async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
         """As `delete`, with encoded keys."""
         ...
+
+
+class Records:
+    """Reads and writes one kind of record."""
+
+    def __init__(self, session: StoreSession) -> None:
+        self._session = session

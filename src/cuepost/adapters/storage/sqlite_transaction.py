@@ -4,11 +4,11 @@ from cuepost.adapters.storage.records.moves import AccountMoveRecords
 from cuepost.adapters.storage.records.sqlite_outcomes import SqliteOutcomeRecords
 from cuepost.adapters.storage.records.sqlite_queue import SqliteQueue
 from cuepost.adapters.storage.records.sqlite_retention import SqliteRetention
-from cuepost.adapters.storage.transaction import RecordsTransaction
+from cuepost.adapters.storage.transaction import RecordsTransaction, records
 
 
 class SqliteTransaction(RecordsTransaction):
-    _queue = SqliteQueue
-    _outcomes = SqliteOutcomeRecords
-    _retention = SqliteRetention
-    _moves = AccountMoveRecords
+    queue = records(SqliteQueue)
+    outcomes = records(SqliteOutcomeRecords)
+    retention = records(SqliteRetention)
+    moves = records(AccountMoveRecords)

@@ -1,6 +1,8 @@
 """A transaction: all records over one session. Each engine has its own classes for a few."""
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any, TypeVar
 
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
@@ -34,129 +36,52 @@ from cuepost.adapters.storage.records.service_state import ServiceStateRecords
 from cuepost.adapters.storage.records.users import UserRecords
 from cuepost.adapters.storage.session import StoreSession
 
+R = TypeVar("R")
+
+
+def records(kind: Callable[[Any], R]) -> cached_property[R]:
+    """Records of that kind, made with the session at their first use in a transaction."""
+    return cached_property(lambda transaction: kind(transaction.session))
+
 
 class RecordsTransaction:
-    _queue: type[QueueRecords]
-    _outcomes: type[OutcomeRecords]
-    _retention: type[RetentionRecords]
-    _moves: type[AccountMoveRecords]
+    queue: cached_property[QueueRecords]
+    outcomes: cached_property[OutcomeRecords]
+    retention: cached_property[RetentionRecords]
+    moves: cached_property[AccountMoveRecords]
 
     def __init__(self, session: StoreSession, outbox: Outbox) -> None:
-        self._session = session
-        self._outbox = outbox
+        self.session = session
+        self.outbox = outbox
 
-    @cached_property
-    def accounts(self) -> AccountRecords:
-        return AccountRecords(self._session)
-
-    @cached_property
-    def keys(self) -> KeyRecords:
-        return KeyRecords(self._session)
-
-    @cached_property
-    def users(self) -> UserRecords:
-        return UserRecords(self._session)
-
-    @cached_property
-    def sessions(self) -> SessionRecords:
-        return SessionRecords(self._session)
-
-    @cached_property
-    def sign_in_links(self) -> SignInLinkRecords:
-        return SignInLinkRecords(self._session)
-
-    @cached_property
-    def invitations(self) -> InvitationRecords:
-        return InvitationRecords(self._session)
-
-    @cached_property
-    def portal_links(self) -> PortalLinkRecords:
-        return PortalLinkRecords(self._session)
-
-    @cached_property
-    def sign_in_attempts(self) -> SignInAttemptRecords:
-        return SignInAttemptRecords(self._session)
-
-    @cached_property
-    def secret_reveals(self) -> SecretRevealRecords:
-        return SecretRevealRecords(self._session)
-
-    @cached_property
-    def inboxes(self) -> InboxRecords:
-        return InboxRecords(self._session)
-
-    @cached_property
-    def projects(self) -> ProjectRecords:
-        return ProjectRecords(self._session)
-
-    @cached_property
-    def endpoints(self) -> EndpointRecords:
-        return EndpointRecords(self._session)
-
-    @cached_property
-    def reports(self) -> ReportRecords:
-        return ReportRecords(self._session)
+    accounts = records(AccountRecords)
+    keys = records(KeyRecords)
+    users = records(UserRecords)
+    sessions = records(SessionRecords)
+    sign_in_links = records(SignInLinkRecords)
+    invitations = records(InvitationRecords)
+    portal_links = records(PortalLinkRecords)
+    sign_in_attempts = records(SignInAttemptRecords)
+    secret_reveals = records(SecretRevealRecords)
+    inboxes = records(InboxRecords)
+    projects = records(ProjectRecords)
+    endpoints = records(EndpointRecords)
+    reports = records(ReportRecords)
+    attempts = records(AttemptRecords)
+    counts = records(CountRecords)
+    alerts = records(AlertRecords)
+    bulk_retries = records(BulkRetryRecords)
+    listeners = records(ListenerRecords)
+    idempotency = records(IdempotencyRecords)
+    audit = records(AuditRecords)
+    backlog = records(BacklogRecords)
+    service_state = records(ServiceStateRecords)
+    sealed = records(SealedRecords)
 
     @cached_property
     def events(self) -> EventRecords:
-        return EventRecords(self._session, self._outbox)
+        return EventRecords(self.session, self.outbox)
 
     @cached_property
     def deliveries(self) -> DeliveryRecords:
-        return DeliveryRecords(self._session, self._outbox)
-
-    @cached_property
-    def attempts(self) -> AttemptRecords:
-        return AttemptRecords(self._session)
-
-    @cached_property
-    def counts(self) -> CountRecords:
-        return CountRecords(self._session)
-
-    @cached_property
-    def alerts(self) -> AlertRecords:
-        return AlertRecords(self._session)
-
-    @cached_property
-    def queue(self) -> QueueRecords:
-        return self._queue(self._session)
-
-    @cached_property
-    def outcomes(self) -> OutcomeRecords:
-        return self._outcomes(self._session)
-
-    @cached_property
-    def bulk_retries(self) -> BulkRetryRecords:
-        return BulkRetryRecords(self._session)
-
-    @cached_property
-    def listeners(self) -> ListenerRecords:
-        return ListenerRecords(self._session)
-
-    @cached_property
-    def idempotency(self) -> IdempotencyRecords:
-        return IdempotencyRecords(self._session)
-
-    @cached_property
-    def audit(self) -> AuditRecords:
-        return AuditRecords(self._session)
-
-    @cached_property
-    def retention(self) -> RetentionRecords:
-        return self._retention(self._session)
-
-    @cached_property
-    def backlog(self) -> BacklogRecords:
-        return BacklogRecords(self._session)
-
-    @cached_property
-    def service_state(self) -> ServiceStateRecords:
-        return ServiceStateRecords(self._session)
-
-    @cached_property
-    def sealed(self) -> SealedRecords:
-        return SealedRecords(self._session)
-
-    @cached_property
-    def moves(self) -> AccountMoveRecords:
-        return self._moves(self._session)
+        return DeliveryRecords(self.session, self.outbox)

@@ -8,7 +8,7 @@ from uuid import UUID
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.keys import OWNED, owner_in, quoted
 from cuepost.adapters.storage.records.numbers import account_number
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records, StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import Account, AccountState, ApiKey, Scope
 from cuepost.domain.account_reference import search_key
@@ -98,10 +98,7 @@ _REVOKE_KEY = Sql("UPDATE api_keys SET revoked_at = :now WHERE id = :key_id AND 
 _TOUCH_KEY = Sql("UPDATE api_keys SET last_used_at = :now WHERE id = :key_id")
 
 
-class AccountRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class AccountRecords(Records):
     async def add(self, account: Account) -> None:
         await self._session.insert(
             "accounts",
@@ -198,10 +195,7 @@ class AccountRecords:
         return True
 
 
-class KeyRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class KeyRecords(Records):
     async def add(self, key: ApiKey) -> None:
         await self._session.insert(
             "api_keys",

@@ -9,7 +9,7 @@ from uuid import UUID
 from cuepost.adapters.storage.codes import STATUS
 from cuepost.adapters.storage.columns import WAITING
 from cuepost.adapters.storage.records.claim_statements import LANES_BEHIND, STATES
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.alert import ENDED, Alert, AlertKind, AlertMail
 from cuepost.ports.dispatch import BEGINNING
@@ -113,10 +113,7 @@ CLEAR_ENDPOINT = (
 )
 
 
-class AlertRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class AlertRecords(Records):
     async def open(self, alert: Alert) -> None:
         await self._session.execute(_OPEN, **_row(alert))
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from cuepost.adapters.quick_ids import ID_BYTES
 from cuepost.adapters.storage.records import attempt_rows as rows
 from cuepost.adapters.storage.records.numbers import account_number, account_numbers
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records, StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import UNCOUNTED, Attempt
 from cuepost.ports.history import AttemptFigures
@@ -66,10 +66,7 @@ _LAST_UNCOUNTED = Sql(
 )
 
 
-class AttemptRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class AttemptRecords(Records):
     async def add(self, made: Sequence[Attempt]) -> None:
         numbers = await account_numbers(self._session, [each.account_id for each in made])
         encoding = self._session.encoding

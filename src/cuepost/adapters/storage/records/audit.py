@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.records import paging
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.ids import instant_of, lowest_at
@@ -26,10 +26,7 @@ _ACTED_BY = "(actor = :actor OR substr(actor, 1, :kind_length) = :kind)"
 LOWEST = UUID(int=0)
 
 
-class AuditRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class AuditRecords(Records):
     async def add(self, entry: AuditEntry) -> None:
         await self._session.insert(
             "audit_entries",

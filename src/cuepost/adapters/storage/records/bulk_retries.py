@@ -8,7 +8,7 @@ from cuepost.adapters.storage.records import delivery_rows as rows
 from cuepost.adapters.storage.records.keys import quoted
 from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.paging import Chosen
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import Delivery, DeliveryStatus
@@ -28,10 +28,7 @@ _RUNNING = Sql(f"{_FROM_JOBS} WHERE state = 'running' LIMIT :most")
 _ENDED = f"SELECT {quoted(rows.Ended._fields)} FROM deliveries"
 
 
-class BulkRetryRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class BulkRetryRecords(Records):
     async def add(self, job: BulkRetry) -> None:
         await self._session.insert("bulk_retries", [_row_of(job)])
 

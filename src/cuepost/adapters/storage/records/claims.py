@@ -12,15 +12,14 @@ from uuid import UUID
 from cuepost.adapters.storage.records import claim_statements as sql
 from cuepost.adapters.storage.records.claim_statements import Due
 from cuepost.adapters.storage.records.counts import Tally
-from cuepost.adapters.storage.records.delivery_rows import KEPT
+from cuepost.adapters.storage.records.delivery_rows import KEPT, KEY
 from cuepost.adapters.storage.records.targets import load_targets
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Lane, ScanProgress, Target
 
 log = logging.getLogger("cuepost.store")
 
-QUEUE_KEY = ("account", "id")
 # Rows per lane and state; more than one, because reading a lane costs more than reading a row.
 _FEWEST = 4
 
@@ -61,11 +60,8 @@ class Found:
         self.cut -= set(lanes)
 
 
-class Claims:
+class Claims(Records):
     """What both engines have in common."""
-
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
         seen = _Scan() if wanted.scan_after is None else await self._scan(wanted.scan_after, now)
@@ -135,8 +131,8 @@ class Claims:
 
     async def _end(self, ended: Sequence[dict[str, Any]], now: datetime) -> None:
         await self._session.insert("deliveries", [row | {"finished_at": now} for row in ended])
-        keys = [{name: row[name] for name in QUEUE_KEY} for row in ended]
-        await self._session.delete("queue", QUEUE_KEY, keys)
+        keys = [{name: row[name] for name in KEY} for row in ended]
+        await self._session.delete("queue", KEY, keys)
         tally = Tally()
         for row in ended:
             which = row["account"], row["endpoint"], row["id"]

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.records.numbers import numbers_of
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records, StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import Attempt
 from cuepost.domain.delivery import DeliveryStatus
@@ -138,10 +138,7 @@ class Tally:
         return found
 
 
-class CountRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class CountRecords(Records):
     async def of_endpoints(
         self, account_id: UUID, webhook_ids: Sequence[UUID], bars: Bars
     ) -> dict[UUID, list[Interval]]:

@@ -84,6 +84,8 @@ class Live(NamedTuple):
         )
 
 
+# The key of both tables.
+KEY = ("account", "id")
 # The columns that are copied from `queue` to `deliveries` when a delivery ends.
 KEPT = (
     "account",

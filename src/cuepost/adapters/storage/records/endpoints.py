@@ -10,7 +10,7 @@ from uuid import UUID
 from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
 from cuepost.adapters.storage.records import alerts, counts, paging
 from cuepost.adapters.storage.records.numbers import numbers_of
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.endpoint import Endpoint, StoredSecret
@@ -91,10 +91,7 @@ _CLEAR_DELIVERIES = Sql("DELETE FROM deliveries WHERE account = :account AND id 
 _DELETE_ROW = Sql("DELETE FROM endpoints WHERE number = :endpoint")
 
 
-class EndpointRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class EndpointRecords(Records):
     async def add(self, endpoint: Endpoint, secret: StoredSecret) -> None:
         await self._session.insert(
             "endpoints",

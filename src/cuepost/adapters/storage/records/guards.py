@@ -7,7 +7,7 @@ from uuid import UUID
 
 from cuepost.adapters.storage.codes import SILENCE_REASON
 from cuepost.adapters.storage.records.numbers import account_numbers
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import SilenceReason
 from cuepost.ports.records import ReportAnswer, ReportKey, StoredAnswer, StoredReport
@@ -68,10 +68,7 @@ _REMEMBER = Sql(
 _REPORT = ("account", "report_id", "event_id", "reason", "created_at", "digest")
 
 
-class ReportRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class ReportRecords(Records):
     async def find(self, keys: Collection[ReportKey]) -> dict[ReportKey, StoredReport]:
         numbers = await account_numbers(self._session, [account_id for account_id, _ in keys])
         known = [key for key in keys if key[0] in numbers]
@@ -112,10 +109,7 @@ def _was_notified(event_id: UUID | None, reason: SilenceReason | None) -> bool:
     return event_id is not None and reason is None
 
 
-class IdempotencyRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class IdempotencyRecords(Records):
     async def claim(
         self, account_id: UUID, key_id: UUID, key: str, fingerprint: bytes, now: datetime
     ) -> StoredAnswer | None:

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.records import paging
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.ids import instant_of
 from cuepost.domain.inbox import Inbox, InboxAnswer, InboxMessage
@@ -41,10 +41,7 @@ _MESSAGES = paging.pages(
 _CLEAR = Sql("DELETE FROM inbox_messages WHERE account_id = :account_id")
 
 
-class InboxRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class InboxRecords(Records):
     async def add(self, inbox: Inbox) -> None:
         await self._session.execute(
             _ADD,

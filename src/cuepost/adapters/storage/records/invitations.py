@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.records import paging
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import AccountState, Role
 from cuepost.domain.invitation import Invitation, InvitationMail
@@ -57,10 +57,7 @@ _ANY_DUE = Sql(f"{_DUE} LIMIT 1")
 _SOME_DUE = Sql(f"{_DUE} ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED")
 
 
-class InvitationRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class InvitationRecords(Records):
     async def add(self, invitation: Invitation) -> None:
         await self._session.insert(
             "invitations",

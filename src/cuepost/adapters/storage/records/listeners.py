@@ -9,7 +9,7 @@ from cuepost.adapters.storage.codes import EVENT_TYPE, SILENCE_REASON
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.events import COLUMNS, event_from
 from cuepost.adapters.storage.records.numbers import account_number
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.listener import Listener, Mark, TransactionNumbers
@@ -105,10 +105,7 @@ _TURN = Sql(
 )
 
 
-class ListenerRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class ListenerRecords(Records):
     async def transaction_numbers(self) -> TransactionNumbers:
         [row] = await self._session.fetch(_TURN)
         return TransactionNumbers(*row)

@@ -9,7 +9,7 @@ from cuepost.adapters.storage.records.access import ACCOUNT_COLUMNS, account_of,
 from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.records.parking import PARK, PARKED_FROM, UNPARK
 from cuepost.adapters.storage.records.sealed import PLACES
-from cuepost.adapters.storage.session import Rows, StoreSession
+from cuepost.adapters.storage.session import Records, Rows
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import Account, AccountState
 from cuepost.domain.account_reference import search_key
@@ -54,10 +54,7 @@ _ERASE_NAMES = Sql(
 )
 
 
-class AccountMoveRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class AccountMoveRecords(Records):
     @property
     def revision(self) -> str:
         return schema.revisions()[-1]

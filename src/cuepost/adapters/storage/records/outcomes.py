@@ -15,8 +15,8 @@ from cuepost.adapters.storage.codes import CANCEL_REASON, EVENT_TYPE, STATUS, TR
 from cuepost.adapters.storage.encoding import Encoding
 from cuepost.adapters.storage.records import attempt_rows, health, late_results
 from cuepost.adapters.storage.records.counts import Tally
-from cuepost.adapters.storage.records.delivery_rows import KEPT
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.records.delivery_rows import KEPT, KEY
+from cuepost.adapters.storage.session import Records
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Assignment, Lane, NextStep, Result
 
@@ -36,16 +36,12 @@ class Open(NamedTuple):
         return is_next and self.worker in (worker, None)
 
 
-_QUEUE_KEY = ("account", "id")
 _DUE_AGAIN = ("status", "due_at", "attempts_made", "attempt_count", "worker")
 ENDED = (*KEPT, "status", "reason", "finished_at", *attempt_rows.COLUMNS)
 
 
-class OutcomeRecords:
+class OutcomeRecords(Records):
     """What both engines have in common."""
-
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
 
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
         ended, changing = await self._end_leased(worker, results, now)
@@ -108,7 +104,7 @@ class OutcomeRecords:
         encoding = self._session.encoding
         finished_at = encoding.instant(now)
         rows = [ended_row(each, finished_at, encoding) for each in ended]
-        await self._session.delete_encoded("queue", _QUEUE_KEY, [row[:2] for row in rows])
+        await self._session.delete_encoded("queue", KEY, [row[:2] for row in rows])
         await self._session.insert_encoded("deliveries", ENDED, rows)
 
     async def _put_back(self, again: Sequence[Result]) -> None:
@@ -117,7 +113,7 @@ class OutcomeRecords:
         made = [
             attempt_rows.own_row(each.attempt, each.assignment.account, encoding) for each in again
         ]
-        await self._session.update_encoded("queue", _QUEUE_KEY, _DUE_AGAIN, rows)
+        await self._session.update_encoded("queue", KEY, _DUE_AGAIN, rows)
         await self._session.insert_encoded("attempts", attempt_rows.OWN_COLUMNS, made)
 
 

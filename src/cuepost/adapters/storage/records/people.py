@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.person import Session, SignInLink
 from cuepost.domain.secret_reveal import SecretReveal
@@ -64,10 +64,7 @@ _FIND_REVEAL = Sql(
 _TAKE_REVEAL = Sql("DELETE FROM secret_reveals WHERE account_id = :account_id AND id = :reveal_id")
 
 
-class SessionRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class SessionRecords(Records):
     async def add(self, session: Session) -> None:
         await self._session.insert(
             "sessions",
@@ -98,10 +95,7 @@ class SessionRecords:
         await self._session.execute(_END_SESSIONS, account_id=account_id, user_id=user_id)
 
 
-class SignInLinkRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class SignInLinkRecords(Records):
     async def add(self, link: SignInLink) -> None:
         await self._session.insert(
             "sign_in_links",
@@ -127,10 +121,7 @@ class SignInLinkRecords:
         await self._session.execute(_END_LINKS, account_id=account_id, user_id=user_id)
 
 
-class SignInAttemptRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class SignInAttemptRecords(Records):
     async def count(self, key: bytes, now: datetime, window: timedelta) -> int:
         await self._delete_some(now)
         end = now + window
@@ -148,10 +139,7 @@ class SignInAttemptRecords:
         await self._session.delete("sign_in_attempts", ("key",), [{"key": key} for (key,) in old])
 
 
-class SecretRevealRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class SecretRevealRecords(Records):
     async def add(self, reveal: SecretReveal) -> None:
         await self._session.insert(
             "secret_reveals",

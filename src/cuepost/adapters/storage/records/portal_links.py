@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.portal import ColourScheme, PortalLink, PortalTheme
 
@@ -49,10 +49,7 @@ _END_ALL = tuple(
 )
 
 
-class PortalLinkRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class PortalLinkRecords(Records):
     async def add(self, link: PortalLink) -> None:
         await self._session.insert(
             "portal_links",

@@ -10,7 +10,7 @@ from cuepost.adapters.quick_ids import ID_BYTES
 from cuepost.adapters.storage.codes import PROJECT_STATUS, STAGE
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.paging import LAST
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.account_reference import search_key
 from cuepost.domain.artifact import Artifact
@@ -97,10 +97,7 @@ _FILES_TO_ERASE = Sql(
 )
 
 
-class ProjectRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class ProjectRecords(Records):
     async def add(self, project: Project) -> None:
         row = asdict(project) | {"search_name": search_key(project.name)}
         await self._session.insert("projects", [row])

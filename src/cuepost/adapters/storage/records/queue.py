@@ -12,14 +12,13 @@ from cuepost.adapters.storage.records.attempts import add_uncounted
 from cuepost.adapters.storage.records.claim_statements import EARLIEST
 from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.records.counts import Tally
+from cuepost.adapters.storage.records.delivery_rows import KEY
 from cuepost.adapters.storage.records.handed_over import handed_over
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import Attempt, interrupted, trigger_of
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.ports.dispatch import Assignment, Claim, Claimed, DeliveryKey, Lane
-
-_QUEUE_KEY = ("account", "id")
 
 
 class _Held(NamedTuple):
@@ -80,13 +79,10 @@ _ALL_LANES = Sql("DELETE FROM lanes")
 _ALL_WORKERS = Sql("DELETE FROM workers")
 
 
-class QueueRecords:
+class QueueRecords(Records):
     """What both engines have in common."""
 
     claims: type[Claims]
-
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
 
     async def time(self, here: datetime) -> datetime:
         return here
@@ -201,7 +197,7 @@ class QueueRecords:
         await tally.write(self._session)
         await self._session.update(
             "queue",
-            _QUEUE_KEY,
+            KEY,
             [
                 {
                     "account": each.account,

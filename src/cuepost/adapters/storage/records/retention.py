@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from cuepost.adapters.storage.records.keys import OWNED, quoted
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery_counts import FINE_MINUTES, HOUR_MINUTES
 from cuepost.domain.ids import lowest_at
@@ -67,11 +67,8 @@ RULES: Mapping[Expiring, Rule] = {
 _DELETED_ENDPOINT = Sql("SELECT id FROM endpoints WHERE deleted_at IS NOT NULL LIMIT 1")
 
 
-class RetentionRecords:
+class RetentionRecords(Records):
     """What both engines have in common."""
-
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
 
     async def any_before(self, what: Expiring, instant: datetime) -> bool:
         if what is Expiring.HISTORY:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from cuepost.adapters.storage.records.keys import OWNED, quoted
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql, sqlite_values
 from cuepost.ports.sealed import SealedKind, SealedValue
 from cuepost.ports.system import KEY_ID_BYTES
@@ -51,10 +51,7 @@ PLACES: Mapping[SealedKind, _Place] = {
 }
 
 
-class SealedRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class SealedRecords(Records):
     async def counts(self, kinds: Collection[SealedKind]) -> Mapping[bytes, int]:
         found: Counter[bytes] = Counter()
         for kind in kinds:

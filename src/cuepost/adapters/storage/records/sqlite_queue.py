@@ -7,7 +7,8 @@ from uuid import UUID
 from cuepost.adapters.storage.codes import STATUS
 from cuepost.adapters.storage.columns import WAITING
 from cuepost.adapters.storage.records.claim_statements import DUE, STATES, Due
-from cuepost.adapters.storage.records.claims import QUEUE_KEY, Claims, Fact, Found
+from cuepost.adapters.storage.records.claims import Claims, Fact, Found
+from cuepost.adapters.storage.records.delivery_rows import KEY
 from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.sql import Sql, by_keys
 from cuepost.domain.delivery import DeliveryStatus
@@ -73,7 +74,7 @@ class SqliteClaims(Claims):
     async def _lease(self, worker: UUID, picked: Sequence[Due]) -> dict[UUID, Fact]:
         leased = {"status": DeliveryStatus.DELIVERING, "worker": worker}
         changed = [{"account": row.account, "id": row.id} | leased for row in picked]
-        await self._session.update("queue", QUEUE_KEY, changed)
+        await self._session.update("queue", KEY, changed)
         rows = await self._session.fetch(
             _FACTS,
             accounts=[row.account for row in picked],

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.records import paging
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import Role
 from cuepost.domain.person import User
@@ -52,10 +52,7 @@ _SAVE_IDENTITY = Sql(
 )
 
 
-class UserRecords:
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
-
+class UserRecords(Records):
     async def add(self, user: User) -> None:
         await self._session.insert(
             "users",
