@@ -1,7 +1,6 @@
 """What a transaction has for the dispatcher, passed on after the commit."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -91,19 +90,6 @@ class Outbox:
         if self.reserved and not self._is_over:
             self.handover.give_back([each.lane for each in self.reserved])
         self._is_over = True
-
-
-@asynccontextmanager
-async def sending(handover: Handover) -> AsyncIterator[Outbox]:
-    """Wraps a whole transaction: the outbox is passed on when the block ends without an error."""
-    outbox = Outbox(handover)
-    try:
-        yield outbox
-    except BaseException:
-        outbox.rolled_back()
-        raise
-    else:
-        outbox.committed()
 
 
 class NoHandover:

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from cuepost.adapters.storage import schema, sqlite_statistics
 from cuepost.adapters.storage.machine_lock import MachineLock
-from cuepost.adapters.storage.outbox import NoHandover, Outbox, sending
+from cuepost.adapters.storage.outbox import NoHandover, Outbox
 from cuepost.adapters.storage.sqlite_ledger import SqliteLedger
 from cuepost.adapters.storage.sqlite_session import ReaderSession, SqliteSession, translated
 from cuepost.adapters.storage.sqlite_transaction import SqliteTransaction
@@ -58,7 +58,7 @@ class SqliteStore:
         self._threads = ThreadPoolExecutor(READERS + 1, thread_name_prefix="sqlite")
         self._machine_lock = MachineLock(path.with_name(path.name + ".lock"), clock)
         self._ledger = SqliteLedger(
-            path, self._machine_lock, self._threads, clock, lambda: Outbox(self.handover)
+            path, self._machine_lock, self._threads, clock, self._new_transaction
         )
         self._writer: sqlite3.Connection | None = None
         self._readers: list[sqlite3.Connection] = []
@@ -91,18 +91,21 @@ class SqliteStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        connection = self._require_open()
-        async with sending(self.handover) as outbox, self._ledger.change(outbox.committed):
-            yield SqliteTransaction(SqliteSession(connection, self._threads), outbox)
+        transaction = self._new_transaction()
+        try:
+            async with self._ledger.change(transaction.outbox.committed):
+                yield transaction
+        except BaseException:
+            transaction.outbox.rolled_back()
+            raise
 
     async def write(self, action: Action[T], priority: Priority) -> T:
-        connection = self._require_open()
+        self._require_open()
+        return await self._ledger.write(action, priority)
 
-        async def run(outbox: Outbox) -> T:
-            session = SqliteSession(connection, self._threads)
-            return await action(SqliteTransaction(session, outbox))
-
-        return await self._ledger.write(run, priority)
+    def _new_transaction(self) -> SqliteTransaction:
+        session = SqliteSession(self._require_open(), self._threads)
+        return SqliteTransaction(session, Outbox(self.handover))
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:

@@ -9,10 +9,11 @@ before it is on the disk, so nothing can depend on a commit that could be lost.
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,8 +21,9 @@ from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.sqlite_session import MANY_ROWS, translated
+from cuepost.adapters.storage.sqlite_transaction import SqliteTransaction
 from cuepost.ports.saving import committing
-from cuepost.ports.store import CommitUnknown, Priority, StoreUnavailable
+from cuepost.ports.store import Action, CommitUnknown, Priority, StoreUnavailable
 from cuepost.ports.system import Clock
 
 T = TypeVar("T")
@@ -32,9 +34,7 @@ CHECKPOINT_ROWS = 4_000
 
 @dataclass(slots=True, eq=False)
 class _Write(Generic[T]):
-    """`action` gets the outbox of the transaction that it runs in."""
-
-    action: Callable[[Outbox], Awaitable[T]]
+    action: Action[T]
     priority: Priority
     answer: asyncio.Future[T]
     was_deferred: bool = False
@@ -49,9 +49,9 @@ class _Write(Generic[T]):
     def has_run(self) -> bool:
         return bool(self._made)
 
-    async def run(self, outbox: Outbox) -> None:
-        self._outbox = outbox
-        self._made.append(await self.action(outbox))
+    async def run(self, transaction: SqliteTransaction) -> None:
+        self._outbox = transaction.outbox
+        self._made.append(await self.action(transaction))
 
     def committed(self) -> None:
         assert self._outbox is not None
@@ -68,13 +68,13 @@ class _Write(Generic[T]):
 
 @dataclass
 class SqliteLedger:
-    """`new_outbox` creates the outbox of each write."""
+    """`new_transaction` gives each write its own records and outbox."""
 
     path: Path
     lock: MachineLock
     threads: Executor
     clock: Clock
-    new_outbox: Callable[[], Outbox]
+    new_transaction: Callable[[], SqliteTransaction]
     sync: Callable[[int], None] = os.fdatasync
     _driver: sqlite3.Connection | None = None
     _log: int | None = None
@@ -104,7 +104,7 @@ class SqliteLedger:
         if self._is_log_damaged:
             raise StoreUnavailable("the log of the embedded store could not be synced; restart")
 
-    async def write(self, action: Callable[[Outbox], Awaitable[T]], priority: Priority) -> T:
+    async def write(self, action: Action[T], priority: Priority) -> T:
         write = _Write[T](action, priority, asyncio.get_running_loop().create_future())
         self._waiting.append(write)
         if self._turns is None or self._turns.done():
@@ -157,7 +157,7 @@ class SqliteLedger:
         try:
             async with self._transaction():
                 for write in writes:
-                    await write.run(self.new_outbox())
+                    await write.run(self.new_transaction())
                 durable = any(write.priority is Priority.INGEST for write in writes)
                 await self._finish(committed, durable=durable)
         except Exception as error:  # noqa: BLE001  # passed on to the waiting callers
@@ -211,20 +211,16 @@ class SqliteLedger:
                 await self._in_thread(self._checkpoint)
 
     async def commit(self, rows: int, *, durable: bool) -> None:
-        if durable:
-            await self._in_thread(self._commit_to_disk)
-        elif rows >= MANY_ROWS:
-            await self._in_thread(self._commit)
+        if durable or rows >= MANY_ROWS:
+            await self._in_thread(partial(self._commit, durable=durable))
         else:
-            self._commit()
+            self._commit(durable=False)
 
-    def _commit_to_disk(self) -> None:
-        self._commit()
-        self._sync_log()
-
-    def _commit(self) -> None:
+    def _commit(self, *, durable: bool) -> None:
         with translated():
             self._connection.execute("COMMIT")
+        if durable:
+            self._sync_log()
 
     def _sync_log(self) -> None:
         """With synchronous=NORMAL SQLite does not sync, so background writes need not wait."""
