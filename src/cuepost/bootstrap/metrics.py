@@ -1,4 +1,4 @@
-"""The registry of all metrics of a process, and how it gets to `/metrics`."""
+"""The registry of all metrics of a process, and how they are pushed to a collector."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from prometheus_client import CollectorRegistry
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetrics
 from cuepost.bootstrap.container import Container
 from cuepost.bootstrap.extras import require
 from cuepost.bootstrap.inbound_guard import InboundMetrics
 from cuepost.interfaces.rest.observing import RequestMetrics
-
-PATH = "/metrics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +35,6 @@ class Metrics:
             InboundMetrics(registry),
             RequestMetrics(registry),
         )
-
-    def refreshed_in(self, app: ASGIApp) -> ASGIApp:
-        """Read the metrics that need the store before each scrape."""
-
-        async def refreshing(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] == "http" and scope["path"] == PATH:
-                await self.backlog.refresh()
-            await app(scope, receive, send)
-
-        return refreshing
 
 
 @asynccontextmanager

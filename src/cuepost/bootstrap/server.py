@@ -59,7 +59,7 @@ async def serve(settings: Settings, greet: Work[None], *, sending: bool) -> None
         ):
             tools, stopping = _mcp_app(container), asyncio.Event()
             routes = _further_routes(container, tools, stopping, provider, delivery)
-            app = _api(container, metrics, _health(container, delivery), routes)
+            app = _api(container, metrics, _health(container, metrics, delivery), routes)
             server = create_server(app, metrics, settings)
             stop = _stop_all(server, container, stopping)
             with _stopped_by_signals(stop), showing_state(delivery):
@@ -103,7 +103,10 @@ async def _serving_health(
         yield
         return
     app = create_health_app(
-        _health(container, delivery), metrics.registry, metrics.requests, container.system.entropy
+        _health(container, metrics, delivery),
+        metrics.registry,
+        metrics.requests,
+        container.system.entropy,
     )
     server = create_server(app, metrics, container.settings)
     async with asyncio.TaskGroup() as group:
@@ -227,11 +230,12 @@ def _mcp_app(container: Container) -> McpApp:
     return McpApp(container.service, settings.base_url, hosts, is_installed=is_installed("mcp"))
 
 
-def _health(container: Container, delivery: Delivery | None) -> HealthChecks:
+def _health(container: Container, metrics: Metrics, delivery: Delivery | None) -> HealthChecks:
     return HealthChecks(
         container.store.check,
         delivery.readiness if delivery else None,
         container.service.maintenance.master_keys.keys_of_secrets,
+        metrics.backlog.refresh,
     )
 
 

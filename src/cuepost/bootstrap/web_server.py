@@ -61,7 +61,7 @@ def create_server(app: ASGIApp, metrics: Metrics, settings: Settings) -> Gracefu
     guard = InboundGuard(_limits(settings), metrics.inbound)
     return GracefulServer(
         uvicorn.Config(
-            metrics.refreshed_in(app),
+            app,
             loop="uvloop",
             # Not a class, but uvicorn only needs a callable.
             http=cast("type[Protocol]", GuardedConnections(guard)),

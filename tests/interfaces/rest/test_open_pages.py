@@ -121,6 +121,24 @@ async def test_other_interfaces_and_their_metrics_find_a_place(sqlite_harness: H
         assert broken in (await client.get("/metrics")).text
 
 
+async def test_metrics_that_need_the_store_are_read_before_each_scrape(
+    sqlite_harness: Harness,
+) -> None:
+    registry = CollectorRegistry()
+    backlog = Counter("backlog", "Read from the store.", registry=registry)
+
+    async def refresh() -> None:
+        backlog.inc()
+
+    health = HealthChecks(sqlite_harness.store.check, refresh_metrics=refresh)
+    app = create_app(sqlite_harness.service, base_url=BASE_URL, health=health, registry=registry)
+    transport = httpx2.ASGITransport(app)
+    async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as client:
+        await client.get("/healthz")
+        for scrape in (1, 2):
+            assert f"backlog_total {scrape}.0" in (await client.get("/metrics")).text
+
+
 async def test_a_call_without_path_parameters_is_found_without_the_router(
     sqlite_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

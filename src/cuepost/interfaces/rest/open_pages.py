@@ -35,11 +35,13 @@ class HealthChecks:
 
     `dispatcher` returns "ok" or what is wrong; None in a process without a dispatcher.
     `master_keys` counts the signing secrets under each master key.
+    `refresh_metrics` reads the metrics that need the store, before each scrape.
     """
 
     check_store: Callable[[], Awaitable[None]]
     dispatcher: Callable[[], str] | None = None
     master_keys: Callable[[], Awaitable[KeysInUse]] | None = None
+    refresh_metrics: Callable[[], Awaitable[None]] | None = None
 
 
 class HealthPages:
@@ -86,6 +88,8 @@ class HealthPages:
             return None
 
     async def metrics(self, request: Request) -> Response:
+        if self._health.refresh_metrics is not None:
+            await self._health.refresh_metrics()
         return _plain(generate_latest(self._registry), CONTENT_TYPE_LATEST)
 
     async def _store_is_well(self) -> bool:
