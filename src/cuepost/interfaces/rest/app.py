@@ -1,7 +1,7 @@
 """Assembles the REST interface; it does no I/O before the first request."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -18,41 +18,13 @@ from cuepost.application.service import Service
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.interfaces.rest.answers import COMMON_HEADERS, transmit
 from cuepost.interfaces.rest.discovery import DiscoveryPages
-from cuepost.interfaces.rest.observing import Observed, RequestIds, RequestMetrics
+from cuepost.interfaces.rest.observing import RequestIds, RequestMetrics, RestApp
 from cuepost.interfaces.rest.open_pages import HealthChecks, HealthPages, ReferencePages
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.path_handler import PathHandler
-from cuepost.interfaces.rest.problems import Rejected, UnknownPath, problem_of
+from cuepost.interfaces.rest.problems import MEDIA_TYPE, Rejected, UnknownPath, problem_of
 from cuepost.interfaces.rest.table import OPERATIONS
 from cuepost.ports.system import Entropy
-
-
-class RestApp(Starlette):
-    """Dispatches paths without parameters by a dictionary, and other paths by the router.
-
-    The dictionary is faster for the call that reports milestones, which has most of the traffic.
-    """
-
-    def __init__(
-        self,
-        handlers: Mapping[str, PathHandler],
-        routes: Sequence[BaseRoute],
-        metrics: RequestMetrics,
-        ids: RequestIds,
-    ) -> None:
-        super().__init__(routes=routes, exception_handlers={HTTPException: _refused_by_router})
-        self._handlers = {path: handler for path, handler in handlers.items() if "{" not in path}
-        self._observed = Observed(self._dispatch, metrics, ids)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._observed(scope, receive, send)
-
-    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
-        handler = self._handlers.get(scope["path"]) if scope["type"] == "http" else None
-        if handler is None:
-            await super().__call__(scope, receive, send)
-        else:
-            await handler(scope, receive, send)
 
 
 def create_app(
@@ -110,6 +82,7 @@ def _with_fallback(app: Starlette) -> Starlette:
     # A redirect would be built from the Host header, which the client controls.
     app.router.redirect_slashes = False
     app.router.default = _unknown_path
+    app.add_exception_handler(HTTPException, _refused_by_router)
     return app
 
 
@@ -141,5 +114,5 @@ def _refused_by_router(request: Request, error: Exception) -> Response:
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
     rendered = problem_of(Rejected(error.status_code, code, str(error.detail)))
     standing = {name.decode(): value.decode() for name, value in COMMON_HEADERS}
-    headers = {**standing, **(error.headers or {}), "content-type": rendered.media_type.decode()}
+    headers = {**standing, **(error.headers or {}), "content-type": MEDIA_TYPE}
     return Response(rendered.body, rendered.status, headers)
