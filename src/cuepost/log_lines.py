@@ -29,10 +29,6 @@ class LogLines:
         self._logger = logger
         self._lines: list[str] = []
 
-    @property
-    def are_wanted(self) -> bool:
-        return self._logger.isEnabledFor(logging.INFO)
-
     def add(self, line: str) -> None:
         if not self._lines:
             asyncio.get_running_loop().call_soon(self._log, context=_NO_REQUEST)

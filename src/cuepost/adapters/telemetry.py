@@ -113,13 +113,13 @@ class EngineTelemetry:
             self._delay.observe(max(waited, 0) / 1_000)
         if next_step.status in self._ended.of:
             self._ended.of[next_step.status] += 1
-        if self._lines.are_wanted:
+        if logger.isEnabledFor(logging.INFO):
             self._lines.add(_line(result))
 
     def unusable(self, why: Unusable, request: Request) -> None:
         self._unusable.of[why] += 1
         event_id = next((value for name, value in request.headers if name == "webhook-id"), "-")
-        if self._lines.are_wanted:
+        if logger.isEnabledFor(logging.INFO):
             self._lines.add(f"destination_unusable={why} event={event_id}")
 
     def recorded(self, results: int, superseded: int, at: datetime) -> None:
