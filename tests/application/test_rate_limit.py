@@ -32,7 +32,7 @@ def test_an_empty_bucket_refuses_and_says_how_long_to_wait() -> None:
     spend_all(limit)
     with pytest.raises(RateLimited) as refused:
         limit.spend(CALLER)
-    assert refused.value.retry_after_seconds == 10
+    assert (refused.value.limit, refused.value.retry_after_seconds) == (6, 10)
     clock.advance(9.5)
     with pytest.raises(RateLimited) as refused:
         limit.spend(CALLER)
@@ -58,7 +58,6 @@ def test_each_key_has_its_own_bucket() -> None:
 def test_service_keys_have_their_own_limit() -> None:
     limit = limited(VirtualClock())
     assert limit.spend(Factory.pipeline()) == Allowance(60, 59, 1)
-    assert (limit.limit_of(CALLER), limit.limit_of(Factory.pipeline())) == (6, 60)
 
 
 def test_memory_of_buckets_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import starmap
 from typing import Any
@@ -36,10 +36,10 @@ from cuepost.interfaces.mcp.calls import _arguments
 from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.mcp.tool import Tool
 from cuepost.interfaces.media.conditions import Validators, part, refusal
-from cuepost.interfaces.rest.bodies import read_body, require_json
-from cuepost.interfaces.rest.inputs import BodyReader, read_query
+from cuepost.interfaces.rest.bodies import BodyReader
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.problems import Rejected
+from cuepost.interfaces.rest.queries import read_query
 from cuepost.interfaces.rest.table import OPERATIONS
 from cuepost.interfaces.web.forms import BadForm, read_form
 from cuepost.interfaces.web.json_text import highlighted
@@ -67,6 +67,7 @@ SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 TOKEN = "cpk_01990000000070008000000000000021AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE"
 INBOX = "https://cuepost.example.com/inbox/"
 LINKS = LinkTokens([bytes(32), bytes([1]) * 32])
+REPORT = next(each for each in OPERATIONS if each.body is ReportMilestones)
 EPOCH = datetime(2026, 1, 2, tzinfo=UTC)
 LINK = LINKS.write(Grant(UUID(int=7), UUID(int=8), bytes(16), EPOCH))
 URLS = (
@@ -127,10 +128,9 @@ def sent_body(headers: dict[str, str]) -> object:
     raw = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": b"{}", "more_body": False}
+        return {"type": "http.request", "body": b'{"milestones":[{}]}', "more_body": False}
 
-    require_json(raw)
-    return asyncio.run(read_body(raw, receive, 100))
+    return asyncio.run(BodyReader(replace(REPORT, body_limit=100)).read(raw, receive))
 
 
 def setting(name: str) -> Parser:
@@ -144,14 +144,14 @@ def setting(name: str) -> Parser:
 
 
 def body(operation: Operation) -> Parser:
-    reader = BodyReader(operation.body)
+    reader = BodyReader(operation)
     inputs = documents(operation.body)
-    return Parser(f"body of {operation.name}", inputs, reader.read, (Invalid, Rejected))
+    return Parser(f"body of {operation.name}", inputs, reader.decoded, (Invalid, Rejected))
 
 
 def reported(raw: bytes) -> list[Entry]:
     """Whatever list of objects it is, there is something to say of each of them."""
-    read, _ = BodyReader(ReportMilestones).read(raw)
+    read, _ = BodyReader(REPORT).decoded(raw)
     assert isinstance(read, ReportMilestones | EntryByEntry)
     entries = read.entries()
     assert len(entries) == len(read.milestones)

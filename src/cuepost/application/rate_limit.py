@@ -35,27 +35,19 @@ class RateLimit:
     _buckets: OrderedDict[str, _Bucket] = field(default_factory=OrderedDict)
 
     def spend(self, caller: Caller) -> Allowance:
-        limit = self.limit_of(caller)
-        bucket = self._refilled(caller.actor, limit)
-        if bucket.tokens < 1:
-            raise RateLimited(math.ceil((1 - bucket.tokens) * 60 / limit))
-        bucket.tokens -= 1
-        reset = math.ceil((limit - bucket.tokens) * 60 / limit)
-        return Allowance(limit, int(bucket.tokens), reset)
-
-    def limit_of(self, caller: Caller) -> int:
-        return self.per_minute if caller.account_id else self.per_minute_for_services
-
-    def _refilled(self, actor: str, limit: int) -> _Bucket:
+        limit = self.per_minute if caller.account_id else self.per_minute_for_services
         now = self.clock.monotonic()
-        bucket = self._buckets.get(actor)
+        bucket = self._buckets.get(caller.actor)
         if bucket is None:
             if len(self._buckets) >= REMEMBERED_BUCKETS:
                 self._buckets.popitem(last=False)
-            bucket = self._buckets[actor] = _Bucket(limit, now)
+            bucket = self._buckets[caller.actor] = _Bucket(limit, now)
         else:
-            self._buckets.move_to_end(actor)
-        elapsed = now - bucket.filled_at
+            self._buckets.move_to_end(caller.actor)
+        elapsed, bucket.filled_at = now - bucket.filled_at, now
         bucket.tokens = min(limit, bucket.tokens + elapsed * limit / 60)
-        bucket.filled_at = now
-        return bucket
+        if bucket.tokens < 1:
+            raise RateLimited(limit, math.ceil((1 - bucket.tokens) * 60 / limit))
+        bucket.tokens -= 1
+        reset = math.ceil((limit - bucket.tokens) * 60 / limit)
+        return Allowance(limit, int(bucket.tokens), reset)

@@ -295,6 +295,7 @@ class RateLimited(Refused):
 
     code = "rate_limited"
 
-    def __init__(self, retry_after_seconds: int) -> None:
+    def __init__(self, limit: int, retry_after_seconds: int) -> None:
         super().__init__()
+        self.limit = limit
         self.retry_after_seconds = retry_after_seconds

@@ -59,7 +59,7 @@ def test_every_refusal_without_a_code_is_only_a_kind_of_others(refusal: type[Ref
 @pytest.mark.parametrize("refusal", all_refusals(), ids=lambda each: each.__name__)
 def test_every_refusal_says_a_whole_sentence_by_itself(refusal: type[Refused]) -> None:
     assert re.fullmatch(r"[A-Z].+\.", refusal.__doc__ or "")
-    made = RateLimited(3) if refusal is RateLimited else refusal()
+    made = RateLimited(60, 3) if refusal is RateLimited else refusal()
     assert str(made) == refusal.__doc__
     assert made.details == {}
 
@@ -85,4 +85,5 @@ def test_a_reused_idempotency_key_is_an_invalid_request_without_fields() -> None
 
 
 def test_a_limited_caller_is_told_how_long_to_wait() -> None:
-    assert RateLimited(17).retry_after_seconds == 17
+    limited = RateLimited(60, 17)
+    assert (limited.limit, limited.retry_after_seconds) == (60, 17)

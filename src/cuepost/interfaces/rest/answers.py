@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import msgspec
 from starlette.types import Send
 
+from cuepost.application.rate_limit import Allowance
 from cuepost.interfaces.wire_models.entity_tags import entity_tag
 from cuepost.interfaces.wire_models.shapes import ResponseModel
 
@@ -43,10 +44,6 @@ class Rendered:
     replayed: bool = False
     version: str | None = None
 
-    @property
-    def media_type(self) -> bytes:
-        return b"application/problem+json" if self.status >= 400 else b"application/json"
-
 
 class _Kept(msgspec.Struct, array_like=True):
     status: int
@@ -82,12 +79,17 @@ def kept(content: bytes, *, replayed: bool) -> Rendered:
 
 
 async def transmit(
-    rendered: Rendered, send: Send, *, more: Headers = (), head: bool = False
+    rendered: Rendered, send: Send, *, allowance: Allowance | None = None, head: bool = False
 ) -> None:
-    headers = [*COMMON_HEADERS, *rendered.headers, *more]
+    headers = [*COMMON_HEADERS, *rendered.headers]
+    if allowance is not None:
+        headers.append((b"ratelimit-limit", b"%d" % allowance.limit))
+        headers.append((b"ratelimit-remaining", b"%d" % allowance.remaining))
+        headers.append((b"ratelimit-reset", b"%d" % allowance.reset_seconds))
     if rendered.status not in (NO_CONTENT, NOT_MODIFIED):
         headers.append((b"content-length", str(len(rendered.body)).encode()))
-        headers.append((b"content-type", rendered.media_type))
+        media_type = b"application/problem+json" if rendered.status >= 400 else b"application/json"
+        headers.append((b"content-type", media_type))
     if rendered.location is not None:
         headers.append((b"location", rendered.location.encode("ascii")))
     if rendered.version is not None:

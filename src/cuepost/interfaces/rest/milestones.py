@@ -18,7 +18,7 @@ MILESTONES = "/v1/milestones"
 
 async def report(context: Context, call: Call[Any, Any]) -> Rendered:
     """Each milestone is idempotent by its report id and committed together with its deliveries."""
-    service, idempotent = context.service, context.idempotent
+    service, idempotent = context.service, call.idempotent
     if idempotent is not None:
         earlier = await service.perform.recall(call.caller, idempotent)
         if earlier is not None:

@@ -28,7 +28,8 @@ class NoInput(Request, frozen=True):
 class Call(Generic[Body, Query]):
     """A validated request; `expected` are the versions in `If-Match`.
 
-    `account` is the one that an operator's call names.
+    `account` is the one that an operator's call names. `idempotent` is set if there is an
+    Idempotency-Key.
     """
 
     caller: Caller
@@ -37,15 +38,15 @@ class Call(Generic[Body, Query]):
     query: Query
     expected: Expected = None
     account: AccountReference | None = None
+    idempotent: IdempotentCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What handlers run with; `idempotent` is set if there is an Idempotency-Key."""
+    """What handlers run with; the same for all requests of a call."""
 
     service: Service
     render: Callable[[Reply], Rendered]
-    idempotent: IdempotentCall | None
 
 
 Run = Callable[[Context, Call[Any, Any]], Awaitable[Rendered]]

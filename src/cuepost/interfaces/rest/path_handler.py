@@ -29,34 +29,35 @@ from cuepost.domain.errors import (
     Unauthenticated,
 )
 from cuepost.domain.version import Expected
-from cuepost.interfaces.rest.answers import Headers, Rendered, not_modified, render, transmit
-from cuepost.interfaces.rest.bodies import ClientGone, read_body, require_json
-from cuepost.interfaces.rest.inputs import BodyReader, query_without_parameters, read_query
+from cuepost.interfaces.rest.answers import Rendered, not_modified, render, transmit
+from cuepost.interfaces.rest.bodies import BodyReader, ClientGone
 from cuepost.interfaces.rest.operation import Call, Context, Operation
 from cuepost.interfaces.rest.problems import InternalError, Rejected, StoreBusy, problem_of
+from cuepost.interfaces.rest.queries import query_without_parameters, read_query
 from cuepost.interfaces.wire_models.entity_tags import tags_in
 from cuepost.interfaces.wire_models.request_notes import CALLER, OPERATION
-from cuepost.interfaces.wire_models.shapes import Request
 from cuepost.log_lines import log_store_error
 from cuepost.ports.store import Contention, StoreUnavailable
 
 logger = logging.getLogger("cuepost.rest")
 _BEARER = re.compile(rb"bearer +([\x21-\x7e]+)", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-NO_IDS: Mapping[str, str] = {}
+NO_IDS: Mapping[str, UUID] = {}
 ACCOUNT_ID = "accountId"
-_WITHOUT_BODY = ("GET", "DELETE")
 _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,200}")
+_INVALID_KEY = FieldError(
+    "Idempotency-Key", "invalid_idempotency_key", "Use 1 to 200 visible ASCII characters."
+)
 
 
 @dataclass(slots=True)
 class IncomingRequest:
-    """A request and the rate limit headers of its response."""
+    """A request, and what is left of the rate limit of its key."""
 
     scope: Scope
     receive: Receive
     headers: Mapping[bytes, bytes]
-    allowance: Headers = ()
+    allowance: Allowance | None = None
 
 
 class PathHandler:
@@ -73,6 +74,7 @@ class PathHandler:
         self._allowed = ", ".join(sorted(allowed))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Turn every outcome into a response, except that the client has disconnected."""
         method: str = scope["method"]
         call = self._calls.get("GET" if method == "HEAD" else method)
         if call is None:
@@ -81,10 +83,16 @@ class PathHandler:
         scope[OPERATION] = call.operation.name
         incoming = IncomingRequest(scope, receive, dict(scope["headers"]))
         try:
-            rendered = await call.answer(incoming)
+            async with RequestDeadline(call.seconds) as deadline:
+                rendered = await call.answer(incoming, deadline)
         except ClientGone:
             return
-        await transmit(rendered, send, more=incoming.allowance, head=method == "HEAD")
+        except (Refused, Rejected, StoreUnavailable, Contention) as error:
+            rendered = call.refusal(error)
+        except Exception:
+            logger.exception("event=internal_error operation=%s", call.operation.name)
+            rendered = problem_of(InternalError())
+        await transmit(rendered, send, allowance=incoming.allowance, head=method == "HEAD")
 
     def _wrong_method(self) -> Rejected:
         return Rejected(
@@ -96,62 +104,46 @@ class PathHandler:
 
 
 class GuardedCall:
+    """One call; what does not depend on the request is prepared once."""
+
     def __init__(self, operation: Operation, service: Service, base_url: str) -> None:
         self.operation = operation
+        self.seconds = service.request_timeout if operation.has_deadline else None
         self._service = service
-        self._reader = BodyReader(operation.body)
-        self._nothing = operation.body() if not operation.takes_body else None
+        self._context = Context(
+            service, partial(render, status=operation.status, base_url=base_url)
+        )
+        self._body = BodyReader(operation)
         self._without_query = query_without_parameters(operation.query)
-        # Properties of the operation, computed once instead of at each request.
         self._takes_idempotency_key = operation.takes_idempotency_key
         self._takes_if_match = operation.takes_if_match
         self._takes_if_none_match = operation.takes_if_none_match
-        self._seconds = service.request_timeout if operation.has_deadline else None
-        self._render = partial(render, status=operation.status, base_url=base_url)
 
-    async def answer(self, incoming: IncomingRequest) -> Rendered:
-        """Turn every outcome into a response, except that the client has disconnected."""
-        try:
-            async with RequestDeadline(self._seconds) as deadline:
-                return await self._carry_out(incoming, deadline)
-        except (RateLimited, AccountMoving) as refusal:
-            return self._with_retry_after(problem_of(refusal), refusal.retry_after_seconds)
-        except MediaUnavailable as refusal:
-            return self._with_retry_after(problem_of(refusal))
-        except (Refused, Rejected) as refusal:
-            return problem_of(refusal)
-        except (StoreUnavailable, Contention) as error:
-            log_store_error(logger, "store_unavailable", error, self.operation.name)
-            return self._with_retry_after(problem_of(StoreBusy(error)))
-        except ClientGone:
-            raise
-        except Exception:
-            logger.exception("event=internal_error operation=%s", self.operation.name)
-            return problem_of(InternalError())
-
-    def _with_retry_after(self, rendered: Rendered, least: int = LEAST_SECONDS) -> Rendered:
-        seconds = str(self._service.retry_after(least)).encode()
-        return replace(rendered, headers=(*rendered.headers, (b"retry-after", seconds)))
-
-    async def _carry_out(self, incoming: IncomingRequest, deadline: RequestDeadline) -> Rendered:
-        caller = await self._authenticate(incoming)
-        self._spend(incoming, caller)
-        self._require_permission(caller)
-        account, ids = _named(incoming.scope.get("path_params") or NO_IDS)
-        key = self._idempotency_key(incoming.headers)
-        query = self._read_query(incoming.scope["query_string"])
+    async def answer(self, incoming: IncomingRequest, deadline: RequestDeadline) -> Rendered:
+        scope, headers = incoming.scope, incoming.headers
+        caller = await self._admitted(incoming)
+        path_params = scope.get("path_params")
+        account, ids = _named(path_params) if path_params else (None, NO_IDS)
+        key = headers.get(b"idempotency-key") if self._takes_idempotency_key else None
+        if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
+            raise Invalid(_INVALID_KEY)
+        query = self._without_query
+        if query is None or scope["query_string"]:
+            query = read_query(scope["query_string"], self.operation.query)
         with deadline.paused():
-            body, canonical = await self._read_body(incoming)
+            body, canonical = await self._body.read(headers, incoming.receive)
         idempotent = None
         if key is not None:
-            idempotent = IdempotentCall(key, _fingerprint(incoming.scope, canonical))
-        context = Context(self._service, self._render, idempotent)
-        expected = self._expected(incoming.scope)
-        call: Call[Any, Any] = Call(caller, ids, body, query, expected, account)
-        rendered = await self.operation.run(context, call)
-        return not_modified(rendered) if self._is_known(incoming.scope, rendered) else rendered
+            idempotent = IdempotentCall(key.decode("ascii"), _fingerprint(scope, canonical))
+        expected = _expected(scope) if self._takes_if_match else None
+        call: Call[Any, Any] = Call(caller, ids, body, query, expected, account, idempotent)
+        rendered = await self.operation.run(self._context, call)
+        if self._takes_if_none_match and _is_known(scope, rendered):
+            return not_modified(rendered)
+        return rendered
 
-    async def _authenticate(self, incoming: IncomingRequest) -> Caller:
+    async def _admitted(self, incoming: IncomingRequest) -> Caller:
+        """The caller, if it may make this call; checked before the body is read."""
         bearer = _BEARER.fullmatch(incoming.headers.get(b"authorization", b"").strip())
         if bearer is None:
             raise Unauthenticated
@@ -160,62 +152,32 @@ class GuardedCall:
             bearer[1].decode("ascii"), Interface.REST, client[0] if client else None
         )
         incoming.scope[CALLER] = caller.actor
-        return caller
-
-    def _spend(self, incoming: IncomingRequest, caller: Caller) -> None:
-        rate_limit = self._service.rate_limit
         try:
-            incoming.allowance = _allowance_headers(rate_limit.spend(caller))
+            incoming.allowance = self._service.rate_limit.spend(caller)
         except RateLimited as limited:
-            spent = Allowance(rate_limit.limit_of(caller), 0, limited.retry_after_seconds)
-            incoming.allowance = _allowance_headers(spent)
+            incoming.allowance = Allowance(limited.limit, 0, limited.retry_after_seconds)
             raise
-
-    def _require_permission(self, caller: Caller) -> None:
-        """Checked before the body is read; the use cases check again."""
+        # The use cases check again.
         if self.operation.webhooks:
             caller.require_webhooks(self.operation.scope)
         else:
             caller.require(self.operation.scope)
+        return caller
 
-    def _idempotency_key(self, headers: Mapping[bytes, bytes]) -> str | None:
-        key = headers.get(b"idempotency-key")
-        if key is None or not self._takes_idempotency_key:
-            return None
-        if not _IDEMPOTENCY_KEY.fullmatch(key):
-            raise Invalid(
-                FieldError(
-                    "Idempotency-Key",
-                    "invalid_idempotency_key",
-                    "Use 1 to 200 visible ASCII characters.",
-                )
-            )
-        return key.decode("ascii")
+    def refusal(self, error: Refused | Rejected | StoreUnavailable | Contention) -> Rendered:
+        if isinstance(error, StoreUnavailable | Contention):
+            log_store_error(logger, "store_unavailable", error, self.operation.name)
+            return self._with_retry_after(problem_of(StoreBusy(error)))
+        rendered = problem_of(error)
+        if isinstance(error, RateLimited | AccountMoving):
+            return self._with_retry_after(rendered, error.retry_after_seconds)
+        if isinstance(error, MediaUnavailable):
+            return self._with_retry_after(rendered)
+        return rendered
 
-    def _expected(self, scope: Scope) -> Expected:
-        condition = _listed(scope, b"if-match") if self._takes_if_match else None
-        return None if condition is None else tags_in(condition, weakly=False)
-
-    def _is_known(self, scope: Scope, rendered: Rendered) -> bool:
-        condition = _listed(scope, b"if-none-match") if self._takes_if_none_match else None
-        if condition is None:
-            return False
-        known = tags_in(condition, weakly=True)
-        return known is None or rendered.version in known
-
-    def _read_query(self, query: bytes) -> Request:
-        if not query and self._without_query is not None:
-            return self._without_query
-        return read_query(query, self.operation.query)
-
-    async def _read_body(self, incoming: IncomingRequest) -> tuple[Request | None, bytes]:
-        if self.operation.method in _WITHOUT_BODY:
-            return self._nothing, b""
-        body = await read_body(incoming.headers, incoming.receive, self.operation.body_limit)
-        if self._nothing is not None and not body:
-            return self._nothing, b""
-        require_json(incoming.headers)
-        return self._reader.read(body)
+    def _with_retry_after(self, rendered: Rendered, least: int = LEAST_SECONDS) -> Rendered:
+        seconds = str(self._service.retry_after(least)).encode()
+        return replace(rendered, headers=(*rendered.headers, (b"retry-after", seconds)))
 
 
 def _named(path_params: Mapping[str, str]) -> tuple[AccountReference | None, dict[str, UUID]]:
@@ -228,11 +190,22 @@ def _named(path_params: Mapping[str, str]) -> tuple[AccountReference | None, dic
 
 def _ids(path_params: Mapping[str, str]) -> dict[str, UUID]:
     """A malformed id is treated like an unknown id."""
-    if not path_params:
-        return {}
     if not all(map(_UUID.fullmatch, path_params.values())):
         raise NotFound
     return {name: UUID(text) for name, text in path_params.items()}
+
+
+def _is_known(scope: Scope, rendered: Rendered) -> bool:
+    condition = _listed(scope, b"if-none-match")
+    if condition is None:
+        return False
+    known = tags_in(condition, weakly=True)
+    return known is None or rendered.version in known
+
+
+def _expected(scope: Scope) -> Expected:
+    condition = _listed(scope, b"if-match")
+    return None if condition is None else tags_in(condition, weakly=False)
 
 
 def _listed(scope: Scope, name: bytes) -> str | None:
@@ -244,11 +217,3 @@ def _listed(scope: Scope, name: bytes) -> str | None:
 def _fingerprint(scope: Scope, canonical: bytes) -> bytes:
     request = f"{scope['method']} {scope['path']}\n".encode()
     return hashlib.sha256(request + canonical).digest()
-
-
-def _allowance_headers(allowance: Allowance) -> Headers:
-    return (
-        (b"ratelimit-limit", b"%d" % allowance.limit),
-        (b"ratelimit-remaining", b"%d" % allowance.remaining),
-        (b"ratelimit-reset", b"%d" % allowance.reset_seconds),
-    )

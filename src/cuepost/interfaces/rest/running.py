@@ -48,11 +48,11 @@ def changing(handler: Handler[Body, Query]) -> Run:
             return keep(await act(transaction))
 
         perform = context.service.perform
-        if context.idempotent is None:
+        if call.idempotent is None:
             return await perform.change_by(call.caller, act)
         answer = await perform.once(
             call.caller,
-            context.idempotent,
+            call.idempotent,
             act_and_keep,
             lambda refused: keep(problem_of(refused)),
         )
