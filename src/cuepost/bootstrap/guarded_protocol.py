@@ -66,7 +66,7 @@ class GuardedProtocol(SendfileProtocol):
         if refusal is not None:
             self._refuse(refusal)
             return
-        self.deadline = self._in(self._limits.head_seconds)
+        self.deadline = self.loop.time() + self._limits.head_seconds
         self._guard.waits(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -91,18 +91,17 @@ class GuardedProtocol(SendfileProtocol):
             if not self._is_over:
                 self._refuse(Refusal.MALFORMED)
         else:
-            self._check_unparsed()
+            if self._unparsed > self._limits.request_line + self._limits.header_bytes:
+                self._refuse_endless()
 
     def _begin_head(self) -> None:
         self._state = _State.HEAD
-        self.deadline = self._in(self._limits.head_seconds)
+        self.deadline = self.loop.time() + self._limits.head_seconds
 
-    def _check_unparsed(self) -> None:
+    def _refuse_endless(self) -> None:
         """Refuse an endless request line or header, for which the parser makes no callback."""
-        if self._unparsed > self._limits.request_line + self._limits.header_bytes:
-            in_line = self._state is _State.HEAD and not self._header_count
-            reason = Refusal.REQUEST_LINE if in_line and not self._line else Refusal.HEADER_BYTES
-            self._refuse(reason)
+        in_line = self._state is _State.HEAD and not self._header_count
+        self._refuse(Refusal.REQUEST_LINE if in_line and not self._line else Refusal.HEADER_BYTES)
 
     def on_message_begin(self) -> None:
         if self._state is _State.IDLE:
@@ -137,7 +136,7 @@ class GuardedProtocol(SendfileProtocol):
             self.scope["client"] = (client, 0)
         self._unparsed = self._progress = 0
         self._state = _State.BODY
-        self.deadline = self._in(self._limits.body_seconds)
+        self.deadline = self.loop.time() + self._limits.body_seconds
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -145,7 +144,7 @@ class GuardedProtocol(SendfileProtocol):
         self._progress += len(body)
         if self._progress >= LEAST_PROGRESS:
             self._progress = 0
-            self.deadline = self._in(self._limits.body_seconds)
+            self.deadline = self.loop.time() + self._limits.body_seconds
             self._guard.waits(self)
         if self.cycle.response_complete:
             self._unread += len(body)
@@ -156,7 +155,7 @@ class GuardedProtocol(SendfileProtocol):
     def on_message_complete(self) -> None:
         self._unparsed = 0
         self._state = _State.IDLE
-        self.deadline = self._in(self._limits.idle_seconds)
+        self.deadline = self.loop.time() + self._limits.idle_seconds
         self._complete += 1
         if self._complete > self._answered:
             self._guard.works(self)
@@ -165,15 +164,13 @@ class GuardedProtocol(SendfileProtocol):
     def on_response_complete(self) -> None:
         self._answered += 1
         if self._complete <= self._answered and not self._is_over:
-            if self._state is not _State.BODY:
-                self._wait_for_next()
+            if self._state is _State.IDLE:
+                self.deadline = self.loop.time() + self._limits.idle_seconds
+            elif self._state is _State.HEAD:
+                # The next head has begun to arrive; its timeout counts from now.
+                self.deadline = self.loop.time() + self._limits.head_seconds
             self._guard.waits(self)
         super().on_response_complete()
-
-    def _wait_for_next(self) -> None:
-        """If the next head has begun to arrive, its timeout counts from now."""
-        begun = self._state is _State.HEAD
-        self.deadline = self._in(self._limits.head_seconds if begun else self._limits.idle_seconds)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -185,7 +182,7 @@ class GuardedProtocol(SendfileProtocol):
 
     def _watch_answer(self) -> None:
         self._unsent = self.transport.get_write_buffer_size()
-        self._unsent_until = self._in(self._limits.answer_seconds)
+        self._unsent_until = self.loop.time() + self._limits.answer_seconds
         self._guard.blocks(self)
 
     def check_answer(self, now: float) -> None:
@@ -200,7 +197,7 @@ class GuardedProtocol(SendfileProtocol):
     def expire(self) -> None:
         if self.flow.read_paused:
             # The service itself has paused reading.
-            self.deadline = self._in(self._limits.body_seconds)
+            self.deadline = self.loop.time() + self._limits.body_seconds
         elif self._state is _State.BODY:
             self._refuse(Refusal.BODY_TIMEOUT)
         elif self._state is _State.HEAD or not self._complete:
@@ -247,9 +244,6 @@ class GuardedProtocol(SendfileProtocol):
         self._is_over = True
         self._guard.leave(self)
         self.transport.abort()
-
-    def _in(self, seconds: float) -> float:
-        return self.loop.time() + seconds
 
 
 class BoundedReads(asyncio.BufferedProtocol):
