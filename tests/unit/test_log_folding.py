@@ -60,13 +60,11 @@ def test_lines_that_differ_in_their_numbers_alone_are_alike() -> None:
     assert "waiting=7 repeated=1 sqlstate=-" in line
 
 
-def test_errors_are_told_with_every_id_and_information_is_never_held_back() -> None:
+def test_errors_are_told_with_every_id() -> None:
     folding = Folding()
     error = "event=outcome_set_aside delivery=%s"
     for delivery in ("a", "b"):
         assert not folding.holds_back(record(error, delivery, level=logging.ERROR))
-    for _ in range(2):
-        assert not folding.holds_back(record("event=request", level=logging.INFO))
 
 
 def test_a_clock_that_is_set_back_keeps_nothing_for_ever() -> None:

@@ -87,6 +87,14 @@ def test_a_warning_is_written_at_once_after_the_lines_before_it(
     assert messages(written) == ["one", "two", "trouble"]
 
 
+def test_information_is_never_held_back(stream: Stream, lines: GroupedLines) -> None:
+    for _ in range(2):
+        lines.handle(record("event=request"))
+        lines.handle(record("trouble", logging.WARNING))
+    lines.flush()
+    assert messages("".join(stream.writes)) == ["event=request", "trouble", "event=request"]
+
+
 def test_a_large_group_is_written_at_once(stream: Stream, lines: GroupedLines) -> None:
     lines.handle(record("x" * (LARGEST_GROUP // 2)))
     assert stream.writes == []

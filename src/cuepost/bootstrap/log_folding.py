@@ -40,8 +40,6 @@ class Folding:
 
     def holds_back(self, record: logging.LogRecord) -> bool:
         """Whether a line of the same kind was written less than an interval ago."""
-        if record.levelno < logging.WARNING:
-            return False
         kind = _kind_of(record)
         known = self._kinds.get(kind)
         if known is not None:

@@ -56,8 +56,9 @@ class GroupedLines(logging.Handler):
         threading.Thread(target=self._write_groups, name="log", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
+        is_urgent = record.levelno >= logging.WARNING
         try:
-            if self._folding.holds_back(record):
+            if is_urgent and self._folding.holds_back(record):
                 return
             line = self.format(record)
         except Exception:  # noqa: BLE001  # as every handler: reported, not raised
@@ -65,7 +66,7 @@ class GroupedLines(logging.Handler):
             return
         self._lines.append(line)
         self._size += len(line)
-        if record.levelno >= logging.WARNING or self._size >= LARGEST_GROUP:
+        if is_urgent or self._size >= LARGEST_GROUP:
             self.flush()
         if not self._begun.is_set():
             self._begun.set()
@@ -125,24 +126,16 @@ class QuickFormatter(logging.Formatter):
     _text = ""
 
     def format(self, record: logging.LogRecord) -> str:
-        beginning, request_id = self._beginning(record), REQUEST_ID.get()
+        second, request_id = int(record.created), REQUEST_ID.get()
+        if second != self._second:
+            self._second = second
+            self._text = time.strftime(self.default_time_format, time.localtime(second))
+        beginning = f"{self._text},{int(record.msecs):03d} {record.levelname} {record.name}: "
         named = f"request={request_id}" if request_id else ""
         if record.exc_info or record.exc_text or record.stack_info:
             return super().format(record) + (f"\n{beginning}{named}" if named else "")
         message = record.getMessage() + (f" {named}" if named else "")
         return beginning + message.replace("\n", f"\n{beginning}")
-
-    def _beginning(self, record: logging.LogRecord) -> str:
-        return f"{self.formatTime(record)} {record.levelname} {record.name}: "
-
-    def formatTime(  # noqa: N802  # the name is that of the base class
-        self, record: logging.LogRecord, datefmt: str | None = None
-    ) -> str:
-        second = int(record.created)
-        if second != self._second:
-            self._text = time.strftime(self.default_time_format, time.localtime(second))
-            self._second = second
-        return f"{self._text},{int(record.msecs):03d}"
 
 
 def _record_only_what_is_shown() -> None:
