@@ -33,7 +33,7 @@ class RequestDeadline:
         self._loop = asyncio.get_running_loop()
         if self._seconds is not None:
             self._until = self._loop.time() + self._seconds
-            self._start_timer()
+            self._timer = self._loop.call_at(self._until, self._on_timer)
         return self
 
     async def __aexit__(
@@ -69,17 +69,14 @@ class RequestDeadline:
             self._is_paused = False
             self._until += self._loop.time() - began
             if self._timer is None:
-                self._start_timer()
-
-    def _start_timer(self) -> None:
-        self._timer = self._loop.call_at(self._until, self._on_timer)
+                self._timer = self._loop.call_at(self._until, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
         if self._is_paused:
             return
         if self._loop.time() < self._until:
-            self._start_timer()
+            self._timer = self._loop.call_at(self._until, self._on_timer)
         else:
             self._has_expired = True
             self._task.cancel()
