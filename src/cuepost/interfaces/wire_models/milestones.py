@@ -1,6 +1,7 @@
 """Milestones that the processing pipeline reports, and the result of each."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, ClassVar
 from uuid import UUID
 
@@ -21,8 +22,7 @@ from cuepost.interfaces.wire_models.shapes import (
     Request,
     ResponseModel,
     Time,
-    given,
-    optional_instant,
+    instant_of,
 )
 from cuepost.ports.records import ReportAnswer
 
@@ -99,16 +99,16 @@ class MilestoneReport(Request, frozen=True):
     occurred_at: Time | UnsetType | None = UNSET
 
     def entry(self) -> "Entry":
-        error, artifacts = self.error, self.artifacts
+        error, artifacts, time = self.error, self.artifacts, self.occurred_at
         try:
-            occurred_at = optional_instant(self.occurred_at, "occurredAt")
+            occurred_at = instant_of(time, "occurredAt") if isinstance(time, datetime) else None
         except Invalid as invalid:
             return MilestoneResult.invalid(self.report_id, invalid.errors)
         return Milestone(
             self.report_id,
             self.project_id,
             self.status,
-            given(self.stage),
+            self.stage or None,
             ProcessingError(error.code, error.message)
             if isinstance(error, ReportedError)
             else None,
