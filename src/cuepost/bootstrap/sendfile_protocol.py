@@ -50,14 +50,14 @@ class WholeAnswer(RequestResponseCycle):
         body = message.get("body", b"")
         headers = [*self.default_headers, *head["headers"]]
         names = dict(headers)
-        lines = b"".join([part for name, value in headers for part in (name, b": ", value, CRLF)])
+        lines = b"".join([name + b": " + value + CRLF for name, value in headers])
         if (
             message.get("more_body", False)
             or self.disconnected
             or self.scope["method"] == "HEAD"
             or b"connection" in names
             or b"transfer-encoding" in names
-            or (b"content-length", b"%d" % len(body)) not in headers
+            or names.get(b"content-length") != b"%d" % len(body)
             or lines.translate(None, ALLOWED_IN_HEADERS) != CRLF * len(headers)
         ):
             return False
@@ -92,9 +92,10 @@ class SendfileProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         # It is None before the first request, although its type excludes that.
         answer = cast("RequestResponseCycle | None", self.cycle)
-        if answer is not None:
-            answer.__class__ = WholeAnswer
-        if answer is not None and self.scheme == "http":
+        if answer is None:
+            return
+        answer.__class__ = WholeAnswer
+        if self.scheme == "http":
             # The answer refers to the scope. A reference back that is not weak would leave a cycle
             # of references for each request, and collecting them takes milliseconds.
             answer.scope["extensions"] = {EXTENSION: {"line": weakref.proxy(answer)}}
