@@ -37,13 +37,21 @@ class BodyReader:
     async def read(
         self, headers: Mapping[bytes, bytes], receive: Receive
     ) -> tuple[Request | None, bytes]:
-        """The body and its canonical encoding."""
+        """The body and its canonical encoding; its size may not be announced, so it is counted."""
         if self._is_ignored:
             return self._nothing, b""
         announced = headers.get(b"content-length", b"0")
         if not announced.isdigit() or int(announced[:20]) > self._limit:
             raise self._too_large()
-        body = await self._received(receive)
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise ClientGone
+            body += message.get("body", b"")
+            if len(body) > self._limit:
+                raise self._too_large()
+            more = message.get("more_body", False)
         if self._nothing is not None and not body:
             return self._nothing, b""
         encoded = headers.get(b"content-encoding", b"identity").lower() != b"identity"
@@ -54,27 +62,7 @@ class BodyReader:
                 "Send JSON in UTF-8, uncompressed, with 'Content-Type: application/json'.",
                 ((b"accept", b"application/json"), (b"accept-encoding", b"identity")),
             )
-        return self.decoded(body)
-
-    async def _received(self, receive: Receive) -> bytes:
-        """The limit applies while the body is read, because its size may not be announced."""
-        parts: list[bytes] = []
-        size, more = 0, True
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                raise ClientGone
-            part: bytes = message.get("body", b"")
-            more = message.get("more_body", False)
-            size += len(part)
-            if size > self._limit:
-                raise self._too_large()
-            parts.append(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _too_large(self) -> Rejected:
-        detail = f"The body may have at most {self._limit} bytes; split the request."
-        return Rejected(413, "payload_too_large", detail)
+        return self.decoded(bytes(body))
 
     def decoded(self, body: bytes) -> tuple[Request, bytes]:
         """The decoded body and its canonical encoding; a fallback body is returned unchanged."""
@@ -92,6 +80,10 @@ class BodyReader:
         if b"\\" in body or body.count(b'"') != canonical.count(b'"'):
             _refuse_duplicate_keys(body)
         return decoded, canonical
+
+    def _too_large(self) -> Rejected:
+        detail = f"The body may have at most {self._limit} bytes; split the request."
+        return Rejected(413, "payload_too_large", detail)
 
 
 def _read_fallback(body: bytes, model: type[Request]) -> Request:
