@@ -1,22 +1,25 @@
 """Milestone reports of the pipeline; an accepted one is committed with its event and deliveries."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from cuepost.application.milestone_batch import Milestone, MilestoneBatches
 from cuepost.application.milestone_batcher import Answers, Entry, MilestoneBatcher
 from cuepost.application.perform import Perform
-from cuepost.application.report_digest import digest_of
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.artifact import faults_of
 from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
-from cuepost.domain.project import Project, ProjectStatus, Stage, stage_after
+from cuepost.domain.event_catalog import ERROR_MESSAGE_LIMIT
+from cuepost.domain.instants import to_millis
+from cuepost.domain.project import STAGE_OF, Project, ProjectStatus, Stage, stage_after
 from cuepost.ports.records import ReportAnswer, ReportKey, StoredReport
 from cuepost.ports.store import Transaction
 
 # Stands for the account of a project that does not exist.
 NO_ACCOUNT = UUID(int=3)
+_DIGEST_BYTES = 16
 
 
 class ReportMilestones:
@@ -84,6 +87,26 @@ def _entry(milestone: Milestone) -> Entry | ReportAnswer:
     if errors:
         return _refused(milestone, SilenceReason.INVALID, *errors)
     return Entry(milestone, digest_of(milestone))
+
+
+def digest_of(milestone: Milestone) -> bytes:
+    """Covers the meaning of the report: neither an implied stage nor text past the limit counts.
+
+    Every part but the artifacts has a fixed place, and no text contains the separator.
+    """
+    error, artifacts, occurred_at = milestone.error, milestone.artifacts, milestone.occurred_at
+    parts = [
+        milestone.project_id.hex,
+        milestone.status,
+        "" if milestone.status in STAGE_OF else milestone.stage or "",
+        "" if occurred_at is None else str(to_millis(occurred_at)),
+        "" if error is None else error.code,
+        "" if error is None else error.message[:ERROR_MESSAGE_LIMIT],
+        "" if artifacts is None else str(len(artifacts)),
+    ]
+    for each in artifacts or ():
+        parts += (each.kind, each.name, each.key, each.content_type, str(each.size_bytes))
+    return hashlib.sha256("\0".join(parts).encode()).digest()[:_DIGEST_BYTES]
 
 
 def _answer_again(kept: StoredReport, milestone: Milestone, digest: bytes) -> ReportAnswer:
