@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 from uuid import UUID
 
+from cuepost.adapters.quick_ids import id_from
 from cuepost.adapters.storage.postgres_connecting import Driver, connect
 from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS
 from cuepost.adapters.storage.records.postgres_queue import WORK_CHANNEL
@@ -140,4 +141,4 @@ def _written(key: DeliveryKey) -> str:
 def _read(written: str) -> Iterator[DeliveryKey]:
     for each in written.split():
         account, _, delivery_id = each.partition(":")
-        yield int(account), UUID(delivery_id)
+        yield int(account), id_from(bytes.fromhex(delivery_id))
