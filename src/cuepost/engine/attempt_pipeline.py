@@ -86,10 +86,13 @@ class AttemptPipeline:
         """
         try:
             signed = self._sign(assignment)
-            return self._send(signed, partial(self._answered, signed, done, spawn))
+            answered = partial(self._answered, signed, done, spawn)
+            if signed.request is not None:
+                return self._transport.start(signed.request, answered)
+            asyncio.get_running_loop().call_soon(answered, _BLOCKED)
         except Exception as error:  # noqa: BLE001  # passed to `done`
             asyncio.get_running_loop().call_soon(done, Crash(assignment, error))
-            return True
+        return True
 
     async def run(self, assignment: Assignment) -> Result | Crash:
         """Make the attempt, opening a connection if necessary."""
@@ -103,19 +106,13 @@ class AttemptPipeline:
         now, target, body = self._clock.now(), assignment.target, assignment.body
         live = [each for each in target.secrets if each.is_live(now)]
         sealed = [each.sealed for each in live]
-        prepared = self._targets.of(assignment.webhook_id, target.url, *sealed)
+        prepared = self._targets.of(target.webhook_id, target.url, *sealed)
         timestamp = to_millis(now) // 1000
         headers, message = prepared.signed(assignment.event_id, timestamp, body)
         request = None
         if prepared.url is not None:
             request = Request(prepared.url, headers, body, self._timeout_seconds, message)
         return _Signed(assignment, now, live, headers, request)
-
-    def _send(self, signed: _Signed, answered: Callable[[Exchange | None], None]) -> bool:
-        if signed.request is None:
-            asyncio.get_running_loop().call_soon(answered, _BLOCKED)
-            return True
-        return self._transport.start(signed.request, answered)
 
     def _answered(
         self, signed: _Signed, done: Done, spawn: Spawn, exchange: Exchange | None
@@ -164,9 +161,9 @@ def _rounded_up(instant: datetime) -> datetime:
 
 
 def _attempt(signed: _Signed, exchange: Exchange, outcome: Outcome) -> Attempt:
-    assignment = signed.assignment
+    assignment, target = signed.assignment, signed.assignment.target
     return Attempt(
-        account_id=assignment.account_id,
+        account_id=target.account_id,
         delivery_id=assignment.delivery_id,
         budget=assignment.budget,
         number=assignment.number,
@@ -182,5 +179,5 @@ def _attempt(signed: _Signed, exchange: Exchange, outcome: Outcome) -> Attempt:
         response_truncated=exchange.truncated,
         outcome=outcome,
         tls_fault=exchange.tls_fault,
-        url=assignment.target.url,
+        url=target.url,
     )
