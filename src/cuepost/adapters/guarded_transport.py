@@ -65,13 +65,14 @@ class GuardedTransport:
         self._pool = ConnectionPool(most_idle)
 
     def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
-        url, message = request.url, _message(request)
+        url = request.url
         connection = self._pool.take((url.scheme, url.host, url.port))
         if connection is None or not connection.usable:
             return False
         began = perf_counter()
         settled = partial(self._settled, request, connection, began, done)
-        connection.begin(message, began + request.timeout_seconds, settled)
+        whole = request.message or message(url, request.headers, request.body)
+        connection.begin(whole, began + request.timeout_seconds, settled)
         return True
 
     def _settled(
@@ -123,20 +124,20 @@ class GuardedTransport:
 
     async def _exchanged(self, request: Request, phases: PhaseTimings) -> HttpConnection:
         url = request.url
-        message = _message(request)
+        whole = request.message or message(url, request.headers, request.body)
         # Only one idle connection is tried: a receiver that closes it may have read the request.
         receiver = (url.scheme, url.host, url.port)
         connection = self._pool.take(receiver) if request.sent_at is None else None
         if connection is not None:
             failure: Exception | None = None
             try:
-                await connection.exchange(message, phases.deadline)
+                await connection.exchange(whole, phases.deadline)
             except ConnectionBroke as broke:
                 failure = broke
             if not _was_closed(connection, failure):
                 return connection
         connection = await self._dialler.open(url, phases, self._pool.forget)
-        await connection.exchange(message, phases.deadline)
+        await connection.exchange(whole, phases.deadline)
         return connection
 
     def _answered(self, connection: HttpConnection, began: float, timings: Timings) -> Exchange:
@@ -168,10 +169,6 @@ def _failed(error: Exception, began: float, timings: Timings) -> Exchange:
     fault = next(_FAULTS[kind] for kind in _FAULTS if isinstance(error, kind))
     tls_fault = error.fault if isinstance(error, TlsBroke) else None
     return Exchange((perf_counter() - began) * 1000, timings, fault, tls_fault=tls_fault)
-
-
-def _message(request: Request) -> bytes:
-    return request.message or message(request.url, request.headers, request.body)
 
 
 def tls_context(extra_ca_file: str | None = None) -> ssl.SSLContext:

@@ -67,13 +67,11 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._broken_by: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._fires_at = self._deadline = self.expires_at = expires_at
-        self._sent_at = self._first_byte_at = 0.0
+        self._sent_at = 0.0
+        # From the request to the first byte of its answer; None until that byte has come.
+        self.first_byte_ms: float | None = None
         self._request_size = 0
         self.usable = False
-
-    @property
-    def first_byte_ms(self) -> float:
-        return (self._first_byte_at - self._sent_at) * 1000
 
     async def exchange(self, request: bytes, deadline: float) -> None:
         """`answer` is valid until the next exchange. TimeoutError, ConnectionBroke or BadAnswer."""
@@ -93,7 +91,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._transport is None or not self.usable:
             raise self._broken_by or ConnectionBroke
         self.answer.begin()
-        self._first_byte_at = 0.0
+        self.first_byte_ms = None
         self._deadline = deadline
         self._request_size = len(request)
         self._sent_at = perf_counter()
@@ -126,8 +124,8 @@ class HttpConnection(asyncio.BufferedProtocol):
             return
         answer = self.answer
         in_body = answer.status
-        if not self._first_byte_at:
-            self._first_byte_at = perf_counter()
+        if self.first_byte_ms is None:
+            self.first_byte_ms = (perf_counter() - self._sent_at) * 1000
         try:
             answer.feed(self._buffer[:count])
         except BadAnswer as error:
@@ -149,7 +147,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         broke = TlsBroke(fault_in(error)) if isinstance(error, ssl.SSLError) else ConnectionBroke()
         if self._settled is None:
             self._broken_by = self._broken_by or broke
-        elif not self._first_byte_at:
+        elif self.first_byte_ms is None:
             self._settle(broke)
         else:
             self._settle_with_what_came(whole=error is None)
