@@ -15,12 +15,12 @@ from prometheus_client.registry import Collector
 
 from cuepost.adapters.guarded_transport import Unusable
 from cuepost.adapters.tallies import Distribution, Tally
-from cuepost.domain.attempt import Outcome, Timings
+from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
 from cuepost.domain.ids import millis_of
 from cuepost.domain.instants import to_millis, to_text
 from cuepost.log_lines import LogLines, log_store_error
-from cuepost.ports.dispatch import Assignment, Result
+from cuepost.ports.dispatch import Result
 from cuepost.ports.store import Contention, Store, StoreUnavailable
 from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Waiting
@@ -105,11 +105,12 @@ class EngineTelemetry:
         self._clock_ahead.set_function(clock_ahead)
 
     def attempted(self, result: Result) -> None:
-        attempt, next_step = result.attempt, result.next_step
+        assignment, attempt, next_step = result.assignment, result.attempt, result.next_step
         self._attempts.of[attempt.outcome] += 1
         self._duration.observe(attempt.duration_ms / 1_000)
-        if _is_first(result.assignment):
-            waited = to_millis(attempt.started_at) - millis_of(result.assignment.event_id)
+        is_first = assignment.number == 1 and assignment.budget == 1
+        if is_first and assignment.trigger is Trigger.AUTOMATIC:
+            waited = to_millis(attempt.started_at) - millis_of(assignment.event_id)
             self._delay.observe(max(waited, 0) / 1_000)
         if next_step.status in self._ended.of:
             self._ended.of[next_step.status] += 1
@@ -199,38 +200,20 @@ def _unusable_destinations(registry: CollectorRegistry) -> Tally:
     )
 
 
-def _is_first(assignment: Assignment) -> bool:
-    return (
-        assignment.number == 1
-        and assignment.budget == 1
-        and assignment.trigger is Trigger.AUTOMATIC
-    )
-
-
 def _line(result: Result) -> str:
     assignment, attempt, next_step = result.assignment, result.attempt, result.next_step
-    target = assignment.target
+    target, timings = assignment.target, attempt.timings
     return (
         f"account={target.account_id} webhook={target.webhook_id} "
         f"delivery={assignment.delivery_id} event={assignment.event_id} "
         f"type={assignment.event_type} budget={assignment.budget} number={assignment.number} "
         f"trigger={assignment.trigger} outcome={attempt.outcome} "
         f"status={attempt.response_status or '-'} ms={attempt.duration_ms:.1f} "
-        f"{_phases(attempt.timings)} verdict={next_step.status} "
+        f"dns_ms={_ms(timings.dns_ms)} connect_ms={_ms(timings.connect_ms)} "
+        f"tls_ms={_ms(timings.tls_ms)} first_byte_ms={_ms(timings.first_byte_ms)} "
+        f"verdict={next_step.status} "
         f"due_again={'-' if next_step.due_at is None else to_text(next_step.due_at)}"
     )
-
-
-def _phases(timings: Timings) -> str:
-    """Over a connection that is already open, only the first byte has a time."""
-    if timings.connect_ms is None and timings.dns_ms is None:
-        opened = "dns_ms=- connect_ms=- tls_ms=-"
-    else:
-        opened = (
-            f"dns_ms={_ms(timings.dns_ms)} connect_ms={_ms(timings.connect_ms)} "
-            f"tls_ms={_ms(timings.tls_ms)}"
-        )
-    return f"{opened} first_byte_ms={_ms(timings.first_byte_ms)}"
 
 
 def _ms(phase: float | None) -> str:
