@@ -13,7 +13,7 @@ from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.engine import handed_over
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.engine.intake import Intake
+from cuepost.engine.lane_board import LaneBoard
 from cuepost.ports.dispatch import DeliveryKey
 from cuepost.testing import Answer
 from tests.support.engine_harness import HOUR, EngineHarness, RunScenarios
@@ -156,7 +156,7 @@ def test_what_waits_for_memory_is_not_taken_for_orphaned(
             claims.clear()
             engine.store.handover = OtherProcess(worker.hand_over)
             with monkeypatch.context() as patched:
-                patched.setattr(Intake, "memory_left", 0)
+                patched.setattr(LaneBoard, "room", 0)
                 await engine.harness.complete()
                 await engine.later(2 * LEASE)
                 assert len(engine.sent) == 1
@@ -176,7 +176,7 @@ def test_a_worker_that_leaves_releases_what_it_has_not_read(
             engine.transport.will(URL, Answer(seconds=9))
             await engine.harness.complete()
             await engine.later()
-            monkeypatch.setattr(Intake, "memory_left", 0)
+            monkeypatch.setattr(LaneBoard, "room", 0)
             await engine.harness.complete()
             await engine.later(SECOND)
             worker.stop()
@@ -201,7 +201,7 @@ def test_too_many_that_wait_for_memory_go_back_and_close_their_lanes(
             await hold_the_lane(engine, worker)
             engine.store.handover = OtherProcess(worker.hand_over)
             with monkeypatch.context() as patched:
-                patched.setattr(Intake, "memory_left", 0)
+                patched.setattr(LaneBoard, "room", 0)
                 for _ in range(5):
                     await engine.harness.complete()
                 await engine.later(SECOND)

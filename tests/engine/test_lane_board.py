@@ -7,8 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.lane_board import Capacity, LaneBoard
 from cuepost.ports.dispatch import Assignment, Lane
+from cuepost.testing import VirtualClock
 from tests.support.records import Records
 
 CAP, MOST = 3, 10
@@ -20,8 +21,12 @@ def assignment(lane: Lane) -> Assignment:
     return RECORDS.assignment(RECORDS.delivery(RECORDS.id()), lane=lane)
 
 
+def board_of(most_per_lane: int) -> LaneBoard:
+    return LaneBoard(Capacity(most_per_lane, CAP), VirtualClock())
+
+
 def filled(**lanes: int) -> LaneBoard:
-    board = LaneBoard(CAP, MOST)
+    board = board_of(MOST)
     for name, count in lanes.items():
         board.add([assignment(LANES[int(name[1:])]) for _ in range(count)], 0.0)
     return board
@@ -94,7 +99,7 @@ def test_an_empty_lane_leaves_nothing_behind() -> None:
 
 
 def test_of_a_long_queue_a_lane_gets_more_the_quicker_it_sends() -> None:
-    board, lane, now = LaneBoard(CAP, 100), LANES[0], 0.0
+    board, lane, now = board_of(100), LANES[0], 0.0
     got = []
     for _ in range(5):
         got.append(board.claimable_of(lane))
@@ -111,7 +116,7 @@ def test_of_a_long_queue_a_lane_gets_more_the_quicker_it_sends() -> None:
 
 
 def test_a_lane_gets_more_of_its_queue_once_it_is_half_empty() -> None:
-    board, lane = LaneBoard(CAP, 100), LANES[0]
+    board, lane = board_of(100), LANES[0]
     board.add([assignment(lane) for _ in range(12)], 0.0)
     board.claimed([lane], (), 0.0)
     claimable = []
@@ -123,7 +128,7 @@ def test_a_lane_gets_more_of_its_queue_once_it_is_half_empty() -> None:
 
 
 def test_a_lane_whose_queue_is_done_with_begins_again_and_is_forgotten() -> None:
-    board, lane = LaneBoard(CAP, 100), LANES[0]
+    board, lane = board_of(100), LANES[0]
     for _ in range(3):
         board.claimed([lane], (), 0.0)
     assert board.claimable_of(lane) == 48
@@ -137,7 +142,7 @@ class Board(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.board = LaneBoard(CAP, MOST)
+        self.board = board_of(MOST)
         self.now = 0.0
         self.waiting: list[Assignment] = []
         self.in_flight: Counter[Lane] = Counter()
@@ -170,8 +175,9 @@ class Board(RuleBasedStateMachine):
 
     @rule(lane=st.sampled_from(LANES))
     def reserve(self, lane: Lane) -> None:
-        self.board.reserve(lane)
-        self.reserved[lane] += 1
+        has_room = self.board.room > 0 and self.board.room_of(lane) > 0
+        assert self.board.reserve(lane) == has_room
+        self.reserved[lane] += has_room
 
     @precondition(lambda self: any(self.reserved.values()))
     @rule(data=st.data())

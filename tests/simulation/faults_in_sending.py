@@ -18,11 +18,12 @@ from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.domain.signing import Signer, SigningSecret
 from cuepost.engine import attempt_pipeline
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash
-from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.lane_board import Capacity, LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.prepared_targets import PreparedTarget, PreparedTargets
 from cuepost.ports.dispatch import Assignment, NextStep, Result
 from cuepost.ports.store import StoreUnavailable
+from cuepost.ports.system import Clock
 from tests.simulation.deliberate_faults import Patch, breaks
 
 
@@ -139,8 +140,8 @@ def one_signature_during_the_overlap(patch: Patch) -> None:
 def one_too_many_at_an_endpoint(patch: Patch) -> None:
     begin = LaneBoard.__init__
 
-    def generous(self: LaneBoard, cap: int, most_per_lane: int) -> None:
-        begin(self, cap + 1, most_per_lane)
+    def generous(self: LaneBoard, capacity: Capacity, clock: Clock) -> None:
+        begin(self, replace(capacity, per_endpoint=capacity.per_endpoint + 1), clock)
 
     patch.setattr(LaneBoard, "__init__", generous)
 

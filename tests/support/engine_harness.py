@@ -20,8 +20,8 @@ from cuepost.domain.attempt import Attempt
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Jitter
-from cuepost.engine.capacity import Capacity
 from cuepost.engine.dispatcher import Dispatcher
+from cuepost.engine.lane_board import Capacity
 from cuepost.engine.shared_dispatcher import SharedDispatcher
 from cuepost.ports.dispatch import Lane
 from cuepost.ports.store import Store

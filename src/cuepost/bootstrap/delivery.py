@@ -27,9 +27,9 @@ from cuepost.bootstrap.container import Container
 from cuepost.bootstrap.extras import require
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.engine.attempt_pipeline import AttemptPipeline
-from cuepost.engine.capacity import Capacity
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.inbox_transport import InboxTransport
+from cuepost.engine.lane_board import Capacity
 from cuepost.engine.shared_dispatcher import SharedDispatcher
 from cuepost.engine.watchdog import Watchdog
 from cuepost.ports.telemetry import Telemetry

@@ -8,11 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline
-from cuepost.engine.capacity import Capacity
 from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.engine_state import EngineState
 from cuepost.engine.intake import Intake
-from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.lane_board import Capacity, LaneBoard
 from cuepost.engine.lanes import Lanes
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.sending import Sending
@@ -63,12 +62,10 @@ class Dispatcher:
         self._telemetry = telemetry
         self._longest_sleep = longest_sleep or self.usual_sleep
         self._lease = WorkerLease(clock, ids, lease or self.usual_lease)
-        self._board = LaneBoard(capacity.per_endpoint, capacity.held_per_lane)
+        self._board = LaneBoard(capacity, clock)
         self._lanes = self._new_lanes()
         self._sleep = ClaimSleep(clock)
-        self._intake = Intake(
-            store, clock, self._lease, self._board, lanes=self._lanes, capacity=capacity
-        )
+        self._intake = Intake(store, clock, self._lease, self._board, self._lanes)
         self._recorder = self._new_recorder()
         self._sending = self._new_sending(pipeline)
         self._stopping = False
@@ -106,10 +103,16 @@ class Dispatcher:
         )
 
     def reserve(self, endpoint: Lane) -> UUID | None:
-        if not self._may_take(endpoint):
-            return None
-        self._board.reserve(endpoint)
-        return self._lease.worker
+        """Only if nothing older waits in the store."""
+        may_take = (
+            self.running
+            and not self._stopping
+            and self._lease.is_held
+            and self._lanes.holds(endpoint)
+            and not self._intake.has_more(endpoint)
+            and self._board.reserve(endpoint)
+        )
+        return self._lease.worker if may_take else None
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
         self.give_back([each.lane for each in assignments])
@@ -222,18 +225,6 @@ class Dispatcher:
             except StoreError as error:
                 log_store_error(log, "claim_failed", error, "claim")
                 await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
-
-    def _may_take(self, endpoint: Lane) -> bool:
-        """Whether lease, lane and memory allow it, and nothing older waits in the store."""
-        return (
-            self.running
-            and not self._stopping
-            and self._lease.is_held
-            and self._lanes.holds(endpoint)
-            and not self._intake.has_more(endpoint)
-            and self._intake.memory_left > 0
-            and self._board.room_of(endpoint) > 0
-        )
 
     def _start(self, assigned: Sequence[Assignment], as_of: float) -> None:
         assignments = self._lease.took(assigned)

@@ -7,12 +7,13 @@ heartbeat finds it.
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
+from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.lanes import Lanes
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Assignment, DeliveryKey
@@ -35,6 +36,8 @@ class HandedOver:
         clock: Clock,
         *,
         lease: WorkerLease,
+        board: LaneBoard,
+        lanes: Lanes,
         intake: Intake,
         sleep: ClaimSleep,
         begin: Callable[[Sequence[Assignment], float], None],
@@ -42,6 +45,8 @@ class HandedOver:
         self._store = store
         self._clock = clock
         self._lease = lease
+        self._board = board
+        self._lanes = lanes
         self._intake = intake
         self._sleep = sleep
         self._begin = begin
@@ -79,9 +84,9 @@ class HandedOver:
 
     def _next(self) -> Sequence[DeliveryKey]:
         """The keys for which memory has room, but not only a few of many; and those too many."""
-        self._intake.adjust_memory()
-        room, waiting = self._intake.memory_left, len(self._keys)
-        if room < waiting and self._intake.is_memory_short:
+        self._board.adjust_room()
+        room, waiting = self._board.room, len(self._keys)
+        if room < waiting and self._board.is_short_of_room:
             room = waiting - HANDED_OVER_WAITING
         count = max(0, min(room, HANDED_OVER_AT_ONCE))
         keys, self._keys = self._keys[:count], self._keys[count:]
@@ -96,18 +101,17 @@ class HandedOver:
         # If this worker has a new id, the deliveries of the old one are with other workers.
         if worker != self._lease.worker or not self._lease.is_held:
             return
-        rooms: Counter[int] = Counter()
         taken, surplus = [], []
         for assignment, may_be_sent in found:
             if self._lease.was_released_as_orphan(assignment):
                 continue
             lane = assignment.lane
-            if may_be_sent and self._intake.has_room_for(lane, rooms[lane], rooms.total()):
-                rooms[lane] += 1
+            if may_be_sent and self._lanes.holds(lane) and self._board.reserve(lane):
                 taken.append(assignment)
             else:
                 surplus.append(assignment)
         if surplus:
             self._intake.decline(surplus)
             self._sleep.wake()
+        self._board.give_back([each.lane for each in taken])
         self._begin(taken, asked_at)

@@ -5,7 +5,6 @@ from datetime import timedelta
 from itertools import islice
 from uuid import UUID
 
-from cuepost.engine.capacity import Capacity
 from cuepost.engine.full_scan import FullScan
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.lanes import Accepting, Lanes
@@ -15,10 +14,8 @@ from cuepost.ports.store import Priority, Store, Transaction
 from cuepost.ports.system import Clock
 from cuepost.tuning import (
     CLAIMED_AT_ONCE,
-    HANDED_OVER_AT_ONCE,
     LATEST_ANSWER_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
-    SHORT_OF_MEMORY_SECONDS,
 )
 
 
@@ -29,19 +26,13 @@ class Intake:
         clock: Clock,
         lease: WorkerLease,
         board: LaneBoard,
-        *,
         lanes: Lanes,
-        capacity: Capacity,
     ) -> None:
         self._store = store
         self._clock = clock
         self._lease = lease
         self._board = board
         self._lanes = lanes
-        self._capacity = capacity
-        self._most_held = capacity.held_at_first
-        # Since when memory has been short, and how many assignments had been taken from it by then.
-        self._short_since: tuple[float, int] | None = None
         # A dict instead of a set, because it keeps the order of arrival.
         self._woken: dict[Lane, None] = {}
         self._full_scan = FullScan(clock)
@@ -58,24 +49,6 @@ class Intake:
             return False
         self._unfinished = set(filter(self._lanes.owns, self._unfinished))
         return True
-
-    def has_room_for(self, endpoint: Lane, its_others: int, all_others: int) -> bool:
-        """Whether there is room for one more besides the others, which are about to be added."""
-        return (
-            self._lanes.holds(endpoint)
-            and self.memory_left > all_others
-            and self._board.room_of(endpoint) > its_others
-        )
-
-    @property
-    def memory_left(self) -> int:
-        """How many more assignments this process may hold."""
-        return max(0, self._most_held - self._board.load)
-
-    @property
-    def is_memory_short(self) -> bool:
-        """Whether memory has room for less than what is read at once."""
-        return self.memory_left < min(HANDED_OVER_AT_ONCE, self._most_held // 2)
 
     def decline(self, assignments: Sequence[Assignment]) -> None:
         """Release deliveries that were leased to this worker but cannot be sent here now."""
@@ -103,8 +76,8 @@ class Intake:
         now = self._clock.monotonic()
         expired = self._board.drop_expired(now)
         self._lease.give_back(expired)
-        self.adjust_memory()
-        room = min(CLAIMED_AT_ONCE, self.memory_left)
+        self._board.adjust_room()
+        room = min(CLAIMED_AT_ONCE, self._board.room)
         self.is_full = room == 0
         if self.is_full and not self._lease.has_releases:
             return False
@@ -129,29 +102,6 @@ class Intake:
         left = self._unfinished & (claimed.more | {each.lane for each in expired})
         self.wake_up(lane for lane in left if self._board.claimable_of(lane) > 0)
         return bool(self._woken) or self._full_scan.is_halfway
-
-    def adjust_memory(self) -> None:
-        """Hold only as much as can be sent before it is outdated, but more beside slow endpoints:
-        what waits for them must not keep out the deliveries of others.
-        """
-        load, attempts = self._board.load, self._capacity.attempts
-        if self._board.holds_too_many:
-            self._most_held = max(attempts, load // 2)
-        elif self._is_held_up():
-            self._most_held = min(self._capacity.held, 2 * self._most_held)
-        elif load < attempts:
-            self._most_held = self._capacity.held_at_first
-
-    def _is_held_up(self) -> bool:
-        """Whether memory has been short for a while, because of endpoints that take too long."""
-        if not self.is_memory_short:
-            self._short_since = None
-            return False
-        now, taken = self._clock.monotonic(), self._board.taken
-        since, before = self._short_since = self._short_since or (now, taken)
-        if self._board.ready or now - since < SHORT_OF_MEMORY_SECONDS:
-            return False
-        return (taken - before) * LONGEST_IN_MEMORY_SECONDS < self._board.load * (now - since)
 
     def _needs_full_scan(self) -> bool:
         is_lease_new = not self._lease.is_held

@@ -1,4 +1,4 @@
-"""The assignments that this worker holds, by endpoint; endpoints take turns.
+"""The assignments in the memory of this worker, by endpoint; endpoints take turns.
 
 A lane is ready while it has assignments waiting and fewer attempts in flight than its cap. How many
 assignments a lane may hold depends on how fast it sends them: a slow endpoint leaves the memory to
@@ -12,19 +12,50 @@ from dataclasses import dataclass, field
 from math import inf
 
 from cuepost.ports.dispatch import Assignment, Lane
-from cuepost.tuning import FIRST_SHARE_PER_SLOT, QUICK_REFILL_SECONDS, SLOW_REFILL_SECONDS
+from cuepost.ports.system import Clock
+from cuepost.tuning import (
+    FIRST_SHARE_PER_SLOT,
+    HANDED_OVER_AT_ONCE,
+    HELD_AT_FIRST_PER_ATTEMPT,
+    HELD_PER_ATTEMPT,
+    HELD_PER_SLOT,
+    LONGEST_IN_MEMORY_SECONDS,
+    QUICK_REFILL_SECONDS,
+    SHORT_OF_MEMORY_SECONDS,
+    SLOW_REFILL_SECONDS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Attempts in flight in this process, and to one endpoint from all processes together."""
+
+    attempts: int
+    per_endpoint: int
+
+    @property
+    def held(self) -> int:
+        """The most assignments in memory, when most of them wait for slow endpoints."""
+        return HELD_PER_ATTEMPT * self.attempts
+
+    @property
+    def held_at_first(self) -> int:
+        """Enough that no attempt waits for a claim."""
+        return HELD_AT_FIRST_PER_ATTEMPT * self.attempts
+
+    @property
+    def held_per_lane(self) -> int:
+        return max(self.attempts, HELD_PER_SLOT * self.per_endpoint)
 
 
 @dataclass(slots=True)
 class _Lane:
+    """`load` counts what waits, what is in flight and what is reserved."""
+
     waiting: deque[tuple[float, Assignment]] = field(default_factory=deque)
     in_flight: int = 0
-    reserved: int = 0
+    load: int = 0
     is_ready: bool = False
-
-    @property
-    def load(self) -> int:
-        return len(self.waiting) + self.in_flight + self.reserved
 
 
 @dataclass(slots=True)
@@ -36,10 +67,15 @@ class _Pace:
 
 
 class LaneBoard:
-    def __init__(self, cap: int, most_per_lane: int) -> None:
-        self._cap = cap
-        self.most_per_lane = most_per_lane
-        self.at_first = min(FIRST_SHARE_PER_SLOT * cap, most_per_lane)
+    def __init__(self, capacity: Capacity, clock: Clock) -> None:
+        self._capacity = capacity
+        self._clock = clock
+        self._cap = capacity.per_endpoint
+        self._most_per_lane = capacity.held_per_lane
+        self._first_share = min(FIRST_SHARE_PER_SLOT * self._cap, self._most_per_lane)
+        self._most_held = capacity.held_at_first
+        # Since when memory has been short, and how many assignments had been taken from it by then.
+        self._short_since: tuple[float, int] | None = None
         self._paces: dict[Lane, _Pace] = {}
         self._lanes: dict[Lane, _Lane] = {}
         self._ready: deque[Lane] = deque()
@@ -50,7 +86,7 @@ class LaneBoard:
         self.holds_too_many = False
         self.load = 0
         # How many assignments have been taken since the start.
-        self.taken = 0
+        self._taken = 0
 
     def add(self, assignments: Iterable[Assignment], fresh_until: float) -> None:
         """After `fresh_until` the assignments may be outdated and are not sent."""
@@ -58,6 +94,7 @@ class LaneBoard:
         for assignment in assignments:
             lane = self._lanes.setdefault(assignment.lane, _Lane())
             lane.waiting.append((fresh_until, assignment))
+            lane.load += 1
             self.load += 1
             self._mark_ready(assignment.lane, lane)
 
@@ -70,7 +107,7 @@ class LaneBoard:
         lane.is_ready = False
         taken = lane.waiting.popleft()
         lane.in_flight += 1
-        self.taken += 1
+        self._taken += 1
         if not lane.waiting and endpoint in self._slow:
             self._allow(endpoint, 2 * self._slow[endpoint])
         self._mark_ready(endpoint, lane)
@@ -79,20 +116,20 @@ class LaneBoard:
     def done(self, endpoint: Lane) -> None:
         lane = self._lanes[endpoint]
         lane.in_flight -= 1
-        self.load -= 1
         self._mark_ready(endpoint, lane)
-        self._drop_if_empty(endpoint, lane)
+        self._unload(endpoint, lane, 1)
 
-    def reserve(self, endpoint: Lane) -> None:
-        self._lanes.setdefault(endpoint, _Lane()).reserved += 1
+    def reserve(self, endpoint: Lane) -> bool:
+        """Reserve room for one assignment; return False if memory or the lane has none."""
+        if self.room == 0 or self.room_of(endpoint) <= 0:
+            return False
+        self._lanes.setdefault(endpoint, _Lane()).load += 1
         self.load += 1
+        return True
 
     def give_back(self, endpoints: Iterable[Lane]) -> None:
         for endpoint in endpoints:
-            lane = self._lanes[endpoint]
-            lane.reserved -= 1
-            self.load -= 1
-            self._drop_if_empty(endpoint, lane)
+            self._unload(endpoint, self._lanes[endpoint], 1)
 
     @property
     def busy(self) -> Collection[Lane]:
@@ -115,13 +152,13 @@ class LaneBoard:
 
     def room_of(self, endpoint: Lane) -> int:
         """How many more assignments this lane may hold."""
-        allowed = self._slow.get(endpoint, self.most_per_lane)
+        allowed = self._slow.get(endpoint, self._most_per_lane)
         return allowed - self.load_of(endpoint)
 
     def claimable_of(self, endpoint: Lane) -> int:
         """How many more this lane may claim; 0 while it holds more than half of its share."""
         pace = self._paces.get(endpoint)
-        held = self.at_first if pace is None else pace.held
+        held = self._first_share if pace is None else pace.held
         load = self.load_of(endpoint)
         return min(self.room_of(endpoint), held - load) if 2 * load <= held else 0
 
@@ -132,7 +169,7 @@ class LaneBoard:
         for endpoint in served:
             pace = self._paces.get(endpoint)
             if pace is None:
-                self._paces[endpoint] = _Pace(self.at_first, at)
+                self._paces[endpoint] = _Pace(self._first_share, at)
             else:
                 pace.held = self._adjusted(pace.held, at - pace.filled_at)
                 pace.filled_at = at
@@ -155,34 +192,67 @@ class LaneBoard:
         if now < self._fresh_until:
             return dropped
         for endpoint, lane in list(self._lanes.items()):
-            before, was_ready = len(dropped), lane.is_ready
+            expired = []
             while lane.waiting and lane.waiting[0][0] <= now:
-                dropped.append(lane.waiting.popleft()[1])
-            if len(dropped) > before:
-                self.holds_too_many |= was_ready
-                self._allow(endpoint, lane.load)
-                self._unmark_ready(endpoint, lane)
+                expired.append(lane.waiting.popleft()[1])
+            if expired:
+                self.holds_too_many |= lane.is_ready
+                self._allow(endpoint, lane.load - len(expired))
+                self._dropped(endpoint, lane, len(expired))
+            dropped += expired
         self._fresh_until = self.next_expiry
-        self.load -= len(dropped)
         return dropped
 
     def drop_waiting(self) -> list[Assignment]:
         dropped: list[Assignment] = []
         for endpoint, lane in list(self._lanes.items()):
-            dropped += [assignment for _, assignment in lane.waiting]
+            waiting = [assignment for _, assignment in lane.waiting]
             lane.waiting.clear()
-            self._unmark_ready(endpoint, lane)
-        self.load -= len(dropped)
+            self._dropped(endpoint, lane, len(waiting))
+            dropped += waiting
         return dropped
+
+    @property
+    def room(self) -> int:
+        """How many more assignments memory may hold."""
+        return max(0, self._most_held - self.load)
+
+    @property
+    def is_short_of_room(self) -> bool:
+        """Whether memory has room for less than what is read at once."""
+        return self.room < min(HANDED_OVER_AT_ONCE, self._most_held // 2)
+
+    def adjust_room(self) -> None:
+        """Hold only as much as can be sent before it is outdated, but more beside slow endpoints:
+        what waits for them must not keep out the deliveries of others.
+        """
+        attempts = self._capacity.attempts
+        if self.holds_too_many:
+            self._most_held = max(attempts, self.load // 2)
+        elif self._is_held_up():
+            self._most_held = min(self._capacity.held, 2 * self._most_held)
+        elif self.load < attempts:
+            self._most_held = self._capacity.held_at_first
+
+    def _is_held_up(self) -> bool:
+        """Whether memory has been short for a while, because of endpoints that take too long."""
+        if not self.is_short_of_room:
+            self._short_since = None
+            return False
+        now = self._clock.monotonic()
+        since, before = self._short_since = self._short_since or (now, self._taken)
+        if self._ready or now - since < SHORT_OF_MEMORY_SECONDS:
+            return False
+        return (self._taken - before) * LONGEST_IN_MEMORY_SECONDS < self.load * (now - since)
 
     def _adjusted(self, held: int, lasted: float) -> int:
         if lasted < QUICK_REFILL_SECONDS:
-            return min(self.most_per_lane, 2 * held)
-        return max(self.at_first, held // 2) if lasted > SLOW_REFILL_SECONDS else held
+            return min(self._most_per_lane, 2 * held)
+        return max(self._first_share, held // 2) if lasted > SLOW_REFILL_SECONDS else held
 
     def _allow(self, endpoint: Lane, held: int) -> None:
         self._slow[endpoint] = max(self._cap, held)
-        if self._slow[endpoint] >= self.most_per_lane:
+        if self._slow[endpoint] >= self._most_per_lane:
             del self._slow[endpoint]
 
     def _mark_ready(self, endpoint: Lane, lane: _Lane) -> None:
@@ -190,12 +260,14 @@ class LaneBoard:
             lane.is_ready = True
             self._ready.append(endpoint)
 
-    def _unmark_ready(self, endpoint: Lane, lane: _Lane) -> None:
+    def _dropped(self, endpoint: Lane, lane: _Lane, count: int) -> None:
         if lane.is_ready and not lane.waiting:
             lane.is_ready = False
             self._ready.remove(endpoint)
-        self._drop_if_empty(endpoint, lane)
+        self._unload(endpoint, lane, count)
 
-    def _drop_if_empty(self, endpoint: Lane, lane: _Lane) -> None:
+    def _unload(self, endpoint: Lane, lane: _Lane, count: int) -> None:
+        self.load -= count
+        lane.load -= count
         if not lane.load:
             del self._lanes[endpoint]

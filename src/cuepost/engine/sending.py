@@ -7,10 +7,9 @@ from functools import partial
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash, Spawn
-from cuepost.engine.capacity import Capacity
 from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
-from cuepost.engine.lane_board import LaneBoard
+from cuepost.engine.lane_board import Capacity, LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.ports.dispatch import Assignment, Lane, Result

@@ -42,6 +42,8 @@ class SharedDispatcher(Dispatcher):
             self._store,
             self._clock,
             lease=self._lease,
+            board=self._board,
+            lanes=self._lanes,
             intake=self._intake,
             sleep=self._sleep,
             begin=self._start,
