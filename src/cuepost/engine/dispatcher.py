@@ -118,9 +118,8 @@ class Dispatcher:
         self.give_back([each.lane for each in assignments])
         # Assignments of an earlier lease are released together with that lease.
         if self.running and worker == self._lease.worker:
-            self._start(
-                self._lease.without_released_orphans(assignments), self._monotonic_at(as_of)
-            )
+            mine = [each for each in assignments if not self._lease.was_released_as_orphan(each)]
+            self._start(mine, self._monotonic_at(as_of))
 
     def _monotonic_at(self, as_of: datetime) -> float:
         """The monotonic time of a wall-clock instant; an instant in the future has no known age."""
@@ -191,7 +190,7 @@ class Dispatcher:
             await self._recorder.finish(SHUTDOWN_RECORDING_SECONDS)
             for task in beside:
                 task.cancel()
-        await self._remove_worker()
+        await self._lease.end(self._store)
 
     def _loops(self) -> Sequence[Coroutine[Any, Any, None]]:
         """What runs beside the claims."""
@@ -201,16 +200,6 @@ class Dispatcher:
         """Release what waits here, and wait for the attempts in flight."""
         self._lease.give_back(self._board.drop_waiting())
         await self._sending.wait_until_idle()
-
-    async def _remove_worker(self) -> None:
-        """Release what was not sent; what is still leased then counts as interrupted."""
-        now = self._clock.now()
-        try:
-            async with self._store.transaction() as transaction:
-                await self._lease.release_returned(transaction.queue, now)
-                await transaction.queue.remove_worker(self._lease.worker, now)
-        except StoreError as error:
-            log_store_error(log, "left_without_word", error, "leave")
 
     async def _claim_until_stopped(self) -> None:
         while not self._stopping:

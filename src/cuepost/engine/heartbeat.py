@@ -51,5 +51,5 @@ class Heartbeat:
             gone = await transaction.queue.remove_dead_workers(now)
             live = await transaction.queue.live_workers(now)
         if was_registered:
-            self._lease.renewed(worker, asked_at, is_mine)
+            self._lease.renewed(worker, asked_at, is_mine=is_mine)
         return self._intake.share_with(live) or gone > 0

@@ -128,8 +128,7 @@ class Intake:
         ) -> tuple[Collection[UUID], Claimed, Accepting]:
             queue = transaction.queue
             if old is not None:
-                shared = await self._lease.time(queue)
-                await self._lease.begin(queue, shared)
+                shared = await self._lease.register(queue)
                 await queue.remove_worker(old, now)
                 await queue.remove_dead_workers(shared)
                 self.share_with(await queue.live_workers(shared))
@@ -140,7 +139,7 @@ class Intake:
 
         returned, claimed, accepting = await self._store.write(ask, Priority.BACKGROUND)
         if old is not None:
-            self._lease.begun(asked_at)
+            self._lease.renewed(self._lease.worker, asked_at, is_mine=True)
         self._lease.returned(returned)
         self._lanes.committed(claimed, idle, accepting, asked_at)
         return claimed, asked_at

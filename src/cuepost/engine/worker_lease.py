@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from math import inf
 from uuid import UUID
 
+from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Assignment, DeliveryQueue
-from cuepost.ports.store import Store, StoreUnavailable
+from cuepost.ports.store import Store, StoreError, StoreUnavailable
 from cuepost.ports.system import Clock, IdSource
 from cuepost.tuning import HEARTBEATS_PER_LEASE
 
@@ -64,9 +65,7 @@ class WorkerLease:
 
         It is counted from before the call to the store, so it expires here earlier than there.
         """
-        if self._clock.monotonic() >= self._until:
-            self._until = LONG_AGO
-        return self._until > LONG_AGO
+        return self._clock.monotonic() < self._until
 
     @property
     def heartbeat_seconds(self) -> float:
@@ -76,30 +75,25 @@ class WorkerLease:
     def has_releases(self) -> bool:
         return bool(self._to_release)
 
-    def without_released_orphans(self, committed: Iterable[Assignment]) -> list[Assignment]:
-        """Leave out deliveries that were released as orphaned because the commit took so long."""
-        return [each for each in committed if not self.was_released_as_orphan(each)]
-
     def was_released_as_orphan(self, assignment: Assignment) -> bool:
+        """Whether a delivery was released because the answer that brings it took so long."""
         return assignment.delivery_id in self._released_orphans
 
     def took(self, assignments: Iterable[Assignment]) -> list[Assignment]:
         """Hold the assignments that this worker may send, and return them."""
-        accepted = [each for each in assignments if self._may_hold(each)]
-        for each in accepted:
+        accepted = []
+        for each in assignments:
+            if each.delivery_id in self._to_release:
+                continue
+            known = self._known.get(each.delivery_id)
+            if known and (known.budget, known.number) == (each.budget, each.number):
+                log.error("event=assignment_held_twice delivery=%s", each.delivery_id)
+                continue
+            accepted.append(each)
             self._known[each.delivery_id] = each
             self._unknown.discard(each.delivery_id)
             self._released_orphans.discard(each.delivery_id)
         return accepted
-
-    def _may_hold(self, assignment: Assignment) -> bool:
-        if assignment.delivery_id in self._to_release:
-            return False
-        known = self._known.get(assignment.delivery_id)
-        if known is None or (known.budget, known.number) != (assignment.budget, assignment.number):
-            return True
-        log.error("event=assignment_held_twice delivery=%s", assignment.delivery_id)
-        return False
 
     def recorded(self, assignments: Iterable[Assignment]) -> None:
         for each in assignments:
@@ -162,12 +156,11 @@ class WorkerLease:
             raise ClockIsOff(ahead)
         return shared
 
-    async def begin(self, queue: DeliveryQueue, now: datetime) -> None:
-        await queue.register_worker(self.worker, now + self._length)
-
-    def begun(self, asked_at: float) -> None:
-        self.is_registered = True
-        self._run_from(asked_at)
+    async def register(self, queue: DeliveryQueue) -> datetime:
+        """Add this worker; return the time of the clock that all workers share."""
+        shared = await self.time(queue)
+        await queue.register_worker(self.worker, shared + self._length)
+        return shared
 
     async def resume(self, store: Store) -> bool:
         """Renew an expired lease; return False if this worker was removed and its work taken."""
@@ -177,7 +170,7 @@ class WorkerLease:
         async with store.transaction() as transaction:
             now = await self.time(transaction.queue)
             is_mine = await transaction.queue.renew_lease(worker, now + self._length)
-        self.renewed(worker, asked_at, is_mine)
+        self.renewed(worker, asked_at, is_mine=is_mine)
         return is_mine
 
     async def renew(self, queue: DeliveryQueue, now: datetime) -> bool:
@@ -190,15 +183,21 @@ class WorkerLease:
             self._look_for_orphans(await queue.leased(self.worker))
         return True
 
-    def renewed(self, worker: UUID, asked_at: float, is_mine: bool) -> None:
+    def renewed(self, worker: UUID, asked_at: float, *, is_mine: bool) -> None:
+        """The store was asked then whether that worker still exists, or told that it does."""
         if worker == self.worker:
             self.is_registered = is_mine
-            self._until = LONG_AGO
-            if is_mine:
-                self._run_from(asked_at)
+            self._until = asked_at + self._length.total_seconds() if is_mine else LONG_AGO
 
-    def _run_from(self, asked_at: float) -> None:
-        self._until = asked_at + self._length.total_seconds()
+    async def end(self, store: Store) -> None:
+        """Release what was not sent; what is still leased then counts as interrupted."""
+        now = self._clock.now()
+        try:
+            async with store.transaction() as transaction:
+                await self.release_returned(transaction.queue, now)
+                await transaction.queue.remove_worker(self.worker, now)
+        except StoreError as error:
+            log_store_error(log, "left_without_word", error, "leave")
 
     async def release_returned(self, queue: DeliveryQueue, now: datetime) -> Collection[UUID]:
         """Release the marked deliveries and return their ids; more may be marked by then."""
