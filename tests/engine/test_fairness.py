@@ -1,18 +1,17 @@
 """No endpoint waits for another one, and nothing waits for ever."""
 
 from collections import Counter
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 import pytest
 import sqlalchemy as sa
 
+from cuepost.adapters.storage.records.claims import Claims
 from cuepost.adapters.storage.tables import queue
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
-from cuepost.ports.dispatch import Assignment, Claim, Lane
+from cuepost.ports.dispatch import Assignment, Claim, Claimed
 from cuepost.testing import HANGS, Answer
 from cuepost.tuning import CLAIMED_AT_ONCE
 from tests.support.engine_harness import HOUR, MINUTE, EngineHarness, RunScenarios
@@ -230,14 +229,14 @@ def test_of_very_many_endpoints_with_more_few_are_asked_about_at_a_time(
     run_scenarios: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    wanted = Intake._wanted
+    claim = Claims.claim
 
-    def noted(self: Intake, room: int, woken: set[Lane], *others: Any) -> Claim:
-        asked.append(len(woken))
-        return wanted(self, room, woken, *others)
+    async def noted(self: Claims, wanted: Claim, now: datetime) -> Claimed:
+        asked.append(len(wanted.woken))
+        return await claim(self, wanted, now)
 
     async def scenario(engine: EngineHarness) -> None:
-        monkeypatch.setattr(Intake, "_wanted", noted)
+        monkeypatch.setattr(Claims, "claim", noted)
         harness, count = engine.harness, 2 * CLAIMED_AT_ONCE + 50
         for number in range(count):
             await harness.endpoint("project.failed", url=url(number))

@@ -80,9 +80,9 @@ def test_due_work_that_is_not_claimed_is_noticed(
     async def scenario(engine: EngineHarness) -> None:
         claim, may_go_on = Intake.claim, asyncio.Event()
 
-        async def held_up(self: Intake, begin: object) -> bool:
+        async def held_up(self: Intake) -> bool:
             await may_go_on.wait()
-            return await claim(self, begin)  # type: ignore[arg-type]  # as they came
+            return await claim(self)
 
         monkeypatch.setattr(Intake, "claim", held_up)
         await engine.harness.endpoint()

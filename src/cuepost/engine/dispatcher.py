@@ -1,14 +1,12 @@
 """Claims due deliveries, keeps the lanes filled, and runs attempts until it is stopped."""
 
 import asyncio
-import logging
 from collections.abc import Collection, Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline
-from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.engine_state import EngineState
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import Capacity, LaneBoard
@@ -16,24 +14,19 @@ from cuepost.engine.lanes import Lanes
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.sending import Sending
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
-from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane, Result
-from cuepost.ports.store import Contention, Store, StoreError
+from cuepost.ports.store import Store
 from cuepost.ports.system import Clock, IdSource
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
     BUSY_FROM,
     LONGEST_IN_MEMORY_SECONDS,
     LONGEST_WAIT_ALONE_SECONDS,
-    PAUSE_AFTER_CONTENTION_SECONDS,
-    PAUSE_AFTER_FAILURE_SECONDS,
     POLL_ALONE_SECONDS,
     RESULTS_AT_ONCE_ALONE,
     SHUTDOWN_RECORDING_SECONDS,
     UNRECORDED_PER_ATTEMPT,
 )
-
-log = logging.getLogger("cuepost.engine")
 
 
 class Dispatcher:
@@ -60,15 +53,20 @@ class Dispatcher:
         self._clock = clock
         self._capacity = capacity
         self._telemetry = telemetry
-        self._longest_sleep = longest_sleep or self.usual_sleep
         self._lease = WorkerLease(clock, ids, lease or self.usual_lease)
         self._board = LaneBoard(capacity, clock)
         self._lanes = self._new_lanes()
-        self._sleep = ClaimSleep(clock)
-        self._intake = Intake(store, clock, self._lease, self._board, self._lanes)
+        self._intake = Intake(
+            store,
+            clock,
+            self._lease,
+            self._board,
+            self._lanes,
+            longest_sleep=longest_sleep or self.usual_sleep,
+            begin=self._start,
+        )
         self._recorder = self._new_recorder()
         self._sending = self._new_sending(pipeline)
-        self._stopping = False
         self._recorded = 0
         self.running = False
 
@@ -83,7 +81,7 @@ class Dispatcher:
             most_unrecorded=UNRECORDED_PER_ATTEMPT * self._capacity.attempts,
             at_once=self.results_at_once,
             longest_wait=self.longest_wait_seconds,
-            is_busy=lambda: self._board.load >= BUSY_FROM or self._intake.has_backlog,
+            is_busy=lambda: self._board.load >= BUSY_FROM or bool(self._intake.unfinished),
             written=self._written,
             unwritable=lambda result: self._sending.postpone(result.assignment),
             room_made=self._start_attempts,
@@ -99,17 +97,16 @@ class Dispatcher:
             board=self._board,
             intake=self._intake,
             recorder=self._recorder,
-            sleep=self._sleep,
         )
 
     def reserve(self, endpoint: Lane) -> UUID | None:
         """Only if nothing older waits in the store."""
         may_take = (
             self.running
-            and not self._stopping
+            and not self._intake.is_stopping
             and self._lease.is_held
             and self._lanes.holds(endpoint)
-            and not self._intake.has_more(endpoint)
+            and endpoint not in self._intake.unfinished
             and self._board.reserve(endpoint)
         )
         return self._lease.worker if may_take else None
@@ -130,8 +127,7 @@ class Dispatcher:
         self._board.give_back(endpoints)
 
     def work_for(self, endpoints: Collection[Lane]) -> None:
-        self._intake.wake_up(endpoints)
-        self._sleep.wake()
+        self._intake.wake(endpoints)
 
     def reaches(self, worker: UUID) -> bool:
         """No other process can send."""
@@ -148,7 +144,7 @@ class Dispatcher:
         return EngineState(
             worker=self._lease.worker,
             running=self.running,
-            stopping=self._stopping,
+            stopping=self._intake.is_stopping,
             lease_held=self._lease.is_held,
             progress=self._sending.begun + self._recorded,
             in_flight=self._sending.in_flight,
@@ -156,8 +152,8 @@ class Dispatcher:
             lanes_ready=self._board.ready,
             unrecorded=self._recorder.unrecorded,
             memory_full=self._intake.is_full,
-            backlog=self._intake.has_backlog,
-            sleeps_until=self._sleep.until,
+            backlog=bool(self._intake.unfinished),
+            sleeps_until=self._intake.sleeps_until,
         )
 
     @property
@@ -171,8 +167,7 @@ class Dispatcher:
 
     def stop(self) -> None:
         """Finish the attempts in flight and release the other deliveries."""
-        self._stopping = True
-        self._sleep.wake()
+        self._intake.stop()
 
     async def run(self) -> None:
         """Run until `stop` is called; then wait for the attempts in flight."""
@@ -181,7 +176,7 @@ class Dispatcher:
             self.running = True
             self._sending.open(tasks.create_task)
             try:
-                await self._claim_until_stopped()
+                await self._intake.run()
             finally:
                 self.running = False
                 self._sending.close()
@@ -201,20 +196,6 @@ class Dispatcher:
         self._lease.give_back(self._board.drop_waiting())
         await self._sending.wait_until_idle()
 
-    async def _claim_until_stopped(self) -> None:
-        while not self._stopping:
-            self._sleep.expect()
-            try:
-                claim_again = await self._intake.claim(self._start)
-                if not claim_again:
-                    await self._sleep.sleep(self._intake.seconds_to_sleep(self._longest_sleep))
-            except Contention as error:
-                log.info("event=claim_contended error=%s", error)
-                await self._clock.wait(PAUSE_AFTER_CONTENTION_SECONDS)
-            except StoreError as error:
-                log_store_error(log, "claim_failed", error, "claim")
-                await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
-
     def _start(self, assigned: Sequence[Assignment], as_of: float) -> None:
         assignments = self._lease.took(assigned)
         self._board.add(assignments, as_of + LONGEST_IN_MEMORY_SECONDS)
@@ -227,8 +208,8 @@ class Dispatcher:
         self._recorded += len(results)
         self._lease.recorded(result.assignment for result in results)
         again = [each.next_step.due_at for each in results if each.next_step.due_at is not None]
-        if again and self._sleep.until is None:
+        if again and self._intake.sleeps_until is None:
             # A claim is running, and may have read the queue before these results were written.
-            self._sleep.wake()
+            self._intake.wake()
         elif again:
-            self._sleep.no_longer_than((min(again) - self._clock.now()).total_seconds())
+            self._intake.wake_within((min(again) - self._clock.now()).total_seconds())

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.lanes import Lanes
@@ -39,7 +38,6 @@ class HandedOver:
         board: LaneBoard,
         lanes: Lanes,
         intake: Intake,
-        sleep: ClaimSleep,
         begin: Callable[[Sequence[Assignment], float], None],
     ) -> None:
         self._store = store
@@ -48,7 +46,6 @@ class HandedOver:
         self._board = board
         self._lanes = lanes
         self._intake = intake
-        self._sleep = sleep
         self._begin = begin
         self._keys: list[DeliveryKey] = []
         self._has_keys = asyncio.Event()
@@ -112,6 +109,5 @@ class HandedOver:
                 surplus.append(assignment)
         if surplus:
             self._intake.decline(surplus)
-            self._sleep.wake()
         self._board.give_back([each.lane for each in taken])
         self._begin(taken, asked_at)

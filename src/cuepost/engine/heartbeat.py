@@ -3,7 +3,6 @@
 import asyncio
 import logging
 
-from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.log_lines import log_store_error
@@ -14,14 +13,11 @@ log = logging.getLogger("cuepost.engine")
 
 
 class Heartbeat:
-    def __init__(
-        self, store: Store, clock: Clock, lease: WorkerLease, intake: Intake, sleep: ClaimSleep
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, lease: WorkerLease, intake: Intake) -> None:
         self._store = store
         self._clock = clock
         self._lease = lease
         self._intake = intake
-        self._sleep = sleep
         self._now = asyncio.Event()
 
     def beat_now(self) -> None:
@@ -38,7 +34,7 @@ class Heartbeat:
                 log_store_error(log, "heartbeat_failed", error, "heartbeat")
                 continue
             if changed or self._lease.has_releases or not self._lease.is_held:
-                self._sleep.wake()
+                self._intake.wake()
 
     async def _beat(self) -> bool:
         """Return True if there may be new work for this worker."""

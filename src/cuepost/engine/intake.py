@@ -1,5 +1,7 @@
-"""What this worker claims, and which of its lanes have more in the store."""
+"""What this worker claims and when, and which of its lanes have more in the store."""
 
+import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from itertools import islice
@@ -9,17 +11,24 @@ from cuepost.engine.full_scan import FullScan
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.lanes import Accepting, Lanes
 from cuepost.engine.worker_lease import WorkerLease
+from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Assignment, Claim, Claimed, Lane
-from cuepost.ports.store import Priority, Store, Transaction
+from cuepost.ports.store import Contention, Priority, Store, StoreError, Transaction
 from cuepost.ports.system import Clock
 from cuepost.tuning import (
     CLAIMED_AT_ONCE,
     LATEST_ANSWER_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
+    PAUSE_AFTER_CONTENTION_SECONDS,
+    PAUSE_AFTER_FAILURE_SECONDS,
 )
+
+log = logging.getLogger("cuepost.engine")
 
 
 class Intake:
+    """`begin` is called with what was claimed, and the monotonic time that it describes."""
+
     def __init__(
         self,
         store: Store,
@@ -27,51 +36,88 @@ class Intake:
         lease: WorkerLease,
         board: LaneBoard,
         lanes: Lanes,
+        *,
+        longest_sleep: timedelta,
+        begin: Callable[[Sequence[Assignment], float], None],
     ) -> None:
         self._store = store
         self._clock = clock
         self._lease = lease
         self._board = board
         self._lanes = lanes
+        self._longest_sleep = longest_sleep.total_seconds()
+        self._begin = begin
         # A dict instead of a set, because it keeps the order of arrival.
         self._woken: dict[Lane, None] = {}
+        self._wake_up = asyncio.Event()
         self._full_scan = FullScan(clock)
-        self._unfinished: set[Lane] = set()
+        # Lanes with deliveries left in the store.
+        self.unfinished: set[Lane] = set()
         self.is_full = False
         self._is_slow = False
+        self.sleeps_until: float | None = None
+        self.is_stopping = False
 
-    def wake_up(self, endpoints: Iterable[Lane]) -> None:
+    def wake(self, endpoints: Iterable[Lane] = ()) -> None:
+        """Claim soon, from these endpoints among others."""
+        self._note_work(endpoints)
+        self._wake_up.set()
+
+    def _note_work(self, endpoints: Iterable[Lane]) -> None:
         self._woken.update(dict.fromkeys(filter(self._lanes.owns, endpoints)))
+
+    def wake_within(self, seconds: float) -> None:
+        """End a sleep that would last longer, so that the next can be shorter."""
+        if self.sleeps_until is not None and self._clock.monotonic() + seconds < self.sleeps_until:
+            self._wake_up.set()
+
+    def stop(self) -> None:
+        self.is_stopping = True
+        self._wake_up.set()
 
     def share_with(self, live: Sequence[UUID]) -> bool:
         """Take this worker's share among the live workers; return True if the share has changed."""
         if not self._lanes.share_with(live):
             return False
-        self._unfinished = set(filter(self._lanes.owns, self._unfinished))
+        self.unfinished = set(filter(self._lanes.owns, self.unfinished))
         return True
 
     def decline(self, assignments: Sequence[Assignment]) -> None:
         """Release deliveries that were leased to this worker but cannot be sent here now."""
         self._lease.give_back(self._lease.took(assignments))
         lanes = [each.lane for each in assignments]
-        self._unfinished.update(filter(self._lanes.owns, lanes))
-        self.wake_up(lanes)
+        self.unfinished.update(filter(self._lanes.owns, lanes))
+        self.wake(lanes)
 
-    def has_more(self, endpoint: Lane) -> bool:
-        """Whether deliveries for this endpoint are left in the store."""
-        return endpoint in self._unfinished
+    async def run(self) -> None:
+        """Claim again and again, until `stop` is called."""
+        while not self.is_stopping:
+            # A wake-up after this is for the next claim.
+            self._wake_up.clear()
+            try:
+                if not await self.claim():
+                    await self._sleep()
+            except Contention as error:
+                log.info("event=claim_contended error=%s", error)
+                await self._clock.wait(PAUSE_AFTER_CONTENTION_SECONDS)
+            except StoreError as error:
+                log_store_error(log, "claim_failed", error, "claim")
+                await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
 
-    @property
-    def has_backlog(self) -> bool:
-        """Whether some endpoint has more in the store than its lane may hold here."""
-        return bool(self._unfinished)
+    async def _sleep(self) -> None:
+        """Wait until the next claim is needed, or until a wake-up."""
+        now = self._clock.monotonic()
+        seconds = min(self._longest_sleep, self._board.next_expiry - now)
+        if not self.is_full:
+            seconds = min(seconds, self._full_scan.seconds_left)
+        seconds = max(0.0, seconds)
+        self.sleeps_until = now + seconds
+        try:
+            await self._clock.wait_for(self._wake_up, seconds)
+        finally:
+            self.sleeps_until = None
 
-    def seconds_to_sleep(self, longest: timedelta) -> float:
-        """Seconds until the next claim is needed, unless a wake-up comes before."""
-        seconds = min(longest.total_seconds(), self._board.next_expiry - self._clock.monotonic())
-        return max(0.0, seconds if self.is_full else min(seconds, self._full_scan.seconds_left))
-
-    async def claim(self, begin: Callable[[Sequence[Assignment], float], None]) -> bool:
+    async def claim(self) -> bool:
         """Claim what there is room for and begin it; return True to claim again at once."""
         now = self._clock.monotonic()
         expired = self._board.drop_expired(now)
@@ -86,21 +132,21 @@ class Intake:
         try:
             claimed, asked_at = await self._claimed(room, woken, scan_after)
         except BaseException:
-            self.wake_up(woken)
+            self._note_work(woken)
             raise
         if claimed.scan is None:
             self._full_scan.skipped(now)
         else:
             self._full_scan.done(claimed.scan)
-        self._unfinished = (self._unfinished - claimed.examined) | claimed.more
+        self.unfinished = (self.unfinished - claimed.examined) | claimed.more
         served = claimed.more & {each.lane for each in claimed.assignments}
         self._board.claimed(served, claimed.examined - claimed.more, now)
         self.is_full = len(claimed.assignments) >= room
-        begin(claimed.assignments, self._as_of(asked_at))
+        self._begin(claimed.assignments, self._as_of(asked_at))
         # Some lanes had no room when the claim was made, and have room by now. The other unfinished
         # lanes are woken when their attempts end.
-        left = self._unfinished & (claimed.more | {each.lane for each in expired})
-        self.wake_up(lane for lane in left if self._board.claimable_of(lane) > 0)
+        left = self.unfinished & (claimed.more | {each.lane for each in expired})
+        self._note_work(lane for lane in left if self._board.claimable_of(lane) > 0)
         return bool(self._woken) or self._full_scan.is_halfway
 
     def _needs_full_scan(self) -> bool:
@@ -133,8 +179,10 @@ class Intake:
                 await queue.remove_dead_workers(shared)
                 self.share_with(await queue.live_workers(shared))
             returned = await self._lease.release_returned(queue, now)
-            claimed = await queue.claim(self._wanted(room, woken, scan_after, idle), now)
-            more = (self._unfinished - claimed.examined) | claimed.more
+            worker, share = self._lease.worker, self._lanes.share
+            wanted = Claim(worker, room, self._board.claimable_of, woken, scan_after, idle, share)
+            claimed = await queue.claim(wanted, now)
+            more = (self.unfinished - claimed.examined) | claimed.more
             return returned, claimed, await self._lanes.accept(queue, claimed, idle, more)
 
         returned, claimed, accepting = await self._store.write(ask, Priority.BACKGROUND)
@@ -153,22 +201,9 @@ class Intake:
         was_slow, self._is_slow = self._is_slow, now - asked_at >= LONGEST_IN_MEMORY_SECONDS
         return now if was_slow and now - asked_at < LATEST_ANSWER_SECONDS else asked_at
 
-    def _wanted(
-        self, room: int, woken: set[Lane], scan_after: Lane | None, idle: set[Lane]
-    ) -> Claim:
-        return Claim(
-            worker=self._lease.worker,
-            room=room,
-            room_of=self._board.claimable_of,
-            woken=woken,
-            scan_after=scan_after,
-            idle=idle,
-            share=self._lanes.share,
-        )
-
     def _start_over(self) -> UUID:
         """Drop everything held under the old worker id: other workers may have it already."""
         self._board.drop_waiting()
         self._lanes.start_over()
-        self._unfinished.clear()
+        self.unfinished.clear()
         return self._lease.start_over()

@@ -7,7 +7,6 @@ from functools import partial
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash, Spawn
-from cuepost.engine.claim_sleep import ClaimSleep
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import Capacity, LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
@@ -32,7 +31,6 @@ class Sending:
         board: LaneBoard,
         intake: Intake,
         recorder: OutcomeRecorder,
-        sleep: ClaimSleep,
     ) -> None:
         self._pipeline = pipeline
         self._clock = clock
@@ -42,7 +40,6 @@ class Sending:
         self._board = board
         self._intake = intake
         self._recorder = recorder
-        self._sleep = sleep
         self._spawn: Spawn | None = None
         # Set when an attempt ends; cleared by the coroutine that is about to wait for it.
         self.attempt_ended = asyncio.Event()
@@ -71,7 +68,7 @@ class Sending:
             fresh_until, assignment = taken
             self.in_flight += 1
             if board.is_blocked(assignment.lane):
-                self._sleep.no_longer_than(LONGEST_IN_MEMORY_SECONDS)
+                self._intake.wake_within(LONGEST_IN_MEMORY_SECONDS)
             if not self._start(assignment, fresh_until, spawn):
                 spawn(self._run(assignment, fresh_until))
 
@@ -105,7 +102,7 @@ class Sending:
 
     def _give_back(self, assignment: Assignment) -> None:
         self._lease.give_back([assignment])
-        self._sleep.wake()
+        self._intake.wake()
         self._free(assignment.lane)
 
     def _ended_by_callback(self, worker: UUID, spawn: Spawn, ended: Result | Crash) -> None:
@@ -135,12 +132,11 @@ class Sending:
         self.attempt_ended.set()
 
     def _ask_for_more(self, endpoint: Lane) -> None:
-        if self._intake.has_more(endpoint) and self._board.claimable_of(endpoint) > 0:
-            self._intake.wake_up([endpoint])
-            self._sleep.wake()
+        if endpoint in self._intake.unfinished and self._board.claimable_of(endpoint) > 0:
+            self._intake.wake([endpoint])
         half_empty = self._board.load <= self._capacity.attempts
         if self._intake.is_full and (half_empty or not self._board.ready):
-            self._sleep.wake()
+            self._intake.wake()
 
     def _report(self, result: Result) -> None:
         try:
@@ -153,7 +149,7 @@ class Sending:
         self._lease.postpone(
             assignment, self._clock.now() + timedelta(seconds=PAUSE_AFTER_CRASH_SECONDS)
         )
-        self._sleep.wake()
+        self._intake.wake()
 
 
 async def _raised(error: Exception) -> None:

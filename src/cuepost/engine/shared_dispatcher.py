@@ -34,7 +34,7 @@ class SharedDispatcher(Dispatcher):
 
     @cached_property
     def _heartbeat(self) -> Heartbeat:
-        return Heartbeat(self._store, self._clock, self._lease, self._intake, self._sleep)
+        return Heartbeat(self._store, self._clock, self._lease, self._intake)
 
     @cached_property
     def _handed_over(self) -> HandedOver:
@@ -45,7 +45,6 @@ class SharedDispatcher(Dispatcher):
             board=self._board,
             lanes=self._lanes,
             intake=self._intake,
-            sleep=self._sleep,
             begin=self._start,
         )
 
@@ -59,7 +58,7 @@ class SharedDispatcher(Dispatcher):
     def workers_changed(self) -> None:
         """Workers have come or gone, or notifications may have been missed."""
         self._heartbeat.beat_now()
-        self._sleep.wake()
+        self._intake.wake()
 
     def announce_to(self, others: Callable[[Collection[Lane]], None]) -> None:
         """`others` is called with the lanes that this worker has released for other workers."""
