@@ -12,7 +12,6 @@ from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
-from cuepost.engine.sending import Sending
 from cuepost.engine.watchdog import NOT_CLAIMED, NOT_RECORDED, NOT_STARTED, Watchdog
 from cuepost.ports.store import Priority, Transaction
 from cuepost.ports.telemetry import NoTelemetry
@@ -100,7 +99,7 @@ def test_due_work_that_is_not_claimed_is_noticed(
 def test_claimed_work_that_is_not_started_is_noticed(
     run_embedded: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Sending, "start_attempts", lambda _: None)
+    monkeypatch.setattr(Dispatcher, "_start_attempts", lambda _: None)
     monkeypatch.setattr(LaneBoard, "drop_expired", lambda *_: [])
 
     async def scenario(engine: EngineHarness) -> None:

@@ -1,18 +1,23 @@
-"""Claims due deliveries, keeps the lanes filled, and runs attempts until it is stopped."""
+"""Starts attempts from the lanes in turn, up to the number that may be in flight.
+
+The intake claims what is due, the board holds it until its turn, the pipeline makes the attempt,
+and the recorder writes its result.
+"""
 
 import asyncio
+import logging
 from collections.abc import Collection, Coroutine, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-from cuepost.engine.attempt_pipeline import AttemptPipeline
+from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash, Spawn
 from cuepost.engine.engine_state import EngineState
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import Capacity, LaneBoard
 from cuepost.engine.lanes import Lanes
 from cuepost.engine.outcome_recorder import OutcomeRecorder
-from cuepost.engine.sending import Sending
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
 from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane, Result
 from cuepost.ports.store import Store
@@ -22,11 +27,14 @@ from cuepost.tuning import (
     BUSY_FROM,
     LONGEST_IN_MEMORY_SECONDS,
     LONGEST_WAIT_ALONE_SECONDS,
+    PAUSE_AFTER_CRASH_SECONDS,
     POLL_ALONE_SECONDS,
     RESULTS_AT_ONCE_ALONE,
     SHUTDOWN_RECORDING_SECONDS,
     UNRECORDED_PER_ATTEMPT,
 )
+
+log = logging.getLogger("cuepost.engine")
 
 
 class Dispatcher:
@@ -36,6 +44,8 @@ class Dispatcher:
     longest_wait_seconds = LONGEST_WAIT_ALONE_SECONDS
     usual_sleep = timedelta(seconds=POLL_ALONE_SECONDS)
     usual_lease = ENDLESS
+    # Makes tasks of `run`; set before the first attempt.
+    _spawn: Spawn
 
     def __init__(
         self,
@@ -50,6 +60,7 @@ class Dispatcher:
         lease: timedelta | None = None,
     ) -> None:
         self._store = store
+        self._pipeline = pipeline
         self._clock = clock
         self._capacity = capacity
         self._telemetry = telemetry
@@ -63,41 +74,27 @@ class Dispatcher:
             self._board,
             self._lanes,
             longest_sleep=longest_sleep or self.usual_sleep,
-            begin=self._start,
+            begin=self._begin,
         )
-        self._recorder = self._new_recorder()
-        self._sending = self._new_sending(pipeline)
-        self._recorded = 0
-        self.running = False
-
-    def _new_lanes(self) -> Lanes:
-        return Lanes()
-
-    def _new_recorder(self) -> OutcomeRecorder:
-        return OutcomeRecorder(
-            self._store,
-            self._clock,
-            self._telemetry,
-            most_unrecorded=UNRECORDED_PER_ATTEMPT * self._capacity.attempts,
+        self._recorder = OutcomeRecorder(
+            store,
+            clock,
+            telemetry,
+            most_unrecorded=UNRECORDED_PER_ATTEMPT * capacity.attempts,
             at_once=self.results_at_once,
             longest_wait=self.longest_wait_seconds,
             is_busy=lambda: self._board.load >= BUSY_FROM or bool(self._intake.unfinished),
             written=self._written,
-            unwritable=lambda result: self._sending.postpone(result.assignment),
+            unwritable=lambda result: self._postpone(result.assignment),
             room_made=self._start_attempts,
         )
+        # Set when an attempt ends; cleared by the coroutine that is about to wait for it.
+        self._attempt_ended = asyncio.Event()
+        self._in_flight = self._begun = self._recorded = 0
+        self.running = False
 
-    def _new_sending(self, pipeline: AttemptPipeline) -> Sending:
-        return Sending(
-            pipeline,
-            self._clock,
-            self._telemetry,
-            self._capacity,
-            lease=self._lease,
-            board=self._board,
-            intake=self._intake,
-            recorder=self._recorder,
-        )
+    def _new_lanes(self) -> Lanes:
+        return Lanes()
 
     def reserve(self, endpoint: Lane) -> UUID | None:
         """Only if nothing older waits in the store."""
@@ -105,7 +102,6 @@ class Dispatcher:
             self.running
             and not self._intake.is_stopping
             and self._lease.is_held
-            and self._lanes.holds(endpoint)
             and endpoint not in self._intake.unfinished
             and self._board.reserve(endpoint)
         )
@@ -114,14 +110,13 @@ class Dispatcher:
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
         self.give_back([each.lane for each in assignments])
         # Assignments of an earlier lease are released together with that lease.
-        if self.running and worker == self._lease.worker:
-            mine = [each for each in assignments if not self._lease.was_released_as_orphan(each)]
-            self._start(mine, self._monotonic_at(as_of))
-
-    def _monotonic_at(self, as_of: datetime) -> float:
-        """The monotonic time of a wall-clock instant; an instant in the future has no known age."""
+        if not self.running or worker != self._lease.worker:
+            return
         age = (self._clock.now() - as_of).total_seconds()
-        return self._clock.monotonic() - age if age >= 0 else LONG_AGO
+        # An instant in the future has no known age.
+        as_of_monotonic = self._clock.monotonic() - age if age >= 0 else LONG_AGO
+        mine = [each for each in assignments if not self._lease.was_released_as_orphan(each)]
+        self._begin(mine, as_of_monotonic)
 
     def give_back(self, endpoints: Sequence[Lane]) -> None:
         self._board.give_back(endpoints)
@@ -136,9 +131,6 @@ class Dispatcher:
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
         raise AssertionError("no worker was reached")
 
-    def owns(self, endpoint: Lane) -> bool:
-        return self._lanes.owns(endpoint)
-
     @property
     def state(self) -> EngineState:
         return EngineState(
@@ -146,8 +138,8 @@ class Dispatcher:
             running=self.running,
             stopping=self._intake.is_stopping,
             lease_held=self._lease.is_held,
-            progress=self._sending.begun + self._recorded,
-            in_flight=self._sending.in_flight,
+            progress=self._begun + self._recorded,
+            in_flight=self._in_flight,
             held=self._board.load,
             lanes_ready=self._board.ready,
             unrecorded=self._recorder.unrecorded,
@@ -161,8 +153,11 @@ class Dispatcher:
         """How far this machine's clock is ahead of the clock that all workers share."""
         return self._lease.clock_ahead.total_seconds()
 
+    def owns(self, endpoint: Lane) -> bool:
+        return self._lanes.owns(endpoint)
+
     def has_capacity_for(self, endpoint: Lane | None = None) -> bool:
-        is_full = self._sending.in_flight >= self._capacity.attempts
+        is_full = self._in_flight >= self._capacity.attempts
         return not is_full and (endpoint is None or self._board.has_slot(endpoint))
 
     def stop(self) -> None:
@@ -173,13 +168,11 @@ class Dispatcher:
         """Run until `stop` is called; then wait for the attempts in flight."""
         async with asyncio.TaskGroup() as tasks:
             beside = [tasks.create_task(loop) for loop in self._loops()]
-            self.running = True
-            self._sending.open(tasks.create_task)
+            self._spawn, self.running = tasks.create_task, True
             try:
                 await self._intake.run()
             finally:
                 self.running = False
-                self._sending.close()
             self._recorder.stop_grouping()
             await self._leave()
             await self._recorder.finish(SHUTDOWN_RECORDING_SECONDS)
@@ -194,15 +187,95 @@ class Dispatcher:
     async def _leave(self) -> None:
         """Release what waits here, and wait for the attempts in flight."""
         self._lease.give_back(self._board.drop_waiting())
-        await self._sending.wait_until_idle()
+        while self._in_flight:
+            self._attempt_ended.clear()
+            await self._attempt_ended.wait()
 
-    def _start(self, assigned: Sequence[Assignment], as_of: float) -> None:
-        assignments = self._lease.took(assigned)
-        self._board.add(assignments, as_of + LONGEST_IN_MEMORY_SECONDS)
+    def _begin(self, assigned: Sequence[Assignment], as_of: float) -> None:
+        """`as_of` is the monotonic time that the assignments describe."""
+        self._board.add(self._lease.took(assigned), as_of + LONGEST_IN_MEMORY_SECONDS)
         self._start_attempts()
 
     def _start_attempts(self) -> None:
-        self._sending.start_attempts()
+        """Start all attempts that may begin; none while too many results wait to be recorded."""
+        while self.running and self._in_flight < self._capacity.attempts:
+            if self._recorder.is_full or (taken := self._board.take()) is None:
+                return
+            fresh_until, assignment = taken
+            self._in_flight += 1
+            if self._board.is_blocked(assignment.lane):
+                self._intake.wake_within(LONGEST_IN_MEMORY_SECONDS)
+            if not self._may_send(assignment, fresh_until):
+                self._give_back(assignment)
+                continue
+            ended = partial(self._ended, self._lease.worker)
+            if self._pipeline.start(assignment, ended, self._spawn):
+                self._begun += 1
+            else:
+                self._spawn(self._make_attempt(assignment, fresh_until))
+
+    async def _make_attempt(self, assignment: Assignment, fresh_until: float) -> None:
+        """For an attempt that needs a task, because no connection is open."""
+        # Checked again, because the process may have been suspended since `_start_attempts`.
+        if self._may_send(assignment, fresh_until):
+            worker = self._lease.worker
+            self._begun += 1
+            self._ended(worker, await self._pipeline.run(assignment))
+        else:
+            self._give_back(assignment)
+            self._start_attempts()
+
+    def _may_send(self, assignment: Assignment, fresh_until: float) -> bool:
+        until = assignment.access_until
+        if until is not None and until <= self._clock.now():
+            return False
+        # A worker that was suspended past its lease must not send: another may have the work.
+        return self._lease.is_held and self._clock.monotonic() < fresh_until
+
+    def _give_back(self, assignment: Assignment) -> None:
+        self._lease.give_back([assignment])
+        self._intake.wake()
+        self._free(assignment.lane)
+
+    def _ended(self, worker: UUID, ended: Result | Crash) -> None:
+        assignment = ended.assignment
+        try:
+            if isinstance(ended, Crash):
+                log.error(
+                    "event=attempt_crashed delivery=%s",
+                    assignment.delivery_id,
+                    exc_info=ended.error,
+                )
+                self._postpone(assignment)
+            else:
+                self._report(ended)
+                self._recorder.put(worker, ended)
+            self._free(assignment.lane)
+            self._start_attempts()
+        except Exception as error:  # noqa: BLE001  # raised in a task of `run`, which it ends
+            self._spawn(_raised(error))
+
+    def _report(self, result: Result) -> None:
+        try:
+            self._telemetry.attempted(result)
+        except Exception:
+            log.exception("event=telemetry_crashed")
+
+    def _free(self, endpoint: Lane) -> None:
+        self._in_flight -= 1
+        self._board.done(endpoint)
+        self._attempt_ended.set()
+        if endpoint in self._intake.unfinished and self._board.claimable_of(endpoint) > 0:
+            self._intake.wake([endpoint])
+        half_empty = self._board.load <= self._capacity.attempts
+        if self._intake.is_full and (half_empty or not self._board.ready):
+            self._intake.wake()
+
+    def _postpone(self, assignment: Assignment) -> None:
+        """The fault is in this service, not in the receiver, so no attempt is counted."""
+        due_at = self._clock.now() + timedelta(seconds=PAUSE_AFTER_CRASH_SECONDS)
+        self._lease.postpone(assignment, due_at)
+        self._intake.wake()
 
     def _written(self, results: Sequence[Result]) -> None:
         self._recorded += len(results)
@@ -213,3 +286,7 @@ class Dispatcher:
             self._intake.wake()
         elif again:
             self._intake.wake_within((min(again) - self._clock.now()).total_seconds())
+
+
+async def _raised(error: Exception) -> None:
+    raise error

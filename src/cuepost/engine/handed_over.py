@@ -12,7 +12,7 @@ from uuid import UUID
 
 from cuepost.engine.intake import Intake
 from cuepost.engine.lane_board import LaneBoard
-from cuepost.engine.lanes import Lanes
+from cuepost.engine.lanes import SharedLanes
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Assignment, DeliveryKey
@@ -36,7 +36,7 @@ class HandedOver:
         *,
         lease: WorkerLease,
         board: LaneBoard,
-        lanes: Lanes,
+        lanes: SharedLanes,
         intake: Intake,
         begin: Callable[[Sequence[Assignment], float], None],
     ) -> None:

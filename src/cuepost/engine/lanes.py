@@ -31,10 +31,6 @@ class Lanes:
         """Whether this worker is the one that sends to the endpoint."""
         return True
 
-    def holds(self, lane: Lane) -> bool:
-        """Whether no other worker can send to the endpoint now."""
-        return True
-
     def share_with(self, live: Sequence[UUID]) -> bool:
         """Take this worker's share among the live workers; return True if the share has changed."""
         return False
@@ -80,7 +76,8 @@ class SharedLanes(Lanes):
         return self.share.has(lane)
 
     def holds(self, lane: Lane) -> bool:
-        return lane in self._held and self.owns(lane)
+        """Whether no other worker can send to the endpoint now."""
+        return lane in self._held and self.share.has(lane)
 
     def share_with(self, live: Sequence[UUID]) -> bool:
         """Lanes outside the share are released as soon as their deliveries in memory are sent."""

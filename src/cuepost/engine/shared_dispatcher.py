@@ -45,11 +45,14 @@ class SharedDispatcher(Dispatcher):
             board=self._board,
             lanes=self._lanes,
             intake=self._intake,
-            begin=self._start,
+            begin=self._begin,
         )
 
     def _new_lanes(self) -> SharedLanes:
         return SharedLanes(self._lease, self._board)
+
+    def reserve(self, endpoint: Lane) -> UUID | None:
+        return super().reserve(endpoint) if self._lanes.holds(endpoint) else None
 
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
         """Another process has leased these deliveries to this worker, if it still has that id."""
@@ -71,15 +74,14 @@ class SharedDispatcher(Dispatcher):
         """Also release lanes as soon as they are idle, so that other workers can send."""
         self._lease.give_back(self._board.drop_waiting())
         self._handed_over.leave()
-        while self._sending.in_flight:
+        while self._in_flight:
             # Cleared before the store is called, because an attempt may end during the call.
-            self._sending.attempt_ended.clear()
+            self._attempt_ended.clear()
             self._lanes.leave()
             await self._release_lanes_except(self._board.busy)
-            if self._sending.in_flight:
-                await self._sending.attempt_ended.wait()
+            if self._in_flight:
+                await self._attempt_ended.wait()
             await self._clock.wait(LEAVING_PAUSE_SECONDS)
-        await self._sending.wait_until_idle()
 
     async def _release_lanes_except(self, busy: Collection[Lane]) -> None:
         now = self._clock.now()
