@@ -11,7 +11,7 @@ from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.tables import lanes, queue
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
-from cuepost.engine import handed_over
+from cuepost.engine import shared_dispatcher
 from cuepost.engine.dispatcher import Dispatcher
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.ports.dispatch import DeliveryKey
@@ -194,7 +194,7 @@ def test_a_worker_that_leaves_releases_what_it_has_not_read(
 def test_too_many_that_wait_for_memory_go_back_and_close_their_lanes(
     run_postgres: RunScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handed_over, "HANDED_OVER_WAITING", 3)
+    monkeypatch.setattr(shared_dispatcher, "HANDED_OVER_WAITING", 3)
 
     async def scenario(engine: EngineHarness) -> None:
         async with engine.delivering(worker_of(engine), direct=False) as worker:

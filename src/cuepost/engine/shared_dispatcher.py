@@ -1,23 +1,26 @@
 """One of several workers on PostgreSQL: it shares the lanes, and takes what others hand over."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import timedelta
-from functools import cached_property
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.engine.handed_over import HandedOver
-from cuepost.engine.heartbeat import Heartbeat
 from cuepost.engine.lanes import SharedLanes
 from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import DeliveryKey, Lane
 from cuepost.ports.store import StoreError
 from cuepost.tuning import (
+    HANDED_OVER_AT_ONCE,
+    HANDED_OVER_WAITING,
     LEASE_SECONDS,
     LEAVING_PAUSE_SECONDS,
     LONGEST_WAIT_SECONDS,
+    PAUSE_AFTER_FAILURE_SECONDS,
+    PAUSE_WITH_FULL_MEMORY_SECONDS,
     POLL_SECONDS,
     RESULTS_AT_ONCE,
 )
@@ -32,21 +35,10 @@ class SharedDispatcher(Dispatcher):
     usual_lease = timedelta(seconds=LEASE_SECONDS)
     _lanes: SharedLanes
 
-    @cached_property
-    def _heartbeat(self) -> Heartbeat:
-        return Heartbeat(self._store, self._clock, self._lease, self._intake)
-
-    @cached_property
-    def _handed_over(self) -> HandedOver:
-        return HandedOver(
-            self._store,
-            self._clock,
-            lease=self._lease,
-            board=self._board,
-            lanes=self._lanes,
-            intake=self._intake,
-            begin=self._begin,
-        )
+    def __init__(self, *parts: Any, **options: Any) -> None:
+        super().__init__(*parts, **options)
+        self._beat_now = asyncio.Event()
+        self._has_keys = asyncio.Event()
 
     def _new_lanes(self) -> SharedLanes:
         return SharedLanes(self._lease, self._board)
@@ -55,12 +47,17 @@ class SharedDispatcher(Dispatcher):
         return super().reserve(endpoint) if self._lanes.holds(endpoint) else None
 
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
-        """Another process has leased these deliveries to this worker, if it still has that id."""
-        self._handed_over.add(worker, keys)
+        """Another process has leased these deliveries to this worker, if it still has that id.
+
+        Such a word may be lost; the lease is then orphaned, and a heartbeat finds it.
+        """
+        if worker == self._lease.worker:
+            self._lease.expected.update({key[1]: key for key in keys})
+            self._has_keys.set()
 
     def workers_changed(self) -> None:
         """Workers have come or gone, or notifications may have been missed."""
-        self._heartbeat.beat_now()
+        self._beat_now.set()
         self._intake.wake()
 
     def announce_to(self, others: Callable[[Collection[Lane]], None]) -> None:
@@ -68,12 +65,90 @@ class SharedDispatcher(Dispatcher):
         self._lanes.announce = others
 
     def _loops(self) -> Sequence[Coroutine[Any, Any, None]]:
-        return [*super()._loops(), self._heartbeat.run(), self._handed_over.run()]
+        return [*super()._loops(), self._send_heartbeats(), self._read_handed_over()]
+
+    async def _send_heartbeats(self) -> None:
+        while True:
+            await self._clock.wait_for(self._beat_now, self._lease.heartbeat_seconds)
+            self._beat_now.clear()
+            try:
+                may_have_work = await self._beat()
+            except StoreError as error:
+                log_store_error(log, "heartbeat_failed", error, "heartbeat")
+                continue
+            if may_have_work or self._lease.has_releases or not self._lease.is_held:
+                self._intake.wake()
+
+    async def _beat(self) -> bool:
+        """Renew the lease, remove dead workers, and share the lanes among the live ones."""
+        asked_at = self._clock.monotonic()
+        worker, was_registered = self._lease.worker, self._lease.is_registered
+        async with self._store.transaction() as transaction:
+            now = await self._lease.time(transaction.queue)
+            # Before dead workers are removed, because this one may just have been suspended.
+            is_mine = await self._lease.renew(transaction.queue, now)
+            gone = await transaction.queue.remove_dead_workers(now)
+            live = await transaction.queue.live_workers(now)
+        if was_registered:
+            self._lease.renewed(worker, asked_at, is_mine=is_mine)
+        return self._intake.share_with(live) or gone > 0
+
+    async def _read_handed_over(self) -> None:
+        while True:
+            await self._has_keys.wait()
+            keys = list(islice(self._lease.expected.values(), self._count_to_read()))
+            if not keys:
+                await self._clock.wait(PAUSE_WITH_FULL_MEMORY_SECONDS)
+            else:
+                try:
+                    await self._take_handed_over(keys)
+                except StoreError as error:
+                    count = len(keys)
+                    log_store_error(log, "handed_over_not_read", error, "hand-over", count=count)
+                    await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
+            if not self._lease.expected:
+                self._has_keys.clear()
+
+    def _count_to_read(self) -> int:
+        """As many as memory has room for, but not only a few of many.
+
+        The others wait. Those too many are read all the same, so that their lanes stop accepting.
+        """
+        self._board.adjust_room()
+        room, waiting = self._board.room, len(self._lease.expected)
+        if room < waiting and self._board.is_short_of_room:
+            room = max(0, waiting - HANDED_OVER_WAITING)
+        return min(room, HANDED_OVER_AT_ONCE)
+
+    async def _take_handed_over(self, keys: Sequence[DeliveryKey]) -> None:
+        asked_at, worker = self._clock.monotonic(), self._lease.worker
+        async with self._store.single_read() as transaction:
+            found = await transaction.queue.handed_over(worker, keys, self._clock.now())
+        # If this worker has a new id, the deliveries of the old one are with other workers.
+        if worker != self._lease.worker:
+            return
+        for _, delivery_id in keys:
+            self._lease.expected.pop(delivery_id, None)
+        if not self._lease.is_held:
+            return
+        taken, surplus = [], []
+        for assignment, may_be_sent in found:
+            lane = assignment.lane
+            if self._lease.was_released_as_orphan(assignment):
+                continue
+            if may_be_sent and self._lanes.holds(lane) and self._board.reserve(lane):
+                taken.append(assignment)
+            else:
+                surplus.append(assignment)
+        if surplus:
+            self._intake.decline(surplus)
+        self._board.give_back([each.lane for each in taken])
+        self._begin(taken, asked_at)
 
     async def _leave(self) -> None:
         """Also release lanes as soon as they are idle, so that other workers can send."""
         self._lease.give_back(self._board.drop_waiting())
-        self._handed_over.leave()
+        self._lease.give_back_expected()
         while self._in_flight:
             # Cleared before the store is called, because an attempt may end during the call.
             self._attempt_ended.clear()

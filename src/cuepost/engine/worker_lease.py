@@ -12,7 +12,7 @@ from math import inf
 from uuid import UUID
 
 from cuepost.log_lines import log_store_error
-from cuepost.ports.dispatch import Assignment, DeliveryQueue
+from cuepost.ports.dispatch import Assignment, DeliveryKey, DeliveryQueue
 from cuepost.ports.store import Store, StoreError, StoreUnavailable
 from cuepost.ports.system import Clock, IdSource
 from cuepost.tuning import HEARTBEATS_PER_LEASE
@@ -51,8 +51,8 @@ class WorkerLease:
         self.is_registered = False
         self.clock_ahead = self._noted_ahead = timedelta(0)
         self._known: dict[UUID, Assignment] = {}
-        # Leased to this worker by other processes, and not read yet.
-        self._expected: set[UUID] = set()
+        # Leased to this worker by other processes, and not read yet; the first to be read first.
+        self.expected: dict[UUID, DeliveryKey] = {}
         self._unknown: set[UUID] = set()
         self._looked_for_orphans = LONG_AGO
         self._to_release: dict[UUID, _Return] = {}
@@ -104,15 +104,10 @@ class WorkerLease:
         """Mark assignments that are not sent now; the next claim releases them in the store."""
         self._return(assignments, _Return())
 
-    def expect(self, delivery_ids: Iterable[UUID]) -> None:
-        self._expected.update(delivery_ids)
-
-    def no_longer_expect(self, delivery_ids: Iterable[UUID]) -> None:
-        self._expected.difference_update(delivery_ids)
-
     def give_back_expected(self) -> None:
-        self._to_release.update(dict.fromkeys(self._expected, _Return()))
-        self._expected.clear()
+        """As `give_back`, for what was not read yet; what comes later is read and declined."""
+        self._to_release.update(dict.fromkeys(self.expected, _Return()))
+        self.expected.clear()
 
     def postpone(self, assignment: Assignment, due_at: datetime) -> None:
         """Mark an assignment whose request may have been sent with an unknown outcome."""
@@ -128,7 +123,7 @@ class WorkerLease:
         old, self.worker = self.worker, self._ids(self._clock.now())
         self.is_registered = False
         self._known.clear()
-        self._expected.clear()
+        self.expected.clear()
         self._unknown.clear()
         self._to_release.clear()
         self._released_orphans.clear()
@@ -223,7 +218,7 @@ class WorkerLease:
         The time between two checks is enough for an answer that is only late. A delivery that was
         held here in between is counted from the start, because its lease may be another one.
         """
-        unknown = set(leased).difference(self._known, self._expected)
+        unknown = set(leased).difference(self._known, self.expected)
         for orphan in unknown & self._unknown:
             self._to_release[orphan] = _Return()
         self._unknown = unknown
