@@ -72,12 +72,12 @@ def every_attempt_with_the_timestamp_of_the_event(patch: Patch) -> None:
 @breaks("I1", seed=22)
 def outcomes_lost_when_the_store_fails(patch: Patch) -> None:
     async def careless(self: OutcomeRecorder) -> None:
-        group = self._next_group()
+        group = self._results[: self.at_once]
         with suppress(StoreUnavailable):
-            await self._write(lambda: group)
+            await self._write(group)
             self.written([result for _, result in group])
         del self._results[: len(group)]
-        self._made_room()
+        self.written([])
 
     patch.setattr(OutcomeRecorder, "_flush", careless)
 

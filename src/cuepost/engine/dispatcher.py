@@ -85,8 +85,7 @@ class Dispatcher:
             longest_wait=self.longest_wait_seconds,
             is_busy=lambda: self._board.load >= BUSY_FROM or bool(self._intake.unfinished),
             written=self._written,
-            unwritable=lambda result: self._postpone(result.assignment),
-            room_made=self._start_attempts,
+            unwritable=self._unwritable,
         )
         # Set when an attempt ends; cleared by the coroutine that is about to wait for it.
         self._attempt_ended = asyncio.Event()
@@ -286,6 +285,11 @@ class Dispatcher:
             self._intake.wake()
         elif again:
             self._intake.wake_within((min(again) - self._clock.now()).total_seconds())
+        self._start_attempts()
+
+    def _unwritable(self, result: Result) -> None:
+        self._postpone(result.assignment)
+        self._start_attempts()
 
 
 async def _raised(error: Exception) -> None:

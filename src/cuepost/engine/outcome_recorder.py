@@ -50,8 +50,8 @@ class _Single:
 class OutcomeRecorder:
     """`written` is called with results that are in the store, `unwritable` with one set aside.
 
-    `room_made` is called whenever fewer results are waiting. At most `at_once` results are written
-    together; while the engine is busy, they wait up to `longest_wait` seconds for others.
+    These results no longer wait here by then. At most `at_once` results are written together; while
+    the engine is busy, they wait up to `longest_wait` seconds for others.
     """
 
     store: Store
@@ -63,7 +63,6 @@ class OutcomeRecorder:
     is_busy: Callable[[], bool]
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
-    room_made: Callable[[], None]
     _results: list[_HeldResult] = field(default_factory=list)
     _singles: list[_Single] = field(default_factory=list)
     _failures: int = 0
@@ -85,7 +84,6 @@ class OutcomeRecorder:
 
     def put(self, worker: UUID, result: Result) -> None:
         self._results.append((worker, result))
-        self._empty.clear()
         self._work.set()
         if self._has_full_group:
             self._group_full.set()
@@ -93,11 +91,14 @@ class OutcomeRecorder:
     async def run(self) -> None:
         while True:
             await self._work.wait()
-            if self.is_busy() and not self._grouping_stopped:
+            if self.is_busy() and not self._has_full_group and not self._grouping_stopped:
+                self._group_full.clear()
                 await self.clock.wait_for(self._group_full, self.longest_wait)
             await self._flush()
             if not self._results:
                 self._work.clear()
+            if not self.unrecorded:
+                self._empty.set()
 
     async def run_singles(self) -> None:
         """Runs beside `run`, so that results that are tried one by one delay nothing else."""
@@ -113,6 +114,8 @@ class OutcomeRecorder:
                 await self.clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
             else:
                 self._single_work.clear()
+            if not self.unrecorded:
+                self._empty.set()
 
     def stop_grouping(self) -> None:
         """From now on results are written at once, without waiting for a group to fill."""
@@ -121,30 +124,30 @@ class OutcomeRecorder:
 
     async def finish(self, seconds: float) -> None:
         """Write what is left for at most this long; the rest counts as interrupted."""
+        self._empty.clear()
         if self.unrecorded and not await self.clock.wait_for(self._empty, seconds):
             log.error("event=outcomes_given_up count=%d", self.unrecorded)
 
     async def _flush(self) -> None:
         try:
-            group = await self._write(self._next_group)
+            group = await self._write()
         except (StoreUnavailable, Contention) as error:
-            waiting = len(self._next_group())
+            waiting = len(self._results[: self.at_once])
             log_store_error(log, "outcomes_not_recorded", error, "record", waiting=waiting)
             self._failures += 1
             if self._should_split_group(error):
-                self._split_group(self._next_group())
+                self._split_group()
             contended = isinstance(error, Contention)
             await self.clock.wait(
                 PAUSE_AFTER_CONTENTION_SECONDS if contended else PAUSE_AFTER_FAILURE_SECONDS
             )
         except Exception:
-            log.exception("event=outcomes_refused count=%d", len(self._next_group()))
-            self._split_group(self._next_group())
+            log.exception("event=outcomes_refused count=%d", len(self._results[: self.at_once]))
+            self._split_group()
         else:
             self._failures = 0
-            self.written([result for _, result in group])
             del self._results[: len(group)]
-            self._made_room()
+            self.written([result for _, result in group])
 
     def _should_split_group(self, error: Exception) -> bool:
         """An unavailable store refuses every group, so only one group at a time is split then."""
@@ -152,8 +155,9 @@ class OutcomeRecorder:
             return self._failures >= GROUP_TRIES and not self._singles
         return self._failures >= GROUP_TRIES or isinstance(error, KeyTaken)
 
-    def _split_group(self, group: Sequence[_HeldResult]) -> None:
+    def _split_group(self) -> None:
         self._failures = 0
+        group = self._results[: self.at_once]
         self._singles += [_Single(worker, result, self._writes) for worker, result in group]
         del self._results[: len(group)]
         self._single_work.set()
@@ -162,7 +166,7 @@ class OutcomeRecorder:
         """Return False if the store seems unavailable, so that the failure is not the result's."""
         delivery_id = single.result.assignment.delivery_id
         try:
-            await self._write(lambda: [(single.worker, single.result)])
+            await self._write([(single.worker, single.result)])
         except (StoreUnavailable, Contention) as error:
             log_store_error(log, "outcome_not_recorded", error, "record", delivery=delivery_id)
             # A store that has written other results since the last try is available.
@@ -175,16 +179,12 @@ class OutcomeRecorder:
             log.exception("event=outcome_refused delivery=%s", delivery_id)
             single.refusals += 1
         else:
+            self._singles.remove(single)
             self.written([single.result])
-            self._remove(single)
         if single.refusals >= SINGLE_RESULT_TRIES:
+            self._singles.remove(single)
             self._set_aside(single.result)
-            self._remove(single)
         return True
-
-    def _remove(self, single: _Single) -> None:
-        self._singles.remove(single)
-        self._made_room()
 
     def _set_aside(self, result: Result) -> None:
         assignment = result.assignment
@@ -201,21 +201,12 @@ class OutcomeRecorder:
     def _has_full_group(self) -> bool:
         return len(self._results) >= min(RESULTS_AT_ONCE, self.most_unrecorded)
 
-    def _made_room(self) -> None:
-        if not self._has_full_group and not self._grouping_stopped:
-            self._group_full.clear()
-        if not self.unrecorded:
-            self._empty.set()
-        self.room_made()
-
-    def _next_group(self) -> Sequence[_HeldResult]:
-        return self._results[: self.at_once]
-
-    async def _write(self, choose: Callable[[], Sequence[_HeldResult]]) -> Sequence[_HeldResult]:
-        """`choose` is called when the transaction begins, because more may be waiting by then."""
+    async def _write(self, alone: Sequence[_HeldResult] = ()) -> Sequence[_HeldResult]:
+        """Without `alone`, write the next group, and return it."""
 
         async def record(transaction: Transaction) -> tuple[Sequence[_HeldResult], int]:
-            group, late, now = choose(), 0, self.clock.now()
+            # Chosen when the transaction begins, because more may be waiting by then.
+            group, late, now = alone or self._results[: self.at_once], 0, self.clock.now()
             for worker in dict.fromkeys(worker for worker, _ in group):
                 results = [result for holder, result in group if holder == worker]
                 late += await transaction.outcomes.record(worker, results, now)
