@@ -17,7 +17,7 @@ from cuepost.engine.retention import Expiry
 from cuepost.log_lines import log_store_error
 from cuepost.ports.mail import Mailer
 from cuepost.ports.retention import Expiring
-from cuepost.ports.store import Contention, Store, StoreUnavailable
+from cuepost.ports.store import Contention, Store, StoreUnavailable, Transaction
 from cuepost.ports.system import Clock
 from cuepost.tuning import (
     BULK_RETRY_DELIVERIES,
@@ -34,6 +34,8 @@ from cuepost.tuning import (
 IDEMPOTENCY_LIFE = timedelta(hours=24)
 # Those of an hour are shown; for the rest of the history there are counts of hours.
 SHORT_COUNTS_LIFE = timedelta(hours=2)
+
+Step = Callable[[Transaction], Awaitable[bool]]
 
 logger = logging.getLogger("cuepost.maintenance")
 
@@ -174,12 +176,9 @@ class JobSteps:
         return await self.service.maintenance.expiry.step(EXPIRED_PROJECTS)
 
     async def purge_deleted_endpoints(self) -> bool:
-        if not await self.service.perform.read(
-            lambda transaction: transaction.retention.has_deleted_endpoints()
-        ):
-            return False
-        return await self.service.perform.change(
-            lambda transaction: transaction.endpoints.purge_deleted(PURGED_ROWS)
+        return await self._change_if(
+            lambda snapshot: snapshot.retention.has_deleted_endpoints(),
+            lambda transaction: transaction.endpoints.purge_deleted(PURGED_ROWS),
         )
 
     async def erase_accounts(self) -> bool:
@@ -193,39 +192,31 @@ class JobSteps:
     async def _erase_some(self, account_id: UUID) -> bool:
         try:
             return not await self.service.maintenance.erasing.step(account_id, ERASED_ROWS)
-        except NotFound:
-            # Another process has removed the rest.
-            return False
-        except MediaUnavailable:
-            # The media store has logged why; the next round tries again.
+        except (NotFound, MediaUnavailable):
+            # Another process has removed the rest; or the media store has logged what is wrong, and
+            # the next round tries again.
             return False
 
     async def name_accounts_for_search(self) -> bool:
-        if not await self.service.perform.read(
-            lambda transaction: transaction.accounts.lacks_search_names()
-        ):
-            return False
-        return await self.service.perform.change(
-            lambda transaction: transaction.accounts.name_for_search(NAMED_AT_ONCE)
+        return await self._change_if(
+            lambda snapshot: snapshot.accounts.lacks_search_names(),
+            lambda transaction: transaction.accounts.name_for_search(NAMED_AT_ONCE),
         )
 
     async def name_projects_for_search(self) -> bool:
-        if not await self.service.perform.read(
-            lambda transaction: transaction.projects.lacks_search_names()
-        ):
-            return False
-        return await self.service.perform.change(
-            lambda transaction: transaction.projects.name_for_search(NAMED_AT_ONCE)
+        return await self._change_if(
+            lambda snapshot: snapshot.projects.lacks_search_names(),
+            lambda transaction: transaction.projects.name_for_search(NAMED_AT_ONCE),
         )
 
     async def delete_unserved_listeners(self) -> bool:
-        before = self.clock.now() - UNSERVED_LIFE
-        if not await self.service.perform.read(
-            lambda transaction: transaction.listeners.any_unserved(before)
-        ):
-            return False
-        return await self.service.perform.change(
-            lambda transaction: transaction.listeners.delete_unserved(
-                before, UNSERVED_LISTENERS_AT_ONCE
-            )
+        before, most = self.clock.now() - UNSERVED_LIFE, UNSERVED_LISTENERS_AT_ONCE
+        return await self._change_if(
+            lambda snapshot: snapshot.listeners.any_unserved(before),
+            lambda transaction: transaction.listeners.delete_unserved(before, most),
         )
+
+    async def _change_if(self, is_needed: Step, change: Step) -> bool:
+        """Checks before it opens a write transaction, because usually nothing is to be done."""
+        perform = self.service.perform
+        return await perform.read(is_needed) and await perform.change(change)
