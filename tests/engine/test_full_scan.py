@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from cuepost.adapters.storage.records.claims import Claims
-from cuepost.engine.full_scan import FullScan
+from cuepost.engine.intake import FullScan
 from cuepost.ports.dispatch import BEGINNING, Claim, ScanProgress
 from cuepost.testing import Answer, VirtualClock
 from cuepost.tuning import LONGEST_WITHOUT_SCAN_SECONDS

@@ -3,22 +3,30 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
+from math import inf
 from uuid import UUID
 
-from cuepost.engine.full_scan import FullScan
 from cuepost.engine.lane_board import LaneBoard
 from cuepost.engine.lanes import Accepting, Lanes
 from cuepost.engine.worker_lease import WorkerLease
 from cuepost.log_lines import log_store_error
-from cuepost.ports.dispatch import Assignment, Claim, Claimed, Lane
+from cuepost.ports.dispatch import (
+    BEGINNING,
+    Assignment,
+    Claim,
+    Claimed,
+    Lane,
+    ScanProgress,
+)
 from cuepost.ports.store import Contention, Priority, Store, StoreError, Transaction
 from cuepost.ports.system import Clock
 from cuepost.tuning import (
     CLAIMED_AT_ONCE,
     LATEST_ANSWER_SECONDS,
     LONGEST_IN_MEMORY_SECONDS,
+    LONGEST_WITHOUT_SCAN_SECONDS,
     PAUSE_AFTER_CONTENTION_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
 )
@@ -207,3 +215,47 @@ class Intake:
         self._lanes.start_over()
         self.unfinished.clear()
         return self._lease.start_over()
+
+
+class FullScan:
+    """When a claim has to scan all endpoints, and not only those that the worker was woken for.
+
+    A claim with a full scan takes about 1.5 times as long, so endpoints with a wake-up are served
+    without one. But not all work has a wake-up: retries come due, workers die, a wake-up may be
+    lost.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.scan_after = BEGINNING
+        self._next_due: datetime | None = None
+        self._skipped_since: float | None = None
+
+    @property
+    def is_halfway(self) -> bool:
+        return self.scan_after != BEGINNING
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the next full scan is due, whichever endpoints are woken before."""
+        left = inf
+        if self._next_due is not None:
+            left = (self._next_due - self._clock.now()).total_seconds()
+        if self._skipped_since is not None:
+            until = self._skipped_since + LONGEST_WITHOUT_SCAN_SECONDS
+            left = min(left, until - self._clock.monotonic())
+        return left
+
+    @property
+    def is_due(self) -> bool:
+        return self.is_halfway or self.seconds_left <= 0
+
+    def skipped(self, at: float) -> None:
+        """The last claim examined only endpoints with a wake-up."""
+        if self._skipped_since is None:
+            self._skipped_since = at
+
+    def done(self, scan: ScanProgress) -> None:
+        self.scan_after = scan.reached
+        self._next_due = scan.next_due
+        self._skipped_since = None
