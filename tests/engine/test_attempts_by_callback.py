@@ -177,7 +177,7 @@ def test_no_attempt_begins_while_too_many_results_wait_to_be_recorded(
         await harness.endpoint()
         engine.transport.will(URL, *(Answer(seconds=0.01) for _ in range(8)))
         async with engine.delivering(engine.dispatcher(attempts=8, cap=1)) as dispatcher:
-            dispatcher._recorder.most_unrecorded = 3
+            dispatcher._most_unrecorded = 3
             projects = [await harness.project() for _ in range(8)]
             await harness.report(*map(harness.milestone, projects))
             watch.fails = lambda _: True

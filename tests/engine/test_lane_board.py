@@ -213,6 +213,7 @@ class Board(RuleBasedStateMachine):
         loads = {lane: waiting[lane] + self.in_flight[lane] + self.reserved[lane] for lane in LANES}
         assert {lane: self.board.load_of(lane) for lane in LANES} == loads
         assert self.board.load == sum(loads.values())
+        assert self.board.waiting == len(self.waiting)
 
     @invariant()
     def a_lane_is_ready_just_when_it_can_go_on(self) -> None:

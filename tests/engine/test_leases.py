@@ -398,7 +398,7 @@ async def look(lease: WorkerLease, queue: DeliveryQueue, engine: EngineHarness) 
 
 def taken_late(lease: WorkerLease, held: Assignment) -> list[Assignment]:
     """The answer of the commit that leased it arrives."""
-    return lease.took([] if lease.was_released_as_orphan(held) else [held])
+    return lease.took([] if held.delivery_id in lease.released_orphans else [held])
 
 
 def test_two_leases_of_one_delivery_are_not_taken_for_one_that_is_orphaned(

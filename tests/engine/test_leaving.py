@@ -152,7 +152,7 @@ def test_a_full_recorder_does_not_keep_it(run_embedded: RunScenarios) -> None:
         harness, watch = engine.harness, engine.store.watch
         await harness.endpoint()
         async with engine.delivering(engine.dispatcher(attempts=1, cap=1)) as dispatcher:
-            dispatcher._recorder.most_unrecorded = 1
+            dispatcher._most_unrecorded = 1
             for _ in range(4):
                 await harness.complete()
             watch.fails = lambda _: True

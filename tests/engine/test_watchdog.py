@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from math import inf
 
 import pytest
 
@@ -101,6 +102,7 @@ def test_claimed_work_that_is_not_started_is_noticed(
 ) -> None:
     monkeypatch.setattr(Dispatcher, "_start_attempts", lambda _: None)
     monkeypatch.setattr(LaneBoard, "drop_expired", lambda *_: [])
+    monkeypatch.setattr(LaneBoard, "next_expiry", inf)
 
     async def scenario(engine: EngineHarness) -> None:
         await engine.harness.endpoint()

@@ -29,6 +29,7 @@ from cuepost.tuning import (
     LONGEST_WAIT_ALONE_SECONDS,
     PAUSE_AFTER_CRASH_SECONDS,
     POLL_ALONE_SECONDS,
+    RESULTS_AT_ONCE,
     RESULTS_AT_ONCE_ALONE,
     SHUTDOWN_RECORDING_SECONDS,
     UNRECORDED_PER_ATTEMPT,
@@ -76,11 +77,12 @@ class Dispatcher:
             longest_sleep=longest_sleep or self.usual_sleep,
             begin=self._begin,
         )
+        self._most_unrecorded = UNRECORDED_PER_ATTEMPT * capacity.attempts
         self._recorder = OutcomeRecorder(
             store,
             clock,
             telemetry,
-            most_unrecorded=UNRECORDED_PER_ATTEMPT * capacity.attempts,
+            full_group=min(RESULTS_AT_ONCE, self._most_unrecorded),
             at_once=self.results_at_once,
             longest_wait=self.longest_wait_seconds,
             is_busy=lambda: self._board.load >= BUSY_FROM or bool(self._intake.unfinished),
@@ -107,15 +109,14 @@ class Dispatcher:
         return self._lease.worker if may_take else None
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
-        self.give_back([each.lane for each in assignments])
+        self._board.give_back([each.lane for each in assignments])
         # Assignments of an earlier lease are released together with that lease.
-        if not self.running or worker != self._lease.worker:
-            return
-        age = (self._clock.now() - as_of).total_seconds()
-        # An instant in the future has no known age.
-        as_of_monotonic = self._clock.monotonic() - age if age >= 0 else LONG_AGO
-        mine = [each for each in assignments if not self._lease.was_released_as_orphan(each)]
-        self._begin(mine, as_of_monotonic)
+        if self.running and worker == self._lease.worker:
+            released = self._lease.released_orphans
+            mine = [each for each in assignments if each.delivery_id not in released]
+            age = (self._clock.now() - as_of).total_seconds()
+            # An instant in the future has no known age.
+            self._begin(mine, self._clock.monotonic() - age if age >= 0 else LONG_AGO)
 
     def give_back(self, endpoints: Sequence[Lane]) -> None:
         self._board.give_back(endpoints)
@@ -194,16 +195,18 @@ class Dispatcher:
         """`as_of` is the monotonic time that the assignments describe."""
         self._board.add(self._lease.took(assigned), as_of + LONGEST_IN_MEMORY_SECONDS)
         self._start_attempts()
+        if self._board.waiting:
+            # So that it is released soon after it is outdated.
+            self._intake.wake_within(LONGEST_IN_MEMORY_SECONDS)
 
     def _start_attempts(self) -> None:
         """Start all attempts that may begin; none while too many results wait to be recorded."""
         while self.running and self._in_flight < self._capacity.attempts:
-            if self._recorder.is_full or (taken := self._board.take()) is None:
+            is_full = self._recorder.unrecorded >= self._most_unrecorded
+            if is_full or (taken := self._board.take()) is None:
                 return
             fresh_until, assignment = taken
             self._in_flight += 1
-            if self._board.is_blocked(assignment.lane):
-                self._intake.wake_within(LONGEST_IN_MEMORY_SECONDS)
             if not self._may_send(assignment, fresh_until):
                 self._give_back(assignment)
                 continue

@@ -84,7 +84,7 @@ class LaneBoard:
         self._fresh_until = inf
         # Whether assignments were dropped although their endpoints would have taken them.
         self.holds_too_many = False
-        self.load = 0
+        self.load = self.waiting = 0
         # How many assignments have been taken since the start.
         self._taken = 0
 
@@ -96,6 +96,7 @@ class LaneBoard:
             lane.waiting.append((fresh_until, assignment))
             lane.load += 1
             self.load += 1
+            self.waiting += 1
             self._mark_ready(assignment.lane, lane)
 
     def take(self) -> tuple[float, Assignment] | None:
@@ -106,6 +107,7 @@ class LaneBoard:
         lane = self._lanes[endpoint]
         lane.is_ready = False
         taken = lane.waiting.popleft()
+        self.waiting -= 1
         lane.in_flight += 1
         self._taken += 1
         if not lane.waiting and endpoint in self._slow:
@@ -145,15 +147,11 @@ class LaneBoard:
         lane = self._lanes.get(endpoint)
         return lane is None or lane.in_flight < self._cap
 
-    def is_blocked(self, endpoint: Lane) -> bool:
-        """Whether an assignment waits until another attempt of the lane has ended."""
-        lane = self._lanes.get(endpoint)
-        return lane is not None and bool(lane.waiting) and not lane.is_ready
-
     def room_of(self, endpoint: Lane) -> int:
         """How many more assignments this lane may hold."""
+        lane = self._lanes.get(endpoint)
         allowed = self._slow.get(endpoint, self._most_per_lane)
-        return allowed - self.load_of(endpoint)
+        return allowed - lane.load if lane else allowed
 
     def claimable_of(self, endpoint: Lane) -> int:
         """How many more this lane may claim; 0 while it holds more than half of its share."""
@@ -264,6 +262,7 @@ class LaneBoard:
         if lane.is_ready and not lane.waiting:
             lane.is_ready = False
             self._ready.remove(endpoint)
+        self.waiting -= count
         self._unload(endpoint, lane, count)
 
     def _unload(self, endpoint: Lane, lane: _Lane, count: int) -> None:

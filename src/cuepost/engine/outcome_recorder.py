@@ -26,7 +26,6 @@ from cuepost.tuning import (
     GROUP_TRIES,
     PAUSE_AFTER_CONTENTION_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
-    RESULTS_AT_ONCE,
     SINGLE_RESULT_TRIES,
 )
 
@@ -51,13 +50,13 @@ class OutcomeRecorder:
     """`written` is called with results that are in the store, `unwritable` with one set aside.
 
     These results no longer wait here by then. At most `at_once` results are written together; while
-    the engine is busy, they wait up to `longest_wait` seconds for others.
+    the engine is busy, they wait until there are `full_group`, at most `longest_wait` seconds.
     """
 
     store: Store
     clock: Clock
     telemetry: Telemetry
-    most_unrecorded: int
+    full_group: int
     at_once: int
     longest_wait: float
     is_busy: Callable[[], bool]
@@ -77,21 +76,17 @@ class OutcomeRecorder:
     def unrecorded(self) -> int:
         return len(self._results) + len(self._singles)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether too many results wait for the store to start another attempt."""
-        return self.unrecorded >= self.most_unrecorded
-
     def put(self, worker: UUID, result: Result) -> None:
         self._results.append((worker, result))
         self._work.set()
-        if self._has_full_group:
+        if len(self._results) >= self.full_group:
             self._group_full.set()
 
     async def run(self) -> None:
         while True:
             await self._work.wait()
-            if self.is_busy() and not self._has_full_group and not self._grouping_stopped:
+            may_wait = len(self._results) < self.full_group and not self._grouping_stopped
+            if may_wait and self.is_busy():
                 self._group_full.clear()
                 await self.clock.wait_for(self._group_full, self.longest_wait)
             await self._flush()
@@ -196,10 +191,6 @@ class OutcomeRecorder:
             result.attempt.outcome,
         )
         self.unwritable(result)
-
-    @property
-    def _has_full_group(self) -> bool:
-        return len(self._results) >= min(RESULTS_AT_ONCE, self.most_unrecorded)
 
     async def _write(self, alone: Sequence[_HeldResult] = ()) -> Sequence[_HeldResult]:
         """Without `alone`, write the next group, and return it."""

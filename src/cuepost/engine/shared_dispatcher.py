@@ -134,7 +134,7 @@ class SharedDispatcher(Dispatcher):
         taken, surplus = [], []
         for assignment, may_be_sent in found:
             lane = assignment.lane
-            if self._lease.was_released_as_orphan(assignment):
+            if assignment.delivery_id in self._lease.released_orphans:
                 continue
             if may_be_sent and self._lanes.holds(lane) and self._board.reserve(lane):
                 taken.append(assignment)

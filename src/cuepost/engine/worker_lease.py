@@ -56,7 +56,8 @@ class WorkerLease:
         self._unknown: set[UUID] = set()
         self._looked_for_orphans = LONG_AGO
         self._to_release: dict[UUID, _Return] = {}
-        self._released_orphans: set[UUID] = set()
+        # Released because the answer that would have brought them took so long.
+        self.released_orphans: set[UUID] = set()
         self.worker = ids(clock.now())
 
     @property
@@ -75,10 +76,6 @@ class WorkerLease:
     def has_releases(self) -> bool:
         return bool(self._to_release)
 
-    def was_released_as_orphan(self, assignment: Assignment) -> bool:
-        """Whether a delivery was released because the answer that brings it took so long."""
-        return assignment.delivery_id in self._released_orphans
-
     def took(self, assignments: Iterable[Assignment]) -> list[Assignment]:
         """Hold the assignments that this worker may send, and return them."""
         accepted = []
@@ -92,7 +89,7 @@ class WorkerLease:
             accepted.append(each)
             self._known[each.delivery_id] = each
             self._unknown.discard(each.delivery_id)
-            self._released_orphans.discard(each.delivery_id)
+            self.released_orphans.discard(each.delivery_id)
         return accepted
 
     def recorded(self, assignments: Iterable[Assignment]) -> None:
@@ -126,7 +123,7 @@ class WorkerLease:
         self.expected.clear()
         self._unknown.clear()
         self._to_release.clear()
-        self._released_orphans.clear()
+        self.released_orphans.clear()
         return old
 
     @property
@@ -209,7 +206,7 @@ class WorkerLease:
     def returned(self, delivery_ids: Iterable[UUID]) -> None:
         for delivery_id in delivery_ids:
             if self._known.pop(delivery_id, None) is None:
-                self._released_orphans.add(delivery_id)
+                self.released_orphans.add(delivery_id)
             self._to_release.pop(delivery_id, None)
 
     def _look_for_orphans(self, leased: Collection[UUID]) -> None:
