@@ -202,8 +202,10 @@ class Dispatcher:
     def _start_attempts(self) -> None:
         """Start all attempts that may begin; none while too many results wait to be recorded."""
         while self.running and self._in_flight < self._capacity.attempts:
-            is_full = self._recorder.unrecorded >= self._most_unrecorded
-            if is_full or (taken := self._board.take()) is None:
+            if self._recorder.unrecorded >= self._most_unrecorded:
+                return
+            taken = self._board.take()
+            if taken is None:
                 return
             fresh_until, assignment = taken
             self._in_flight += 1
@@ -243,11 +245,8 @@ class Dispatcher:
         assignment = ended.assignment
         try:
             if isinstance(ended, Crash):
-                log.error(
-                    "event=attempt_crashed delivery=%s",
-                    assignment.delivery_id,
-                    exc_info=ended.error,
-                )
+                delivery_id = assignment.delivery_id
+                log.error("event=attempt_crashed delivery=%s", delivery_id, exc_info=ended.error)
                 self._postpone(assignment)
             else:
                 self._report(ended)

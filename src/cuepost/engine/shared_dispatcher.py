@@ -29,6 +29,8 @@ log = logging.getLogger("cuepost.engine")
 
 
 class SharedDispatcher(Dispatcher):
+    """Heartbeats keep its lease, which covers its lanes and all deliveries that it holds."""
+
     results_at_once = RESULTS_AT_ONCE
     longest_wait_seconds = LONGEST_WAIT_SECONDS
     usual_sleep = timedelta(seconds=POLL_SECONDS)
