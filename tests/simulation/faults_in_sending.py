@@ -75,7 +75,7 @@ def outcomes_lost_when_the_store_fails(patch: Patch) -> None:
         group = self._results[: self.at_once]
         with suppress(StoreUnavailable):
             await self._write(group)
-            self.written([result for _, result in group])
+            self.written([each.result for each in group])
         del self._results[: len(group)]
         self.written([])
 

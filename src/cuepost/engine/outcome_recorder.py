@@ -31,18 +31,19 @@ from cuepost.tuning import (
 
 log = logging.getLogger("cuepost.engine")
 
-_HeldResult = tuple[UUID, Result]
-"""A result, and the worker that held its delivery."""
-
 
 @dataclass(slots=True)
-class _Single:
-    """A result of a group that was split, and how often the store has refused it alone."""
+class _Held:
+    """A result, and the worker that held its delivery.
+
+    After its group was split: how often the store has refused it alone, and how many writes had
+    succeeded before its last try.
+    """
 
     worker: UUID
     result: Result
-    writes_before: int
     refusals: int = 0
+    writes_before: int = 0
 
 
 @dataclass(slots=True)
@@ -62,8 +63,8 @@ class OutcomeRecorder:
     is_busy: Callable[[], bool]
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
-    _results: list[_HeldResult] = field(default_factory=list)
-    _singles: list[_Single] = field(default_factory=list)
+    _results: list[_Held] = field(default_factory=list)
+    _singles: list[_Held] = field(default_factory=list)
     _failures: int = 0
     _writes: int = 0
     _work: asyncio.Event = field(default_factory=asyncio.Event)
@@ -77,7 +78,7 @@ class OutcomeRecorder:
         return len(self._results) + len(self._singles)
 
     def put(self, worker: UUID, result: Result) -> None:
-        self._results.append((worker, result))
+        self._results.append(_Held(worker, result))
         self._work.set()
         if len(self._results) >= self.full_group:
             self._group_full.set()
@@ -142,7 +143,7 @@ class OutcomeRecorder:
         else:
             self._failures = 0
             del self._results[: len(group)]
-            self.written([result for _, result in group])
+            self.written([each.result for each in group])
 
     def _should_split_group(self, error: Exception) -> bool:
         """An unavailable store refuses every group, so only one group at a time is split then."""
@@ -152,16 +153,17 @@ class OutcomeRecorder:
 
     def _split_group(self) -> None:
         self._failures = 0
-        group = self._results[: self.at_once]
-        self._singles += [_Single(worker, result, self._writes) for worker, result in group]
-        del self._results[: len(group)]
+        for each in self._results[: self.at_once]:
+            each.writes_before = self._writes
+            self._singles.append(each)
+        del self._results[: self.at_once]
         self._single_work.set()
 
-    async def _try_single(self, single: _Single) -> bool:
+    async def _try_single(self, single: _Held) -> bool:
         """Return False if the store seems unavailable, so that the failure is not the result's."""
         delivery_id = single.result.assignment.delivery_id
         try:
-            await self._write([(single.worker, single.result)])
+            await self._write([single])
         except (StoreUnavailable, Contention) as error:
             log_store_error(log, "outcome_not_recorded", error, "record", delivery=delivery_id)
             # A store that has written other results since the last try is available.
@@ -192,14 +194,14 @@ class OutcomeRecorder:
         )
         self.unwritable(result)
 
-    async def _write(self, alone: Sequence[_HeldResult] = ()) -> Sequence[_HeldResult]:
+    async def _write(self, alone: Sequence[_Held] = ()) -> Sequence[_Held]:
         """Without `alone`, write the next group, and return it."""
 
-        async def record(transaction: Transaction) -> tuple[Sequence[_HeldResult], int]:
+        async def record(transaction: Transaction) -> tuple[Sequence[_Held], int]:
             # Chosen when the transaction begins, because more may be waiting by then.
             group, late, now = alone or self._results[: self.at_once], 0, self.clock.now()
-            for worker in dict.fromkeys(worker for worker, _ in group):
-                results = [result for holder, result in group if holder == worker]
+            for worker in dict.fromkeys(each.worker for each in group):
+                results = [each.result for each in group if each.worker == worker]
                 late += await transaction.outcomes.record(worker, results, now)
             return group, late
 
