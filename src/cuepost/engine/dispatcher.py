@@ -68,27 +68,12 @@ class Dispatcher:
         self._lease = WorkerLease(clock, ids, lease or self.usual_lease)
         self._board = LaneBoard(capacity, clock)
         self._lanes = self._new_lanes()
+        poll = longest_sleep or self.usual_sleep
         self._intake = Intake(
-            store,
-            clock,
-            self._lease,
-            self._board,
-            self._lanes,
-            longest_sleep=longest_sleep or self.usual_sleep,
-            begin=self._begin,
+            store, clock, self._lease, self._board, self._lanes, begin=self._begin, poll=poll
         )
         self._most_unrecorded = UNRECORDED_PER_ATTEMPT * capacity.attempts
-        self._recorder = OutcomeRecorder(
-            store,
-            clock,
-            telemetry,
-            full_group=min(RESULTS_AT_ONCE, self._most_unrecorded),
-            at_once=self.results_at_once,
-            longest_wait=self.longest_wait_seconds,
-            is_busy=lambda: self._board.load >= BUSY_FROM or bool(self._intake.unfinished),
-            written=self._written,
-            unwritable=self._unwritable,
-        )
+        self._recorder = self._new_recorder()
         # Set when an attempt ends; cleared by the coroutine that is about to wait for it.
         self._attempt_ended = asyncio.Event()
         self._in_flight = self._begun = self._recorded = 0
@@ -96,6 +81,19 @@ class Dispatcher:
 
     def _new_lanes(self) -> Lanes:
         return Lanes()
+
+    def _new_recorder(self) -> OutcomeRecorder:
+        return OutcomeRecorder(
+            self._store,
+            self._clock,
+            self._telemetry,
+            full_group=min(RESULTS_AT_ONCE, self._most_unrecorded),
+            at_once=self.results_at_once,
+            longest_wait=self.longest_wait_seconds,
+            is_busy=lambda: self._board.load >= BUSY_FROM or bool(self._intake.unfinished),
+            written=self._written,
+            unwritable=self._unwritable,
+        )
 
     def reserve(self, endpoint: Lane) -> UUID | None:
         """Only if nothing older waits in the store."""

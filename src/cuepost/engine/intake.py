@@ -35,7 +35,10 @@ log = logging.getLogger("cuepost.engine")
 
 
 class Intake:
-    """`begin` is called with what was claimed, and the monotonic time that it describes."""
+    """`begin` is called with what was claimed, and the monotonic time that it describes.
+
+    No sleep between two claims is longer than `poll`.
+    """
 
     def __init__(
         self,
@@ -45,29 +48,30 @@ class Intake:
         board: LaneBoard,
         lanes: Lanes,
         *,
-        longest_sleep: timedelta,
         begin: Callable[[Sequence[Assignment], float], None],
+        poll: timedelta,
     ) -> None:
         self._store = store
         self._clock = clock
         self._lease = lease
         self._board = board
         self._lanes = lanes
-        self._longest_sleep = longest_sleep.total_seconds()
         self._begin = begin
+        self._longest_sleep = poll.total_seconds()
         # A dict instead of a set, because it keeps the order of arrival.
         self._woken: dict[Lane, None] = {}
         self._wake_up = asyncio.Event()
         self._full_scan = FullScan(clock)
         # Lanes with deliveries left in the store.
         self.unfinished: set[Lane] = set()
+        # Whether the last claim left no room for another.
         self.is_full = False
         self._is_slow = False
         self.sleeps_until: float | None = None
         self.is_stopping = False
 
     def wake(self, endpoints: Iterable[Lane] = ()) -> None:
-        """Claim soon, from these endpoints among others."""
+        """End the current sleep, or the next one as soon as it begins, to claim from these."""
         self._note_work(endpoints)
         self._wake_up.set()
 

@@ -50,8 +50,6 @@ class Capacity:
 
 @dataclass(slots=True)
 class _Lane:
-    """`load` counts what waits, what is in flight and what is reserved."""
-
     waiting: deque[tuple[float, Assignment]] = field(default_factory=deque)
     in_flight: int = 0
     load: int = 0
@@ -84,6 +82,7 @@ class LaneBoard:
         self._fresh_until = inf
         # Whether assignments were dropped although their endpoints would have taken them.
         self.holds_too_many = False
+        # `load` counts what waits, what is in flight and what is reserved.
         self.load = self.waiting = 0
         # How many assignments have been taken since the start.
         self._taken = 0
