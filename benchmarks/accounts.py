@@ -198,7 +198,8 @@ async def _add_accounts(
     transaction: RecordsTransaction, container: Container, numbers: Sequence[int]
 ) -> list[UUID]:
     now, make = container.system.clock.now(), container.system.ids
-    session = transaction.session  # noqa: SLF001  # rows of two tables that no use case adds alone
+    # Rows of two tables that no use case adds alone.
+    session = transaction.session
     named = {make(now): number for number in numbers}
     await session.insert(
         "accounts",

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import timedelta
+from functools import cached_property
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -37,10 +38,15 @@ class SharedDispatcher(Dispatcher):
     usual_lease = timedelta(seconds=LEASE_SECONDS)
     _lanes: SharedLanes
 
-    def __init__(self, *parts: Any, **options: Any) -> None:
-        super().__init__(*parts, **options)
-        self._beat_now = asyncio.Event()
-        self._has_keys = asyncio.Event()
+    @cached_property
+    def _beat_now(self) -> asyncio.Event:
+        """Set when workers have come or gone."""
+        return asyncio.Event()
+
+    @cached_property
+    def _has_keys(self) -> asyncio.Event:
+        """Set while there are deliveries that were handed over and not read yet."""
+        return asyncio.Event()
 
     def _new_lanes(self) -> SharedLanes:
         return SharedLanes(self._lease, self._board)
