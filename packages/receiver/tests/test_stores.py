@@ -1,17 +1,20 @@
 """What every store of an inbox must do; a store of your own joins by one more parameter."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from cuepost_receiver import Claim, DeadLetter, InboxStore, SqliteStore
+from cuepost_receiver.stores import sqlite as sqlite_store
 from cuepost_receiver.stores.postgres import PostgresStore
 from cuepost_receiver.stores.sql_store import SqlStore
 from tests.support.postgres import PostgresServer, fresh_database_sync
@@ -208,6 +211,30 @@ def test_many_at_once_open_the_same_new_store(opened: Opener) -> None:
 
     with ThreadPoolExecutor(6) as pool:
         assert sorted(pool.map(add, range(6))) == [False] * 5 + [True]
+
+
+def test_a_new_file_is_opened_while_another_process_writes_its_first_page(tmp_path: Path) -> None:
+    """In this state SQLite refuses a change of the journal mode without waiting."""
+    path = tmp_path / "inbox.sqlite3"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ending = threading.Timer(0.2, other.execute, ["COMMIT"])
+        ending.start()
+        store = SqliteStore(path)
+        assert store.add("a", b"", 1) is True
+        store.close()
+        ending.join()
+
+
+def test_a_file_that_stays_locked_is_refused_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_store, "BUSY_SECONDS", 0.05)
+    path = tmp_path / "inbox.sqlite3"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            SqliteStore(path).add("a", b"", 1)
 
 
 FORKING = """

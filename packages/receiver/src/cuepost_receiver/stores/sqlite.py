@@ -1,6 +1,7 @@
 """The inbox in an SQLite file: for one machine, with any number of processes and threads."""
 
 import sqlite3
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from cuepost_receiver.stores.sql_store import SqlStore
 
 BUSY_SECONDS = 10.0
+POLL_SECONDS = 0.01
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS cuepost_inbox (
     event_id TEXT PRIMARY KEY,
@@ -37,7 +39,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(connection)
             # An acknowledged event must survive a power failure.
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript(SCHEMA)
@@ -53,3 +55,17 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
 
     def _close(self, connection: sqlite3.Connection) -> None:
         connection.close()
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """While another process makes the same change to a new file, SQLite refuses without waiting."""
+    latest = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= latest:
+                raise
+            time.sleep(POLL_SECONDS)
+        else:
+            return
