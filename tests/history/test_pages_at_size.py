@@ -71,6 +71,9 @@ OF_DELIVERIES = (
 # The queue has no index by type: it would cost each delivery that waits, and the queue is short
 # unless all workers are away.
 READS_ALL_THAT_IS_LIVE = "of a rare type"
+# PostgreSQL expects that an event has few deliveries, and sorts those of its millisecond if they
+# seem to fit a page. A real event has no more of them than its account has endpoints.
+SORTS_ONE_EVENT = "of a crowded event"
 OF_EVENTS = ("all", "of a busy project", "of a rare project", "of a common type", "of a rare type")
 
 
@@ -203,6 +206,10 @@ async def dear_pages(history: History) -> dict[str, str]:
             faults = faults_of(history.engine, first, deep)
             if name == READS_ALL_THAT_IS_LIVE and what == "deliveries":
                 faults = []
+            if name == SORTS_ONE_EVENT and history.engine == "postgresql":
+                of_event = len(history.expected.of_deliveries[name][1])
+                read = max(first.rows_examined, deep.rows_examined)
+                faults = [f"{read} rows examined"] if read > of_event else []
             if (first.ids, deep.ids) != (expected_first, expected_deep):
                 faults.append("other rows than expected")
             if faults:

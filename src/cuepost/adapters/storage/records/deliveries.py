@@ -71,11 +71,7 @@ class DeliveryRecords:
 
     async def page(self, account_id: UUID, chosen: DeliveryFilter, page: Page) -> list[Delivery]:
         numbers = await numbers_of(self._session, account_id)
-        if chosen.event_id is not None:
-            of_event = await self._of_events(numbers, [chosen.event_id])
-            made = [row.delivery(account_id, numbers.webhook_of) for row in of_event]
-            return [each for each in made if _is_on(each, chosen, page)][: page.limit]
-        if chosen.project_id is not None:
+        if chosen.project_id is not None and chosen.event_id is None:
             return await self._page_of_project(account_id, numbers, chosen, page)
         session, live, ended = self._session.offloaded, list[rows.Live](), list[rows.Ended]()
         # Live ones first, so that a delivery that ends in between is read twice and not missed.

@@ -124,6 +124,9 @@ def bounds_of(chosen: DeliveryFilter, page: Page) -> tuple[UUID, UUID]:
     """The first id and the end of the range, from all conditions on time."""
     lowest = [LOWEST] + ([lowest_at(chosen.since)] if chosen.since else [])
     ends = [page.before or HIGHEST] + ([lowest_at(chosen.until)] if chosen.until else [])
+    if chosen.event_id is not None:
+        lowest.append(lowest_of(chosen.event_id))
+        ends.append(end_of(chosen.event_id))
     return max(lowest), min(ends)
 
 
@@ -162,6 +165,10 @@ def _filtered(numbers: AccountNumbers, chosen: DeliveryFilter, page: Page) -> Ch
     query = Chosen("account = :account", account=numbers.account)
     if chosen.event_type is not None:
         query.where("event_type = :type", type=EVENT_TYPE[chosen.event_type])
+    if chosen.project_id is not None:
+        query.where("project_id = :project", project=chosen.project_id)
+    if chosen.event_id is not None:
+        query.where("event_id = :event", event=chosen.event_id)
     if chosen.webhook_id is not None:
         query.where("endpoint = :endpoint", endpoint=numbers.endpoint(chosen.webhook_id))
     elif numbers.deleted:
