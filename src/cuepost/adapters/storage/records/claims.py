@@ -1,6 +1,7 @@
 """Claims: which deliveries a worker leases, round robin over the endpoints."""
 
 import logging
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -60,7 +61,7 @@ class Found:
         self.cut -= set(lanes)
 
 
-class Claims(Records):
+class Claims(Records, ABC):
     """What both engines have in common."""
 
     async def claim(self, wanted: Claim, now: datetime) -> Claimed:
@@ -115,15 +116,15 @@ class Claims(Records):
             await self._read_due(found, longer, replace(wanted, idle=()), now, most)
         return found
 
+    @abstractmethod
     async def _read_due(
         self, found: Found, chosen: Sequence[Lane], wanted: Claim, now: datetime, most: int
     ) -> None:
         """Hold these lanes, and add up to `most` due deliveries of each of their states."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _lease(self, worker: UUID, picked: Sequence[Due]) -> dict[UUID, Fact]:
         """Leases them to the worker, and returns the facts of their events."""
-        raise NotImplementedError
 
     async def _release_lanes(self, worker: UUID, idle: Collection[Lane]) -> None:
         if idle:

@@ -5,6 +5,7 @@ the worker that made the attempt, or to no worker because that lease was lost. O
 late, and are kept as superseded attempts.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -40,7 +41,7 @@ _DUE_AGAIN = ("status", "due_at", "attempts_made", "attempt_count", "worker")
 ENDED = (*KEPT, "status", "reason", "finished_at", *attempt_rows.COLUMNS)
 
 
-class OutcomeRecords(Records):
+class OutcomeRecords(Records, ABC):
     """What both engines have in common."""
 
     async def record(self, worker: UUID, results: Sequence[Result], now: datetime) -> int:
@@ -56,6 +57,7 @@ class OutcomeRecords(Records):
         await health.note(self._session, changing, recorded, now)
         return await late_results.keep(self._session, worker, late)
 
+    @abstractmethod
     async def _end_leased(
         self, worker: UUID, results: Sequence[Result], now: datetime
     ) -> tuple[Sequence[Result], dict[Lane, health.Remembered]]:
@@ -64,13 +66,12 @@ class OutcomeRecords(Records):
         Returns the results that did, and the endpoints whose health may change. Of several results
         of one delivery the first counts.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     async def _open(
         self, rest: Sequence[Result], now: datetime, changing: dict[Lane, health.Remembered]
     ) -> dict[UUID, Open]:
         """The deliveries of the other results, locked, if they have not ended."""
-        raise NotImplementedError
 
     async def _move(
         self, worker: UUID, results: Sequence[Result], waiting: dict[UUID, Open], now: datetime

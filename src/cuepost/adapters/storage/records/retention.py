@@ -1,5 +1,6 @@
 """Deletes old rows, and nothing live; the engines delete history in different ways."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -67,7 +68,7 @@ RULES: Mapping[Expiring, Rule] = {
 _DELETED_ENDPOINT = Sql("SELECT id FROM endpoints WHERE deleted_at IS NOT NULL LIMIT 1")
 
 
-class RetentionRecords(Records):
+class RetentionRecords(Records, ABC):
     """What both engines have in common."""
 
     async def any_before(self, what: Expiring, instant: datetime) -> bool:
@@ -80,11 +81,11 @@ class RetentionRecords(Records):
             return await self._delete_history(instant, rows)
         return await self._delete_old(RULES[what], instant, rows)
 
-    async def _any_history(self, instant: datetime) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    async def _any_history(self, instant: datetime) -> bool: ...
 
-    async def _delete_history(self, instant: datetime, rows: int) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    async def _delete_history(self, instant: datetime, rows: int) -> bool: ...
 
     async def lacks_days(self, now: datetime) -> bool:
         """Only PostgreSQL has a partition for each day."""
