@@ -209,7 +209,8 @@ async def dear_pages(history: History) -> dict[str, str]:
             if name == SORTS_ONE_EVENT and history.engine == "postgresql":
                 of_event = len(history.expected.of_deliveries[name][1])
                 read = max(first.rows_examined, deep.rows_examined)
-                faults = [f"{read} rows examined"] if read > of_event else []
+                faults = [each for each in first.faults + deep.faults if "Sort" not in each]
+                faults += [f"{read} rows examined"] if read > of_event else []
             if (first.ids, deep.ids) != (expected_first, expected_deep):
                 faults.append("other rows than expected")
             if faults:
