@@ -297,5 +297,4 @@ class RateLimited(Refused):
 
     def __init__(self, limit: int, retry_after_seconds: int) -> None:
         super().__init__()
-        self.limit = limit
-        self.retry_after_seconds = retry_after_seconds
+        self.limit, self.retry_after_seconds = limit, retry_after_seconds

@@ -39,7 +39,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            _write_ahead(connection)
+            _use_write_ahead_log(connection)
             # An acknowledged event must survive a power failure.
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript(SCHEMA)
@@ -57,7 +57,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         connection.close()
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
     """While another process makes the same change to a new file, SQLite refuses without waiting."""
     latest = time.monotonic() + BUSY_SECONDS
     while True:
