@@ -7,6 +7,7 @@ LATE = (
     "alembic",
     "argon2",
     "asyncpg",
+    "cryptography",
     "cuepost.adapters.openid",
     "cuepost.adapters.storage.postgres",
     "cuepost.interfaces.cli.demo",

@@ -5,10 +5,8 @@ key opens.
 """
 
 import hashlib
-from collections.abc import Sequence
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from cuepost.ports.system import KEY_ID_BYTES, CannotOpen, Entropy
 
@@ -18,27 +16,36 @@ _ID, _NONCE = KEY_ID_BYTES, 12
 
 class AesGcmBox:
     def __init__(self, master_keys: Sequence[bytes], entropy: Entropy) -> None:
-        self._ciphers = {_key_id(key): AESGCM(key) for key in master_keys}
-        self._sealing_id = _key_id(master_keys[0])
+        self.key_ids = tuple(dict.fromkeys(map(_key_id, master_keys)))
         self._entropy = entropy
-
-    @property
-    def key_ids(self) -> Sequence[bytes]:
-        return tuple(self._ciphers)
+        # In a closure, so that no description of this object shows the keys.
+        self._ciphers = cache(lambda: _Ciphers(master_keys))
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
         nonce = self._entropy(_NONCE)
-        sealed = self._ciphers[self._sealing_id].encrypt(nonce, plain, context)
-        return self._sealing_id + nonce + sealed
+        sealed = self._ciphers().of[self.key_ids[0]].encrypt(nonce, plain, context)
+        return self.key_ids[0] + nonce + sealed
 
     def open(self, sealed: bytes, context: bytes) -> bytes:
-        cipher = self._ciphers.get(sealed[:_ID])
+        ciphers = self._ciphers()
+        cipher = ciphers.of.get(sealed[:_ID])
         if cipher is None:
             raise CannotOpen
         try:
             return cipher.decrypt(sealed[_ID : _ID + _NONCE], sealed[_ID + _NONCE :], context)
-        except (InvalidTag, ValueError):
+        except (ciphers.invalid, ValueError):
             raise CannotOpen from None
+
+
+class _Ciphers:
+    """Imports the library, which takes 8 MB; an API process may never need it."""
+
+    def __init__(self, master_keys: Sequence[bytes]) -> None:
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415  # see above
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415  # see above
+
+        self.of: Mapping[bytes, AESGCM] = {_key_id(key): AESGCM(key) for key in master_keys}
+        self.invalid = InvalidTag
 
 
 def _key_id(key: bytes) -> bytes:

@@ -9,10 +9,8 @@ import hmac
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
+from functools import cache
 from uuid import UUID
-
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from cuepost.domain.instants import from_millis, to_millis
 from cuepost.ports.media import Grant
@@ -28,7 +26,7 @@ class LinkTokens:
     """The first key signs, every key is accepted: links stay valid through a rotation."""
 
     def __init__(self, master_keys: Sequence[bytes]) -> None:
-        self._keys = [_derived(key) for key in master_keys]
+        self._keys = cache(lambda: [_derived(key) for key in master_keys])
 
     def write(self, grant: Grant) -> str:
         body = b"".join(
@@ -40,7 +38,7 @@ class LinkTokens:
                 to_millis(grant.expires_at).to_bytes(_END_BYTES, "big"),
             )
         )
-        return urlsafe_b64encode(body + _mac(self._keys[0], body)).decode()
+        return urlsafe_b64encode(body + _mac(self._keys()[0], body)).decode()
 
     def read(self, token: str) -> Grant | None:
         if not _TOKEN.fullmatch(token):
@@ -48,7 +46,7 @@ class LinkTokens:
         content = urlsafe_b64decode(token)
         body, mac = content[:-_MAC_BYTES], content[-_MAC_BYTES:]
         # All keys are tried, so that the duration does not reveal which one matches.
-        fits = [hmac.compare_digest(_mac(key, body), mac) for key in self._keys]
+        fits = [hmac.compare_digest(_mac(key, body), mac) for key in self._keys()]
         if not any(fits) or not body.startswith(_VERSION):
             return None
         return Grant(
@@ -60,6 +58,10 @@ class LinkTokens:
 
 
 def _derived(master_key: bytes) -> bytes:
+    # Imported at the first use, as for secrets.
+    from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415  # see above
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415  # see above
+
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE).derive(master_key)
 
 
