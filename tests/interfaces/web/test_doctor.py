@@ -110,3 +110,14 @@ async def test_the_real_doctor_tells_good_from_bad(harness: Harness) -> None:
         await patient.post(HERE, headers=headers, body=body, secrets=secret.reveal())
         found.append("pill-verified" in patient.last)
     assert found == [True, False]
+
+
+@pytest.mark.parametrize("name", ["headers", "body"])
+async def test_very_long_texts_are_refused(
+    patient: PageClient, notebook: Notebook, name: str
+) -> None:
+    await patient.get(HERE)
+    fields = {"headers": "x: y", "body": "", "secrets": ""} | {name: "x" * 65_537}
+    answer = await patient.post(HERE, **fields)
+    assert (answer.status_code, notebook.asked) == (422, [])
+    assert "Paste at most 64 KiB" in answer.text

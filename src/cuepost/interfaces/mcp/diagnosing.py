@@ -15,9 +15,10 @@ from cuepost.interfaces.wire_models.event_types import known_type
 from cuepost.interfaces.wire_models.shapes import ResponseModel, Time, optional_instant
 
 LONGEST = 65_536
+LONGEST_HEADERS = 16_384
 
 ReceivedHeaders = Annotated[
-    dict[str, str] | str,
+    dict[str, str] | Annotated[str, Meta(max_length=LONGEST_HEADERS)],
     Meta(description="The request headers as received, as an object or as lines."),
 ]
 ReceivedBody = Annotated[str, Meta(max_length=LONGEST, description="The raw body as received.")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import Response
 
-from cuepost.domain.errors import NotFound
+from cuepost.domain.errors import FieldError, Invalid, NotFound
 from cuepost.interfaces.web.delivery_filters import uuid_in
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cuepost_receiver.doctor import Diagnosis
 
 HERE = "/settings/doctor"
+LONGEST = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ async def examine(context: PageContext) -> Response:
     from cuepost_receiver.doctor import diagnose  # noqa: PLC0415  # loaded on demand
 
     form = context.form
+    if any(len(form.text(name)) > LONGEST for name in ("headers", "body")):
+        raise Invalid(FieldError("body", "too_long", "Paste at most 64 KiB of headers and body."))
     pasted = Pasted(
         form.text("headers"),
         # Browsers send every line end of a text field as CRLF.

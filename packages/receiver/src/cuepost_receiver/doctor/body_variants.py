@@ -13,6 +13,8 @@ from cuepost_receiver.signing_key import canonical_base64
 
 BOM = b"\xef\xbb\xbf"
 MOST_DECOMPRESSED = 1 << 20
+# To sort a long run of combining characters takes the square of its length.
+MOST_NORMALISED = 8_192
 # The order in which the service writes keys, at every depth.
 KEY_ORDER = (
     "id",
@@ -99,6 +101,8 @@ def _charsets(body: bytes) -> Iterator[Variant]:
 def _rewritten(body: bytes) -> Iterator[Variant]:
     for form in _json_forms(body):
         yield Cause.BODY_REWRITTEN, form
+    if len(body) > MOST_NORMALISED:
+        return
     text = body.decode(errors="replace")
     for normal in ("NFC", "NFD"):
         yield Cause.BODY_REWRITTEN, unicodedata.normalize(normal, text).encode()

@@ -11,7 +11,7 @@ from cuepost_receiver.signing_key import SIGNATURE_BYTES
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{43}=")
 _BASE64URL = re.compile(r"[A-Za-z0-9_+/-]{43}={0,2}")
-_MARKS = re.compile(r"""^(?:v[0-9]+[=,]|sha256=|['"])+|['"]+$""")
+_MARKS = re.compile(r"""^(?:v[0-9]+[=,]|sha256=|['"])+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ def loose_signatures(text: str) -> list[LooseSignature]:
     """Everything in the text that could be a signature, with the fault of its encoding."""
     found = []
     for entry in re.split(r"[\s,;]+", text):
-        bare = _MARKS.sub("", entry)
+        bare = _MARKS.sub("", entry).rstrip("'\"")
         if _HEX.fullmatch(bare):
             found.append(LooseSignature(Cause.SIGNATURE_IN_HEX, binascii.unhexlify(bare)))
         elif _BASE64.fullmatch(bare):

@@ -3,7 +3,7 @@
 import json
 import re
 
-_LINE = re.compile(r"""^(?:-H\s+)?['"]?([!#$%&*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*?)['"]?,?\s*\\?$""")
+_LINE = re.compile(r"""^(?:-H\s+)?['"]?([!#$%&*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*)$""")
 
 
 def read_headers(text: str) -> list[tuple[str, str]]:
@@ -12,7 +12,16 @@ def read_headers(text: str) -> list[tuple[str, str]]:
     if pasted is not None:
         return pasted
     matches = (_LINE.match(line.strip()) for line in text.splitlines())
-    return [(found[1], found[2].strip()) for found in matches if found]
+    return [(found[1], _bare(found[2])) for found in matches if found]
+
+
+def _bare(value: str) -> str:
+    """Without the marks that shells and JSON put at the end of a line.
+
+    Not a part of the pattern, which would then try each space of a long run.
+    """
+    value = value.removesuffix("\\").rstrip().removesuffix(",")
+    return (value[:-1] if value.endswith(("'", '"')) else value).strip()
 
 
 def _json_object(text: str) -> list[tuple[str, str]] | None:

@@ -11,8 +11,12 @@ from cuepost_receiver.doctor.causes import Cause
 from cuepost_receiver.signing_key import PREFIX, key_of
 
 NEIGHBOUR_SECONDS = 3_600
-# Limits the total work, so that a large body is not hashed thousands of times.
-MOST_HASHED_BYTES = 16 << 20
+# Limits the work for one delivery; half of it is enough for an ordinary body.
+MOST_HASHED_BYTES = 32 << 20
+# A sender makes one for each live secret.
+MOST_SIGNATURES = 32
+# What an HMAC hashes besides the content.
+_BYTES_PER_DIGEST = 128
 
 Facts = Mapping[str, Any]
 
@@ -68,7 +72,8 @@ class Suspect:
 
 
 def matching_suspect(evidence: Evidence) -> Suspect | None:
-    """The first suspect that produces one of the signatures."""
+    """The first suspect that produces one of the signatures; gives up after MOST_HASHED_BYTES."""
+    left, signatures = MOST_HASHED_BYTES, evidence.signatures[:MOST_SIGNATURES]
     for source in (
         _bodies,
         _ids,
@@ -81,7 +86,10 @@ def matching_suspect(evidence: Evidence) -> Suspect | None:
         _attempts,
     ):
         for suspect in source(evidence):
-            if suspect.made(evidence.signatures):
+            left -= len(suspect.content) + _BYTES_PER_DIGEST
+            if left < 0:
+                return None
+            if suspect.made(signatures):
                 return suspect
     return None
 
@@ -159,9 +167,7 @@ def _pairs(evidence: Evidence) -> Iterator[Suspect]:
 
 def _attempts(evidence: Evidence) -> Iterator[Suspect]:
     given, keys = int(evidence.timestamp), evidence.keys
-    hashed_each = 2 * len(keys) * (len(evidence.body) + 128)
-    reach = min(NEIGHBOUR_SECONDS, MOST_HASHED_BYTES // hashed_each)
-    for distance in range(1, reach + 1):
+    for distance in range(1, NEIGHBOUR_SECONDS + 1):
         for second in (given - distance, given + distance):
             facts = {"signed_for": second, "given": given}
             content = evidence.content(timestamp=str(second))
