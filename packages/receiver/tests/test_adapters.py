@@ -169,3 +169,53 @@ async def test_it_is_a_whole_application_with_a_life(inbox: Inbox) -> None:
         "lifespan.shutdown.complete",
     ]
     await AsgiInbox(inbox)({"type": "websocket"}, wire.receive, wire.send)
+
+
+@pytest.mark.parametrize("length", [None, "0", "-1", "many"])
+def test_a_body_without_a_usable_length_is_not_read_without_end(
+    inbox: Inbox, length: str | None
+) -> None:
+    """As servers pass on a chunked body; Flask's reads until the end of the stream."""
+    body = Endless()
+    app = Flask("receiver")
+    hook = WsgiInbox(inbox, most_bytes=2_000)
+    app.add_url_rule("/cuepost", view_func=hook.view, methods=["POST"])
+    environ = {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/cuepost",
+        "SERVER_NAME": "receiver",
+        "SERVER_PORT": "80",
+        "wsgi.url_scheme": "http",
+        "wsgi.input": body,
+        "wsgi.input_terminated": True,
+        "HTTP_TRANSFER_ENCODING": "chunked",
+    }
+    if length is not None:
+        environ["CONTENT_LENGTH"] = length
+    answered: list[str] = []
+
+    def start(*args: Any) -> Any:
+        answered.append(args[0][:3])
+
+    for application in (app, hook):
+        list(application(dict(environ), start))
+    assert set(answered) <= {"400", "413"}
+    assert body.most <= 1 << 20
+
+
+class Endless(io.RawIOBase):
+    """A body that does not end; `most` is how much of it was read."""
+
+    most = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        assert size >= 0, "everything was wanted"
+        self.most += size
+        return b"x" * size
+
+    def readinto(self, buffer: Any) -> int:
+        self.most += len(buffer)
+        return len(buffer)

@@ -26,9 +26,15 @@ class WsgiInbox:
     def view(self) -> tuple[bytes, int, dict[str, str]]:
         """`app.add_url_rule("/cuepost", view_func=hook.view, methods=["POST"])`"""
         from flask import request  # noqa: PLC0415  # only Flask's users have it
+        from werkzeug.exceptions import RequestEntityTooLarge  # noqa: PLC0415  # comes with Flask
 
-        # Other code may have read the stream already; Flask caches the body.
-        answer = self._answer(request.environ, lambda length: request.get_data())
+        # A body without a length is read only as far as this.
+        request.max_content_length = self._most_bytes
+        try:
+            # Other code may have read the stream already; Flask caches the body.
+            answer = self._answer(request.environ, lambda length: request.get_data())
+        except RequestEntityTooLarge:
+            answer = TOO_LARGE
         return answer.body, answer.status, {"Content-Type": CONTENT_TYPE}
 
     def _answer(self, environ: Environ, read: Callable[[int], bytes]) -> Answer:
@@ -40,7 +46,10 @@ class WsgiInbox:
             length = 0
         if length > self._most_bytes:
             return TOO_LARGE
-        return self.inbox.receive(read(length), _headers(environ))
+        body = read(max(0, length))
+        if len(body) > self._most_bytes:
+            return TOO_LARGE
+        return self.inbox.receive(body, _headers(environ))
 
 
 def _headers(environ: Environ) -> dict[str, str]:
