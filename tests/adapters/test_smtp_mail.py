@@ -131,6 +131,14 @@ async def test_a_subject_of_two_lines_is_no_header() -> None:
         await mailer(f"smtp://{HOST}:9").send("ada@example.com", "one\r\nBcc: all", "text")
 
 
+@pytest.mark.parametrize("end", ["=0D=0A", "=0A", "=0D"])
+async def test_an_encoded_word_adds_no_header_either(end: str) -> None:
+    word = f"=?utf-8?q?x{end}Bcc:_all@example.com?="
+    for recipient, subject in (("ada@example.com", word), (f"{word}@example.com", "one")):
+        with pytest.raises(MailNotSent, match=r"^InvalidHeader$"):
+            await mailer(f"smtp://{HOST}:9").send(recipient, subject, "text")
+
+
 GREETING = b"220 mail.example.com\r\n"
 
 

@@ -44,6 +44,9 @@ class SmtpMailer:
             message["From"], message["To"], message["Subject"] = self._sender, recipient, subject
         except ValueError:
             raise MailNotSent("InvalidHeader") from None
+        # An encoded word (=?utf-8?q?…?=) can have a line end, which older Pythons write as it is.
+        if any("\r" in value or "\n" in value for value in message.values()):
+            raise MailNotSent("InvalidHeader")
         message["Date"] = format_datetime(self._clock.now())
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(text)
