@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault
 from cuepost.domain.delivery import Trigger
+from cuepost.ports.history import MOST_ATTEMPTS
 from tests.support.records import Records
 from tests.support.store_rows import AnyStore, introduce
 
@@ -113,3 +114,19 @@ async def test_attempts_that_do_not_count_stand_where_they_began_and_are_the_las
     assert last == {tried.id: second, lost.id: of_lost[1]}
     assert figures[-1].number == second.number
     assert figures[-1].outcome is second.outcome
+
+
+async def test_of_very_many_attempts_the_newest_are_found(
+    store: AnyStore, records: Records
+) -> None:
+    delivery = records.delivery(records.id())
+    first = records.attempt(delivery)
+    attempts = [
+        replace(first, budget=budget, number=number)
+        for budget in range(1, MOST_ATTEMPTS)
+        for number in (1, 2, 3)
+    ]
+    await add(store, *attempts)
+    async with store.snapshot() as transaction:
+        found = await transaction.attempts.of_delivery(delivery.account_id, delivery.id)
+    assert found == attempts[-MOST_ATTEMPTS:]

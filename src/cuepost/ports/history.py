@@ -13,6 +13,9 @@ from cuepost.domain.delivery_counts import Interval
 from cuepost.domain.event import Event
 from cuepost.ports.records import Page
 
+# Manual retries are not limited, so a delivery can have any number of attempts.
+MOST_ATTEMPTS = 100
+
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFilter:
@@ -95,7 +98,7 @@ class Deliveries(Protocol):
 class Attempts(Protocol):
     async def add(self, attempts: Sequence[Attempt]) -> None: ...
     async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
-        """The attempts in the order in which they began."""
+        """The newest MOST_ATTEMPTS, in the order in which they began."""
         ...
 
     async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:

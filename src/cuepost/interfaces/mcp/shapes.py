@@ -18,6 +18,7 @@ from cuepost.domain.instants import to_text
 from cuepost.domain.project import ProjectStatus
 from cuepost.interfaces.mcp.untrusted import UntrustedAnswer
 from cuepost.interfaces.wire_models.attempts import (
+    NEWEST_ATTEMPTS,
     AttemptBudget,
     AttemptUrl,
     Explanation,
@@ -85,11 +86,11 @@ class Attempt(ResponseModel, frozen=True):
 
 
 class DeliveryDetail(ResponseModel, frozen=True):
-    """A delivery with its event and every attempt."""
+    """A delivery with its event and its attempts."""
 
     delivery: Delivery
     event: Raw
-    attempts: list[Attempt]
+    attempts: Annotated[list[Attempt], NEWEST_ATTEMPTS]
 
     @classmethod
     def of(cls, detail: FoundDetail) -> "DeliveryDetail":

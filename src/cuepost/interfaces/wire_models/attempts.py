@@ -13,6 +13,7 @@ from cuepost.domain.attempt import Timings as MeasuredTimings
 from cuepost.domain.delivery import Trigger
 from cuepost.domain.instants import to_text
 from cuepost.interfaces.wire_models.shapes import Moment, ResponseModel
+from cuepost.ports.history import MOST_ATTEMPTS
 
 Number = Annotated[int, Meta(ge=1, description="1, 2, 3 … within its budget.")]
 Budget = Annotated[int, Meta(ge=1, description="1, plus one for each manual retry.")]
@@ -28,6 +29,7 @@ AttemptUrl = Annotated[
     str | None,
     Meta(description="The URL of the request; null for old attempts, which did not record it."),
 ]
+NEWEST_ATTEMPTS = Meta(description=f"The newest {MOST_ATTEMPTS}, in the order in which they began.")
 Milliseconds = Annotated[float, Meta(description="At most three decimals.")]
 Explanation = Annotated[str, Meta(description="What happened, in a sentence.")]
 Fix = Annotated[str, Meta(description="How to fix it.")]

@@ -10,7 +10,7 @@ from cuepost.domain.attempt import Attempt as MadeAttempt
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.domain.delivery import Delivery as StoredDelivery
 from cuepost.domain.instants import to_text
-from cuepost.interfaces.wire_models.attempts import Attempt, Budget, LastAttempt
+from cuepost.interfaces.wire_models.attempts import NEWEST_ATTEMPTS, Attempt, Budget, LastAttempt
 from cuepost.interfaces.wire_models.event_types import EventTypeName, known_type
 from cuepost.interfaces.wire_models.paging import PageQuery
 from cuepost.interfaces.wire_models.shapes import (
@@ -119,7 +119,7 @@ class DeliveryDetail(ResponseModel, frozen=True):
     delivered_at: Moment | None
     last_attempt: LastAttempt | None
     event: Raw
-    attempts: list[Attempt]
+    attempts: Annotated[list[Attempt], NEWEST_ATTEMPTS]
 
     @classmethod
     def of(cls, detail: FoundDetail) -> "DeliveryDetail":

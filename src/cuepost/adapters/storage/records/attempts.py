@@ -9,13 +9,13 @@ from cuepost.adapters.storage.records.numbers import account_number, account_num
 from cuepost.adapters.storage.session import Records, StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import UNCOUNTED, Attempt
-from cuepost.ports.history import AttemptFigures
+from cuepost.ports.history import MOST_ATTEMPTS, AttemptFigures
 
 
-def _own(*columns: str) -> str:
+def _own(*columns: str, chosen: str = "IN :ids") -> str:
     return (
         f"SELECT attempts.delivery_id, {', '.join(columns)} FROM attempts "
-        "WHERE attempts.account = :account AND attempts.delivery_id IN :ids"
+        f"WHERE attempts.account = :account AND attempts.delivery_id {chosen}"
     )
 
 
@@ -27,7 +27,12 @@ def _of_ended(*columns: str) -> str:
 
 
 _FACTS = rows.Row._fields[1:]
-_OWN = Sql(_own(*_FACTS))
+_NEWEST = Sql(
+    f"""
+    {_own(*_FACTS, chosen="= :delivery")}
+    ORDER BY attempts.budget DESC, attempts.number DESC LIMIT {MOST_ATTEMPTS}
+    """
+)
 _OF_ENDED = Sql(_of_ended(*_FACTS))
 _FIGURES = ("budget", "number", "outcome", "response_status", "duration_ms")
 _OWN_FIGURES = Sql(_own(*_FIGURES))
@@ -75,12 +80,12 @@ class AttemptRecords(Records):
 
     async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
         account = await account_number(self._session, account_id)
-        made = [
-            read(row).attempt(account_id)
-            for statement, read in ((_OWN, rows.Row._make), (_OF_ENDED, rows.beside))
-            for row in await self._session.fetch(statement, account=account, ids=[delivery_id])
-        ]
-        return sorted(made, key=lambda each: (each.started_at, each.budget, each.number))
+        own = await self._session.fetch(_NEWEST, account=account, delivery=delivery_id)
+        last = await self._session.fetch(_OF_ENDED, account=account, ids=[delivery_id])
+        read = [*map(rows.Row._make, own), *map(rows.beside, last)]
+        made = [each.attempt(account_id) for each in read]
+        made.sort(key=lambda each: (each.started_at, each.budget, each.number))
+        return made[-MOST_ATTEMPTS:]
 
     async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
         account = await account_number(self._session, account_id)
