@@ -1,6 +1,7 @@
 """Signing in: once by a link, then by e-mail and password, and how it is limited and ended."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -362,3 +363,43 @@ async def test_what_people_do_about_signing_in_is_in_the_audit_trail(people: Har
         ("user.signed_in", HERE),
         ("user.sign_in_link_made", None),
     ]
+
+
+class Slow(Argon2Passwords):
+    """Lets others do something while a password is looked at."""
+
+    def __init__(self, meanwhile: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(CHEAP)
+        self._meanwhile = meanwhile
+
+    async def matches(self, password: str, known_hash: str | None) -> bool:
+        matches = await super().matches(password, known_hash)
+        await self._meanwhile()
+        return matches
+
+
+async def test_a_sign_in_with_a_password_that_was_just_changed_is_refused(people: Harness) -> None:
+    signed_in = await signed_in_of(people, await member(people))
+
+    async def change() -> None:
+        owner = sign_in_of(people)
+        await owner.change_credentials(signed_in, EMAIL, "another battery", PASSWORD)
+
+    thief = replace(sign_in_of(people), passwords=Slow(change))
+    with pytest.raises(WrongCredentials):
+        await thief.by_password(EMAIL, PASSWORD, HERE)
+    again = await sign_in_of(people).by_password(EMAIL, "another battery", HERE)
+    assert again.user.id == signed_in.user.id
+
+
+async def test_a_session_that_just_ended_changes_no_password(people: Harness) -> None:
+    thief = await signed_in_of(people, await member(people))
+
+    async def end() -> None:
+        await people.do(sign_in_of(people).end_all, thief.user)
+
+    slow = replace(sign_in_of(people), passwords=Slow(end))
+    with pytest.raises(NotFound):
+        await slow.change_credentials(thief, EMAIL, "another battery", PASSWORD)
+    again = await sign_in_of(people).by_password(EMAIL, PASSWORD, HERE)
+    assert again.user.id == thief.user.id

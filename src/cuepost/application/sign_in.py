@@ -154,9 +154,16 @@ class SignIn:
                 raise WrongCredentials
             attempt.give_back()
         assert user is not None
-        return await self.perform.change(
-            lambda transaction: self.open_session(transaction, user, address, by="password")
-        )
+
+        async def open_session(transaction: Transaction) -> NewSession:
+            # The password may have been changed since it was read.
+            await transaction.accounts.lock(user.account_id)
+            now = await transaction.users.get(user.account_id, user.id)
+            if now is None or now.password_hash != known_hash:
+                raise WrongCredentials
+            return await self.open_session(transaction, now, address, by="password")
+
+        return await self.perform.change(open_session)
 
     async def signed_in(
         self, transaction: Transaction, token: str, address: str | None
@@ -201,6 +208,10 @@ class SignIn:
         changed = user.with_credentials(email, await self.passwords.hashed(password))
 
         async def change(transaction: Transaction) -> NewSession:
+            # Serialised with sign-ins, so that none with the old password opens a session later.
+            await transaction.accounts.lock(account_id)
+            if await transaction.sessions.find(signed_in.session.digest) is None:
+                raise NotFound("Your session has ended; sign in again.")
             holder = await transaction.users.by_email(email)
             if holder is not None and holder.id != user.id:
                 raise EmailTaken
