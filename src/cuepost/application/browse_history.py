@@ -146,7 +146,7 @@ class BrowseHistory:
         """Ignoring case: projects whose name begins with it, and the newest that contain it."""
         account_id = caller.require_webhooks(Scope.WEBHOOKS_READ)
         wanted, newest = search_key(text.strip()), Page(NAMES_SEARCHED)
-        if not wanted:
+        if not wanted or not wanted.isprintable():
             return NamedObjects()
         endpoints = await transaction.endpoints.page(account_id, newest)
         found = await transaction.projects.search(account_id, wanted, MOST_NAMED)

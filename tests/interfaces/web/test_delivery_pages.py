@@ -7,10 +7,13 @@ from dataclasses import replace
 from html import unescape
 from uuid import UUID
 
+import pytest
+
 from cuepost.application.browse_history import DeliveryDetail
 from cuepost.domain.attempt import TLS_EXPLANATIONS, Attempt, Outcome, TlsFault
 from cuepost.domain.bulk_retry import BulkRetryState
 from cuepost.domain.delivery import DeliveryStatus
+from cuepost.interfaces.web import live_rows
 from cuepost.ports.store import Transaction
 from tests.interfaces.web.endpoints import LIST, created
 from tests.interfaces.web.page_client import PageClient
@@ -77,6 +80,7 @@ async def test_history_is_inspected_in_the_settings_with_filters_and_search(
     ):
         answer = await page_client.get(f"{all_of_it}?q={sought}")
         assert answer.headers["location"] == found
+    assert (await page_client.get(f"{all_of_it}?q=%00")).status_code == 200
     nothing = await page_client.get(f"{all_of_it}?q=nothing")
     assert "No results" in nothing.text
     page = (await page_client.get(here)).text
@@ -184,3 +188,22 @@ async def test_a_finished_bulk_retry_offers_what_comes_next(page_client: PageCli
         assert "Cancel the rest" not in page
         assert f'href="{LIST}/{webhook_id}/deliveries?status=failed"' in page
         assert f'href="{here}/new"' in page
+
+
+async def test_one_account_leaves_live_rows_to_others(
+    page_client: PageClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_rows, "MOST_OF_ACCOUNT", 1)
+    live = "/settings/deliveries/live"
+    await page_client.get("/settings/deliveries")
+    token = page_client.token()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        first = group.create_task(page_client.client.get(live))
+        while not page_client.harness.clock.jump():
+            await asyncio.wait([first], timeout=0.01)
+        assert (await page_client.client.get(live)).status_code == 503
+        await page_client.done("/sign-out", _token=token)
+        while not first.done():
+            page_client.harness.clock.jump()
+            await asyncio.wait([first], timeout=0.01)
+    assert first.result().status_code == 200

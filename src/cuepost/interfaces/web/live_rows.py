@@ -1,6 +1,7 @@
 """Changed rows of a list of deliveries, as server-sent events."""
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
@@ -20,14 +21,16 @@ EVERY_SECONDS = 1.0
 # A browser reconnects by itself. A bounded stream checks the session again from the start.
 LONGEST_ROUNDS = 600
 MOST_AT_ONCE = 200
+MOST_OF_ACCOUNT = 20
 
 
 class LiveRows:
     def __init__(self) -> None:
-        self._open = 0
+        self._open: Counter[UUID] = Counter()
 
     async def stream(self, context: PageContext) -> Response:
-        if self._open >= MOST_AT_ONCE:
+        of_account = self._open[context.caller.account]
+        if of_account >= MOST_OF_ACCOUNT or self._open.total() >= MOST_AT_ONCE:
             return Response(
                 "Too many pages are live; reload this page instead.",
                 503,
@@ -36,13 +39,16 @@ class LiveRows:
         return StreamingResponse(self._events(context), media_type="text/event-stream")
 
     async def _events(self, context: PageContext) -> AsyncIterator[str]:
-        self._open += 1
+        account = context.caller.account
+        self._open[account] += 1
         try:
             yield "retry: 2000\n\n"
             async for part in self._changes(context):
                 yield part
         finally:
-            self._open -= 1
+            self._open[account] -= 1
+            if not self._open[account]:
+                del self._open[account]
 
     async def _changes(self, context: PageContext) -> AsyncIterator[str]:
         shown: dict[UUID, DeliveryView] = {}
@@ -69,10 +75,12 @@ class LiveRows:
     async def _look(
         self, context: PageContext
     ) -> tuple[Sequence[DeliveryView], Sequence[EndpointView]]:
-        """The newest first; refused when the session has ended."""
+        """The newest first; refused when the session or the account's access has ended."""
 
         async def current(transaction: Transaction) -> Sequence[EndpointView]:
-            await context.service.sign_in.signed_in(transaction, context.cookie, context.address)
+            context.signed_in = await context.service.sign_in.signed_in(
+                transaction, context.cookie, context.address
+            )
             return await context.service.webhooks.page(
                 transaction, context.caller, Page(MOST_SHOWN)
             )
