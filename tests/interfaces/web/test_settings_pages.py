@@ -298,3 +298,28 @@ async def test_an_empty_account_starts_with_the_test_inbox(page_client: PageClie
     harness = page_client.harness
     inbox = await harness.do(harness.service.inbox.mine, harness.owner)
     assert f'value="{harness.service.inbox.address(inbox.token)}"' in form
+
+
+@pytest.mark.parametrize("description", ["x" * 501, "bell \x07"])
+async def test_descriptions_have_the_limits_of_rest(
+    page_client: PageClient, description: str
+) -> None:
+    await page_client.get(f"{LIST}/new")
+    fields = {"url": "https://hooks.example.com/", "description": description}
+    answer = await page_client.post(f"{LIST}/new", once="x", **fields)
+    assert answer.status_code == 422
+    assert await endpoints_of(page_client) == []
+    here = f"{LIST}/{await created(page_client)}/edit"
+    await page_client.get(here)
+    answer = await page_client.post(here, events=["project.ready"], **fields)
+    assert answer.status_code == 422
+    [view] = await endpoints_of(page_client)
+    assert view.endpoint.description == ""
+
+
+async def test_a_key_has_a_name_of_one_line(page_client: PageClient) -> None:
+    await page_client.get("/settings/keys")
+    fields = {"name": "one\ntwo", "scopes": ["webhooks:read"], "once": page_client.once()}
+    answer = await page_client.post("/settings/keys", **fields)
+    assert answer.status_code == 422
+    assert "line breaks are not allowed" in answer.text

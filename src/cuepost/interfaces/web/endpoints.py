@@ -1,5 +1,6 @@
 """Webhook endpoints: list, show, edit, enable, disable, test, delete."""
 
+import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -16,6 +17,8 @@ from cuepost.interfaces.web import charts, sentences
 from cuepost.interfaces.web.endpoint_list import ORDERS, called, list_choice
 from cuepost.interfaces.web.figure_charts import RANGES, figure_charts, range_in
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.interfaces.wire_models.shapes import TEXT
+from cuepost.interfaces.wire_models.webhooks import LONGEST_DESCRIPTION
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
@@ -109,8 +112,8 @@ async def edit(context: PageContext) -> Response:
         form.all("events"),
         form.text("description").strip(),
     )
-    wanted = EndpointChange(url=url, events=events, description=description)
     try:
+        wanted = EndpointChange(url=url, events=events, description=checked(description))
         await context.do(
             lambda transaction: context.service.webhooks.change(
                 transaction, context.caller, webhook_id, wanted
@@ -184,6 +187,14 @@ async def delete(context: PageContext) -> Response:
         )
     )
     return context.go(LIST, "deleted")
+
+
+def checked(description: str) -> str:
+    """The limits of REST."""
+    if len(description) > LONGEST_DESCRIPTION or not re.match(TEXT, description):
+        fault = f"Use at most {LONGEST_DESCRIPTION} characters, and no control characters."
+        raise Invalid(FieldError("description", "description_invalid", fault))
+    return description
 
 
 def names_of(views: Iterable[EndpointView]) -> dict[UUID, str]:

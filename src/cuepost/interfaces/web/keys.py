@@ -1,6 +1,7 @@
 """API keys: create with scopes, show once, revoke."""
 
 import hashlib
+import re
 from datetime import timedelta
 from typing import NoReturn
 
@@ -10,6 +11,7 @@ from cuepost.application.perform import IdempotentCall
 from cuepost.domain.access import ACCOUNT_SCOPES, Scope
 from cuepost.domain.errors import FieldError, Invalid, Refused
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
+from cuepost.interfaces.wire_models.shapes import LINE, PATTERN_FAULTS
 from cuepost.ports.store import Transaction
 
 ALL = "/settings/keys"
@@ -35,6 +37,8 @@ async def create(context: PageContext) -> Response:
     expires_at = context.site.now() + timedelta(days=days) if days else None
 
     async def act(transaction: Transaction) -> bytes:
+        if not re.match(LINE, name):
+            raise Invalid(FieldError("name", *PATTERN_FAULTS[LINE]))
         made = await context.service.keys.create(
             transaction, context.caller, name=name, scopes=scopes, expires_at=expires_at
         )

@@ -44,7 +44,8 @@ EventNames = Annotated[
         description=f"Default: {' and '.join(DEFAULT_SUBSCRIPTION)}.",
     ),
 ]
-Description = Annotated[str, Meta(max_length=500, pattern=TEXT)]
+LONGEST_DESCRIPTION = 500
+Description = Annotated[str, Meta(max_length=LONGEST_DESCRIPTION, pattern=TEXT)]
 Secret = Annotated[
     str,
     Meta(description="The signing secret. It is shown only once; store it safely."),
