@@ -26,7 +26,7 @@ def clock() -> VirtualClock:
 
 
 def test_it_is_due_once_something_is(clock: VirtualClock) -> None:
-    look = FullScan(clock)
+    look = FullScan(clock, clock.now)
     look.done(ScanProgress(BEGINNING, clock.now() + HOUR))
     assert look.seconds_left == HOUR.total_seconds()
     clock.advance(HOUR.total_seconds() - INSTANT)
@@ -36,7 +36,7 @@ def test_it_is_due_once_something_is(clock: VirtualClock) -> None:
 
 
 def test_it_is_skipped_for_a_moment_only(clock: VirtualClock) -> None:
-    look = FullScan(clock)
+    look = FullScan(clock, clock.now)
     look.skipped(clock.monotonic())
     clock.advance(LONGEST_WITHOUT_SCAN_SECONDS - INSTANT)
     look.skipped(clock.monotonic())
@@ -47,7 +47,7 @@ def test_it_is_skipped_for_a_moment_only(clock: VirtualClock) -> None:
 
 
 def test_after_a_full_scan_nothing_is_skipped(clock: VirtualClock) -> None:
-    look = FullScan(clock)
+    look = FullScan(clock, clock.now)
     look.skipped(clock.monotonic())
     look.done(NOTHING_DUE)
     clock.advance(HOUR.total_seconds())
@@ -55,7 +55,7 @@ def test_after_a_full_scan_nothing_is_skipped(clock: VirtualClock) -> None:
 
 
 def test_it_is_due_while_it_is_halfway(clock: VirtualClock) -> None:
-    look = FullScan(clock)
+    look = FullScan(clock, clock.now)
     look.done(ScanProgress(1, None))
     assert look.is_due
     look.done(NOTHING_DUE)

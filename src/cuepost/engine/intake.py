@@ -61,7 +61,7 @@ class Intake:
         # A dict instead of a set, because it keeps the order of arrival.
         self._woken: dict[Lane, None] = {}
         self._wake_up = asyncio.Event()
-        self._full_scan = FullScan(clock)
+        self._full_scan = FullScan(clock, lambda: lease.now)
         # Lanes with deliveries left in the store.
         self.unfinished: set[Lane] = set()
         # Whether the last claim left no room for another.
@@ -178,7 +178,7 @@ class Intake:
     ) -> tuple[Claimed, float]:
         is_held = self._lease.is_held or await self._lease.resume(self._store)
         old = None if is_held else self._start_over()
-        asked_at, now = self._clock.monotonic(), self._lease.now
+        asked_at = self._clock.monotonic()
         idle = self._lanes.idle(asked_at)
 
         async def ask(
@@ -187,9 +187,11 @@ class Intake:
             queue = transaction.queue
             if old is not None:
                 shared = await self._lease.register(queue)
-                await queue.remove_worker(old, now)
+                await queue.remove_worker(old, self._lease.now)
                 await queue.remove_dead_workers(shared)
                 self.share_with(await queue.live_workers(shared))
+            # By the clock of the store, whose offset `register` may just have found.
+            now = self._lease.now
             returned = await self._lease.release_returned(queue, now)
             worker, share = self._lease.worker, self._lanes.share
             wanted = Claim(worker, room, self._board.claimable_of, woken, scan_after, idle, share)
@@ -226,11 +228,12 @@ class FullScan:
 
     A claim with a full scan takes about 1.5 times as long, so endpoints with a wake-up are served
     without one. But not all work has a wake-up: retries come due, workers die, a wake-up may be
-    lost.
+    lost. `now` is the time by which deliveries are due.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, now: Callable[[], datetime]) -> None:
         self._clock = clock
+        self._now = now
         self.scan_after = BEGINNING
         self._next_due: datetime | None = None
         self._skipped_since: float | None = None
@@ -244,7 +247,7 @@ class FullScan:
         """Seconds until the next full scan is due, whichever endpoints are woken before."""
         left = inf
         if self._next_due is not None:
-            left = (self._next_due - self._clock.now()).total_seconds()
+            left = (self._next_due - self._now()).total_seconds()
         if self._skipped_since is not None:
             until = self._skipped_since + LONGEST_WITHOUT_SCAN_SECONDS
             left = min(left, until - self._clock.monotonic())

@@ -81,7 +81,7 @@ class Watchdog:
         await self._store.write(nothing, Priority.BACKGROUND)
 
     async def _overdue(self) -> bool:
-        before = self._clock.now() - OVERDUE
+        before = self._dispatcher.now - OVERDUE
         async with self._store.snapshot() as transaction:
             lanes = await transaction.queue.overdue(self._dispatcher.state.worker, before)
         mine = filter(self._dispatcher.owns, lanes)
