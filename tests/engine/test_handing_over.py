@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.outbox import NoHandover
+from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.tables import lanes, queue
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
@@ -265,5 +267,26 @@ def test_word_for_a_name_that_was_given_up_is_ignored(run_postgres: RunScenarios
             worker.hand_over(UUID(int=1), [(1, UUID(int=2))])
             await engine.later(SECOND)
             assert len(engine.sent) == 1
+
+    run_postgres(scenario)
+
+
+def test_a_worker_that_leaves_idle_releases_what_it_hears_of_too_late(
+    run_postgres: RunScenarios, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        late, leave = list[tuple[UUID, Sequence[DeliveryKey]]](), QueueRecords.leave
+        async with engine.delivering(worker_of(engine), direct=False) as worker:
+            await hold_the_lane(engine, worker)
+            engine.store.handover = OtherProcess(lambda *said: late.append(said))
+            await engine.harness.complete()
+
+            async def told_meanwhile(self: QueueRecords, *args: Any) -> None:
+                worker.hand_over(*late[0])
+                await leave(self, *args)
+
+            monkeypatch.setattr(QueueRecords, "leave", told_meanwhile)
+        [newest, _] = await engine.harness.deliveries()
+        assert (newest.status, await engine.attempts(newest.id)) == (DeliveryStatus.PENDING, [])
 
     run_postgres(scenario)

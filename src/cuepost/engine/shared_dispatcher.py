@@ -157,14 +157,16 @@ class SharedDispatcher(Dispatcher):
         """Also release lanes as soon as they are idle, so that other workers can send."""
         self._lease.give_back(self._board.drop_waiting())
         self._lease.give_back_expected()
-        while self._in_flight:
+        while True:
             # Cleared before the store is called, because an attempt may end during the call.
             self._attempt_ended.clear()
             self._lanes.leave()
             await self._release_lanes_except(self._board.busy)
             if self._in_flight:
                 await self._attempt_ended.wait()
-            await self._clock.wait(LEAVING_PAUSE_SECONDS)
+                await self._clock.wait(LEAVING_PAUSE_SECONDS)
+            if not self._in_flight:
+                return
 
     async def _release_lanes_except(self, busy: Collection[Lane]) -> None:
         now = self._clock.now()

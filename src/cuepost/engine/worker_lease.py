@@ -183,6 +183,7 @@ class WorkerLease:
 
     async def end(self, store: Store) -> None:
         """Release what was not sent; what is still leased then counts as interrupted."""
+        self.give_back_expected()
         now = self._clock.now()
         try:
             async with store.transaction() as transaction:
