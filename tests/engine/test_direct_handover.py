@@ -112,3 +112,24 @@ def test_a_transaction_that_is_rolled_back_sends_nothing_and_keeps_no_room(
             assert (engine.sent, dispatcher._board.load) == ([], 0)
 
     run_scenarios(scenario)
+
+
+def test_room_that_a_rollback_returns_is_claimed_for(run_embedded: RunScenarios) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        harness = engine.harness
+        await harness.endpoint()
+        [lane] = await engine.lanes()
+        async with engine.delivering() as dispatcher:
+            await engine.later()
+            # A batch that is being written holds all the room of the endpoint.
+            reserved = 0
+            while dispatcher.reserve(lane):
+                reserved += 1
+            await harness.complete()
+            await engine.later()
+            assert engine.sent == []
+            dispatcher.give_back([lane] * reserved)
+            await engine.later()
+            assert len(engine.sent) == 1
+
+    run_embedded(scenario)

@@ -96,7 +96,7 @@ class Dispatcher:
         )
 
     def reserve(self, endpoint: Lane) -> UUID | None:
-        """Only if nothing older waits in the store."""
+        """Not if older deliveries of the endpoint are known to wait in the store."""
         may_take = (
             self.running
             and not self._intake.is_stopping
@@ -118,6 +118,8 @@ class Dispatcher:
 
     def give_back(self, endpoints: Sequence[Lane]) -> None:
         self._board.give_back(endpoints)
+        # A claim may have found no room because of them.
+        self._intake.wake(endpoints)
 
     def work_for(self, endpoints: Collection[Lane]) -> None:
         self._intake.wake(endpoints)
