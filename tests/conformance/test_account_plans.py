@@ -90,7 +90,7 @@ async def asked(store: AnyStore, text: str, values: Sequence[Any] = ()) -> list[
     try:
         return list(await driver.fetch(text, *values))
     finally:
-        await store._pool.give_back(driver)
+        store._pool.give_back(driver)
 
 
 async def plan_of(store: AnyStore, statement: Sql, values: dict[str, Any]) -> str:

@@ -74,7 +74,7 @@ async def explained(store: PostgresStore, statement: Sql, values: Mapping[str, A
     try:
         rows = await driver.fetch(f"EXPLAIN {written.text}", *written.values(values))
     finally:
-        await store._pool.give_back(driver)
+        store._pool.give_back(driver)
     return "\n".join(row[0] for row in rows)
 
 

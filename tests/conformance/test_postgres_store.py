@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.secret_box import AesGcmBox
-from cuepost.adapters.storage import postgres_readiness
+from cuepost.adapters.storage import postgres, postgres_readiness
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.postgres_readiness import Readiness
 from cuepost.adapters.storage.transaction import RecordsTransaction
@@ -30,6 +30,7 @@ from cuepost.tuning import LEASE_SECONDS
 from tests.support import core_statements
 from tests.support.postgres import PostgresServer, StopMode, fresh_database
 from tests.support.records import Records
+from tests.support.silent_wire import silent_wire
 from tests.support.store_rows import rows, run, snapshot_rows
 
 LIMIT = 20
@@ -309,6 +310,22 @@ async def test_a_pool_without_a_free_connection_says_so(migrated_database: str) 
             await accounts(store)
     assert await accounts(store) == []
     await store.close()
+
+
+async def test_connections_that_fell_silent_are_replaced(
+    migrated_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them is waited for, and not each of them in turn."""
+    monkeypatch.setattr(postgres, "BEGIN_TIMEOUT_SECONDS", 0.2)
+    async with silent_wire(migrated_database) as (wire, url):
+        store = PostgresStore(url)
+        async with store.snapshot(), store.snapshot(), store.snapshot():
+            assert wire.opened == 3
+        wire.silence()
+        assert await asyncio.wait_for(accounts(store), LIMIT) == []
+        # The new one, and the one by which the driver cancels what it no longer waits for.
+        assert wire.opened == 5
+        await store.close()
 
 
 async def test_idle_connections_are_closed(migrated_database: str) -> None:

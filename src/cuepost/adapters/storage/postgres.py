@@ -41,6 +41,8 @@ CONNECTIONS = 20
 IDLE_SECONDS = 300
 POOL_TIMEOUT_SECONDS = 10
 ROLLBACK_TIMEOUT_SECONDS = 5
+# BEGIN waits for no lock, so a connection that takes longer is dead.
+BEGIN_TIMEOUT_SECONDS = 10
 
 
 class _Begin(NamedTuple):
@@ -155,7 +157,7 @@ class PostgresStore:
                 raise ConnectionDied(str(error)) from error
             raise
         else:
-            await self._pool.give_back(driver)
+            self._pool.give_back(driver)
 
     async def check(self) -> None:
         await self._readiness.check()
@@ -239,13 +241,15 @@ class PostgresStore:
             driver = await self._pool.take()
             try:
                 with translated():
-                    await driver.execute(f"BEGIN ISOLATION LEVEL {how.level}{kept}{how.changed}")
+                    begin = f"BEGIN ISOLATION LEVEL {how.level}{kept}{how.changed}"
+                    await driver.execute(begin, timeout=BEGIN_TIMEOUT_SECONDS)
             except BaseException as error:
                 # It is unknown whether the server has begun the transaction.
                 driver.terminate()
-                await self._pool.give_back(driver)
+                self._pool.give_back(driver)
                 if not isinstance(error, StoreUnavailable):
                     raise
+                self._pool.drop_idle()
             else:
                 return driver
         raise StoreUnavailable("no database connection could be used")
@@ -258,7 +262,7 @@ class PostgresStore:
         except DRIVER_ERRORS:
             driver.terminate()
         finally:
-            await self._pool.give_back(driver)
+            self._pool.give_back(driver)
 
 
 async def _commit(driver: Driver) -> None:

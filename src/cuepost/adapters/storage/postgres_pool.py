@@ -7,7 +7,6 @@ server, which takes as long as a small transaction.
 import asyncio
 from contextlib import suppress
 
-from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.storage.columns import KINDS
 from cuepost.adapters.storage.pooler import Pooler
 from cuepost.adapters.storage.postgres_connecting import Driver, connect
@@ -73,28 +72,35 @@ class PostgresPool:
                 _, driver = self._idle.pop()
                 if _is_usable(driver):
                     return driver
-                await run_to_completion(_closed(driver))
+                driver.terminate()
             return await self._opened()
         except BaseException:
             self._places.release()
             raise
 
-    async def give_back(self, driver: Driver) -> None:
-        try:
-            if _is_usable(driver):
-                now = asyncio.get_running_loop().time()
-                self._idle.append((now, driver))
-                if self._idle[0][0] > now - self._idle_seconds:
-                    return
-                _, driver = self._idle.pop(0)
-            await run_to_completion(_closed(driver))
-        finally:
-            self._places.release()
+    def give_back(self, driver: Driver) -> None:
+        """Never waits for the server, which may be gone."""
+        self._places.release()
+        if not _is_usable(driver):
+            driver.terminate()
+            return
+        now = asyncio.get_running_loop().time()
+        self._idle.append((now, driver))
+        if self._idle[0][0] <= now - self._idle_seconds:
+            _, oldest = self._idle.pop(0)
+            oldest.terminate()
+
+    def drop_idle(self) -> None:
+        """After one of them was found dead: the others are likely to be dead too."""
+        while self._idle:
+            _, driver = self._idle.pop()
+            driver.terminate()
 
     async def close(self) -> None:
         while self._idle:
             _, driver = self._idle.pop()
-            await _closed(driver)
+            with suppress(*DRIVER_ERRORS):
+                await driver.close(timeout=CLOSE_TIMEOUT_SECONDS)
 
     async def _take_place(self) -> None:
         if not self._places.locked():
@@ -131,11 +137,3 @@ class PostgresPool:
 
 def _is_usable(driver: Driver) -> bool:
     return not (driver.is_closed() or driver.is_in_transaction())
-
-
-async def _closed(driver: Driver) -> None:
-    if _is_usable(driver):
-        with suppress(*DRIVER_ERRORS):
-            await driver.close(timeout=CLOSE_TIMEOUT_SECONDS)
-    else:
-        driver.terminate()
