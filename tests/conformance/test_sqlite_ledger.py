@@ -178,6 +178,24 @@ async def test_whoever_is_cancelled_before_its_turn_has_written_nothing(
     assert kept in await stored(sqlite_store)
 
 
+async def test_whoever_is_cancelled_while_the_one_before_it_runs_has_written_nothing(
+    sqlite_store: SqliteStore, records: Records
+) -> None:
+    first, given_up, last = (records.account() for _ in range(3))
+    later: list[asyncio.Future[None]] = []
+
+    async def cancelling(transaction: Transaction) -> None:
+        await adding(first)(transaction)
+        later[0].cancel()
+
+    writes = [cancelling, adding(given_up), adding(last)]
+    async with asyncio.timeout(5):
+        made = [asyncio.ensure_future(sqlite_store.write(each, Priority.INGEST)) for each in writes]
+        later.append(made[1])
+        await asyncio.wait(made)
+    assert await stored(sqlite_store) == [first, last]
+
+
 async def test_whoever_gives_up_while_it_waits_for_the_disk_holds_up_no_other(
     sqlite_store: SqliteStore, records: Records
 ) -> None:

@@ -78,9 +78,7 @@ class Priority(Enum):
     """Which writes of the hot path come first, and what they need of the store."""
 
     INGEST = auto()
-    """A caller waits for it. It is synced to disk when it returns, and fails instead of waiting
-    long for a lock.
-    """
+    """A caller waits for it. It is synced to disk when it returns."""
     BACKGROUND = auto()
     """Claims and results. After a power cut they are repeated, so SQLite does not sync them.
 

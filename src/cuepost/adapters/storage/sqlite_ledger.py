@@ -45,16 +45,13 @@ class _Write(Generic[T]):
     def has_begun(self) -> bool:
         return self._outbox is not None
 
-    @property
-    def has_run(self) -> bool:
-        return bool(self._made)
-
     async def run(self, transaction: SqliteTransaction) -> None:
         self._outbox = transaction.outbox
         self._made.append(await self.action(transaction))
 
     def committed(self) -> None:
-        assert self._outbox is not None
+        if self._outbox is None:
+            return
         self._outbox.committed()
         if not self.answer.done():
             self.answer.set_result(self._made[0])
@@ -154,18 +151,23 @@ class SqliteLedger:
             for write in writes:
                 write.committed()
 
+        all_ran = False
         try:
             async with self._transaction():
                 for write in writes:
-                    await write.run(self.new_transaction())
+                    if not write.answer.done():
+                        await write.run(self.new_transaction())
+                all_ran = True
                 durable = any(write.priority is Priority.INGEST for write in writes)
                 await self._finish(committed, durable=durable)
         except Exception as error:  # noqa: BLE001  # passed on to the waiting callers
-            await self._fail(writes, error)
+            one_failed = not all_ran and any(write.has_begun for write in writes)
+            await self._fail(writes, error, one_failed=one_failed)
 
-    async def _fail(self, writes: Sequence[_Write[Any]], error: Exception) -> None:
+    async def _fail(
+        self, writes: Sequence[_Write[Any]], error: Exception, *, one_failed: bool
+    ) -> None:
         """If one of several writes failed, each is run separately."""
-        one_failed = writes[0].has_begun and not writes[-1].has_run
         for write in writes:
             write.rolled_back()
         if one_failed and len(writes) > 1:
