@@ -3,6 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
+from cuepost.domain.access import AccountState
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus
 from tests.support.records import Records
@@ -145,3 +148,18 @@ async def test_failed_candidates_were_never_delivered_unless_asked(
             found = await transaction.bulk_retries.next_candidates(chosen, 10)
             assert [each.id for each in found] == expected
             assert await transaction.bulk_retries.count_candidates(chosen) == len(expected)
+
+
+@pytest.mark.parametrize("state", [each for each in AccountState if each is not AccountState.LIVE])
+async def test_jobs_of_an_account_that_is_moved_keep_no_others_out(
+    store: AnyStore, records: Records, state: AccountState
+) -> None:
+    moved, live = records.account(), records.account()
+    jobs = [records.bulk_retry(each.id, records.id()) for each in (moved, moved, live)]
+    async with store.transaction() as transaction:
+        for account in (moved, live):
+            await transaction.accounts.add(account)
+        await transaction.moves.set_state(moved.id, state)
+    await add(store, *jobs)
+    async with store.snapshot() as transaction:
+        assert await transaction.bulk_retries.running(1) == [jobs[2]]

@@ -10,6 +10,7 @@ from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.paging import Chosen
 from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
+from cuepost.domain.access import AccountState
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import Delivery, DeliveryStatus
 from cuepost.domain.ids import lowest_at
@@ -23,8 +24,17 @@ _ONE = Sql(
     f"{_FROM_JOBS} WHERE account_id = :account_id AND id = :job_id AND webhook_id = :webhook_id"
 )
 _LOCKED = Sql(f"{_FROM_JOBS} WHERE account_id = :account_id AND id = :job_id FOR UPDATE")
-# A literal, because the planner has to see that the partial index applies.
-_RUNNING = Sql(f"{_FROM_JOBS} WHERE state = 'running' LIMIT :most")
+# A literal, because the planner has to see that the partial index applies. Jobs of an account that
+# is being moved wait, and must not keep the others out.
+_RUNNING = Sql(
+    f"""
+    {_FROM_JOBS} WHERE state = 'running' AND NOT EXISTS (
+        SELECT * FROM accounts
+        WHERE accounts.id = bulk_retries.account_id AND accounts.state <> '{AccountState.LIVE}'
+    )
+    LIMIT :most
+    """
+)
 _ENDED = f"SELECT {quoted(rows.Ended._fields)} FROM deliveries"
 
 
