@@ -41,7 +41,7 @@ class Groups(NoTelemetry):
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    def recorded(self, results: int, superseded: int, at: object) -> None:
+    def recorded(self, results: int, superseded: int) -> None:
         self.sizes.append(results)
 
 

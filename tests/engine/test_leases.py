@@ -34,7 +34,7 @@ class Told:
 
     def attempted(self, result: Result) -> None: ...
 
-    def recorded(self, results: int, superseded: int, at: object) -> None:
+    def recorded(self, results: int, superseded: int) -> None:
         self.recorded_groups.append((results, superseded))
 
     def stalled(self, reason: str) -> None: ...

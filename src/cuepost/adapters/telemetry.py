@@ -6,7 +6,6 @@ Neither contains secrets, URLs or parts of a body, and no metric names an accoun
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
 from math import inf
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -123,7 +122,7 @@ class EngineTelemetry:
         if logger.isEnabledFor(logging.INFO):
             self._lines.add(f"destination_unusable={why} event={event_id}")
 
-    def recorded(self, results: int, superseded: int, at: datetime) -> None:
+    def recorded(self, results: int, superseded: int) -> None:
         self._late.inc(superseded)
 
     def stalled(self, reason: str) -> None:

@@ -209,5 +209,5 @@ class OutcomeRecorder:
         self._writes += 1
         if late:
             log.warning("event=late_results count=%d", late)
-        self.telemetry.recorded(len(group), late, self.clock.now())
+        self.telemetry.recorded(len(group), late)
         return group
