@@ -169,7 +169,7 @@ def test_on_a_terminal_r_sends_the_last_one_again(workstation: Workstation) -> N
         os.write(ours, b"r")
         read_until(ours, "resent")
         process.send_signal(signal.SIGINT)
-        assert "1 forwarded events" in read_until(ours, "resumes there")
+        assert "1 forwarded events" in read_until(ours, "resumes here")
         assert process.wait(PATIENCE_SECONDS) == 0
     finally:
         if process.poll() is None:

@@ -171,7 +171,7 @@ def test_a_key_that_is_taken_away_too_early_is_found_at_the_start(
         assert "event=master_key_missing secrets=1" in service.said
     found = run(early, "doctor")
     assert found.returncode == 1
-    assert "are under a master key that is not given" in found.stdout
+    assert "are encrypted with a missing master key" in found.stdout
     assert run(settings | {"MASTER_KEY": f"{NEW},{OLD}"}, "rekey").returncode == 0
     with ServiceProcess(early):
         assert httpx2.get(f"{api_user.base_url}/readyz").status_code == 200

@@ -143,16 +143,16 @@ def _secrets_check(keys: KeysInUse) -> CheckResult:
     if keys.lost:
         return failure(
             "secrets",
-            f"{keys.lost} of {total} stored values are under a master key that is not given.",
+            f"{keys.lost} of {total} stored values are encrypted with a missing master key.",
             "Add that key to CUEPOST_MASTER_KEY again, after a comma, and run: cuepost rekey",
         )
     if keys.older:
         return warning(
             "secrets",
-            f"{keys.older} of {total} stored values are under an older master key.",
+            f"{keys.older} of {total} stored values are encrypted with an older master key.",
             "Run: cuepost rekey",
         )
-    return fine("secrets", f"All {total} stored values are under the newest master key.")
+    return fine("secrets", f"All {total} stored values are encrypted with the newest master key.")
 
 
 async def _receiver_checks(

@@ -235,7 +235,7 @@ CLIENT_VARIABLES: dict[str, Setting] = {
         kinds.BASE_URL, "http://127.0.0.1:8000", "The service that the developer's tools call."
     ),
     "CUEPOST_API_KEY": Setting(
-        kinds.API_KEY, "", "An account's key for `trigger` and `deliveries`."
+        kinds.API_KEY, "", "A key for `trigger`, `deliveries`, `listen` and `mcp`."
     ),
     "CUEPOST_SERVICE_KEY": Setting(
         kinds.API_KEY, "", "A service key, with which `trigger` reports milestones."

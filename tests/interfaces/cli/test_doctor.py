@@ -134,7 +134,7 @@ def test_a_key_that_opens_no_secret(empty_sqlite: Terminal) -> None:
         code, found = findings(other, "--offline")
     assert (code, levels(found)) == (1, {"secrets": "failure"})
     assert found["secrets"]["sentence"] == (
-        "1 of 1 stored values are under a master key that is not given."
+        "1 of 1 stored values are encrypted with a missing master key."
     )
 
 

@@ -50,8 +50,9 @@ def audit(
 ) -> None:
     """Show the audit trail, newest first.
 
-    Without --account it shows the operators' own trail: who created and revoked service keys.
-    Entries are kept for 400 days.
+    Without --account it shows the operators' own trail: service and operator keys, sign-ins to the
+    operator's pages, access that was opened or closed, erasures and moves. Entries are kept for
+    400 days.
     """
 
     chosen = AuditFilter(actions_in(action) if action else None, actor, since, until)

@@ -44,11 +44,11 @@ class Display:
             "Events": ", ".join(events),
             "Signing secret": greeting.secret,
         }
-        click.echo(click.style(f"ListenLoop as {greeting.name!r}", bold=True))
+        click.echo(click.style(f"Listening as {greeting.name!r}", bold=True))
         click.echo(key_values(shown))
         click.echo("  This listener keeps the same secret every time.")
         keys = "Press r to resend the last event. " if greeting.keys else ""
-        click.echo(f"  {keys}Ctrl-C stops; the next start resumes there.\n")
+        click.echo(f"  {keys}Ctrl-C stops it; the next start resumes where it stopped.\n")
 
     def attempted(
         self,
@@ -102,7 +102,7 @@ class Display:
         self._notice("forgotten", words)
 
     def ended(self, forwarded: int) -> None:
-        words = f"Stopped after {forwarded} forwarded events; the next start resumes there."
+        words = f"Stopped after {forwarded} forwarded events; the next start resumes here."
         self._notice("ended", words, forwarded=forwarded)
 
     def _notice(self, kind: str, words: str, **more: Any) -> None:

@@ -18,9 +18,9 @@ from cuepost.interfaces.cli.runtime import CannotRun, CommandContext, Runtime, o
 def setup(as_json: bool) -> None:
     """Create the schema, a first account and its keys.
 
-    The keys are shown only once. If the store already has an account, the command changes nothing
-    and says so. With --json the object has accountId, apiKey, serviceKey and signInUrl, a link to
-    the settings pages that works once and expires after a day.
+    The keys are shown only once. If the store already has an account, the command upgrades the
+    schema, creates nothing and says so. With --json the object has accountId, apiKey, serviceKey
+    and signInUrl, a link to the settings pages that works once and expires after a day.
     """
     first = use(make_first_account, migrating=True)
     if first.is_new:
