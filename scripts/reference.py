@@ -79,9 +79,9 @@ MCP_PAGE = """\
 # Tools for agents
 
 The service speaks MCP at `/mcp` (streamable HTTP, no sessions), and `cuepost mcp` offers the same
-over standard input and output. Every request has an account's key, as `Authorization: Bearer …`; a
-key sees the tools that its scopes allow. Results have the same fields as the REST API. A refusal
-begins with its code.
+over standard input and output. Every request has a key, an account's or an operator's, as
+`Authorization: Bearer …`; a key sees the tools that its scopes allow. Results have the same fields
+as the REST API. A refusal begins with its code.
 
 | tool | scope | kind | does |
 | --- | --- | --- | --- |

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(3_600)
 
 @pytest.fixture
 def kills() -> int:
-    """Ten in the ordinary run; `CUEPOST_TEST_RECEIVER_KILLS=200` is the long form."""
+    """Ten in the ordinary run; `CUEPOST_TEST_RECEIVER_KILLS=1000` is the long form."""
     return int(os.environ.get("CUEPOST_TEST_RECEIVER_KILLS", "10"))
 
 
