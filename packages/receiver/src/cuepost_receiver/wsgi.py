@@ -26,15 +26,11 @@ class WsgiInbox:
     def view(self) -> tuple[bytes, int, dict[str, str]]:
         """`app.add_url_rule("/cuepost", view_func=hook.view, methods=["POST"])`"""
         from flask import request  # noqa: PLC0415  # only Flask's users have it
-        from werkzeug.exceptions import RequestEntityTooLarge  # noqa: PLC0415  # comes with Flask
 
-        # A body without a length is read only as far as this.
-        request.max_content_length = self._most_bytes
-        try:
-            # Other code may have read the stream already; Flask caches the body.
-            answer = self._answer(request.environ, lambda length: request.get_data())
-        except RequestEntityTooLarge:
-            answer = TOO_LARGE
+        # A body without a length is read as far as this: enough to see that it is too large.
+        request.max_content_length = self._most_bytes + 1
+        # Other code may have read the stream already; Flask caches the body.
+        answer = self._answer(request.environ, lambda length: request.get_data())
         return answer.body, answer.status, {"Content-Type": CONTENT_TYPE}
 
     def _answer(self, environ: Environ, read: Callable[[int], bytes]) -> Answer:
