@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from math import inf
+from typing import Any
 
 import pytest
 
@@ -145,6 +146,30 @@ def test_results_that_wait_their_turn_behind_a_slow_booking_raise_no_alarm(
             assert reported.reasons == []
 
     run_embedded(scenario)
+
+
+def test_a_result_that_comes_while_the_engine_is_examined_raises_no_alarm(
+    run_scenarios: RunScenarios, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attempt lasts so long that its result is being written when the examination ends."""
+    write = OutcomeRecorder._write
+
+    async def slow(self: OutcomeRecorder, *alone: Any) -> Any:
+        await self.clock.wait(0.2)
+        return await write(self, *alone)
+
+    async def scenario(engine: EngineHarness) -> None:
+        monkeypatch.setattr(OutcomeRecorder, "_write", slow)
+        await engine.harness.endpoint()
+        durations = [seconds / 10 for seconds in range(15, 45)]
+        engine.transport.will(URL, *[Answer(seconds=each) for each in durations])
+        async with watched(engine) as (_, reported):
+            for _ in durations:
+                await engine.harness.complete()
+                await engine.later(6 * SECOND)
+        assert (len(engine.sent), reported.reasons) == (len(durations), [])
+
+    run_scenarios(scenario)
 
 
 def test_a_process_that_was_suspended_raises_no_alarm(run_scenarios: RunScenarios) -> None:

@@ -53,7 +53,8 @@ class Watchdog:
 
     async def _reason(self) -> str | None:
         """The reason for the stall; None if nothing is due or the store is unavailable."""
-        if not self._dispatcher.state.running:
+        before = self._dispatcher.state
+        if not before.running:
             return None
         try:
             await self._wait_for_engine_writes()
@@ -63,7 +64,8 @@ class Watchdog:
             if not state.running or state.progress != self._progress:
                 return None
             if state.unrecorded:
-                return NOT_RECORDED
+                # Results that came since then are about to be recorded.
+                return NOT_RECORDED if before.unrecorded else None
             if state.lanes_ready and self._dispatcher.has_capacity_for():
                 return NOT_STARTED
             overdue = await self._overdue()
