@@ -158,10 +158,10 @@ class SignIn:
         async def open_session(transaction: Transaction) -> NewSession:
             # The password may have been changed since it was read.
             await transaction.accounts.lock(user.account_id)
-            now = await transaction.users.get(user.account_id, user.id)
-            if now is None or now.password_hash != known_hash:
+            current = await transaction.users.get(user.account_id, user.id)
+            if current is None or current.password_hash != known_hash:
                 raise WrongCredentials
-            return await self.open_session(transaction, now, address, by="password")
+            return await self.open_session(transaction, current, address, by="password")
 
         return await self.perform.change(open_session)
 

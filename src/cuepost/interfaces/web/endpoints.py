@@ -113,7 +113,9 @@ async def edit(context: PageContext) -> Response:
         form.text("description").strip(),
     )
     try:
-        wanted = EndpointChange(url=url, events=events, description=checked(description))
+        wanted = EndpointChange(
+            url=url, events=events, description=checked_description(description)
+        )
         await context.do(
             lambda transaction: context.service.webhooks.change(
                 transaction, context.caller, webhook_id, wanted
@@ -189,7 +191,7 @@ async def delete(context: PageContext) -> Response:
     return context.go(LIST, "deleted")
 
 
-def checked(description: str) -> str:
+def checked_description(description: str) -> str:
     """The limits of REST."""
     if len(description) > LONGEST_DESCRIPTION or not re.match(TEXT, description):
         fault = f"Use at most {LONGEST_DESCRIPTION} characters, and no control characters."

@@ -14,7 +14,7 @@ from cuepost.application.perform import IdempotentCall
 from cuepost.domain.access import Scope
 from cuepost.domain.endpoint import subscription
 from cuepost.domain.errors import FieldError, Invalid, Refused
-from cuepost.interfaces.web.endpoints import CHOICES, LIST, ONE, checked
+from cuepost.interfaces.web.endpoints import CHOICES, LIST, ONE, checked_description
 from cuepost.interfaces.web.page_context import PageContext, PageRoute
 from cuepost.interfaces.web.snippets import SNIPPETS
 from cuepost.ports.store import Transaction
@@ -40,7 +40,7 @@ async def create(context: PageContext) -> Response:
 
     async def act(transaction: Transaction) -> EndpointWithSecret:
         return await context.service.webhooks.create(
-            transaction, context.caller, url, events, checked(description)
+            transaction, context.caller, url, events, checked_description(description)
         )
 
     try:
