@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from cuepost.application.sign_in import NewSession, SignIn, caller_of
+from cuepost.application.sign_in import NewSession, SignIn
+from cuepost.application.user_caller import caller_of
 from cuepost.domain.access import Account, Caller, Interface, Role
 from cuepost.domain.account_reference import account_references
 from cuepost.domain.audit import Action

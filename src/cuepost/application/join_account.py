@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from cuepost.application.sign_in import NewSession, SignIn, caller_of
+from cuepost.application.sign_in import NewSession, SignIn
+from cuepost.application.user_caller import caller_of
 from cuepost.domain.access import Account
 from cuepost.domain.audit import Action
 from cuepost.domain.errors import EmailTaken, NotFound

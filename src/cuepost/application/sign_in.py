@@ -8,7 +8,8 @@ from uuid import UUID
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.perform import Perform, require_live
 from cuepost.application.sign_in_limits import SignInLimits
-from cuepost.domain.access import Account, AccountState, Caller, Interface
+from cuepost.application.user_caller import caller_of
+from cuepost.domain.access import Account, AccountState, Caller
 from cuepost.domain.audit import Action
 from cuepost.domain.errors import EmailTaken, NotFound, WrongCredentials
 from cuepost.domain.person import (
@@ -290,17 +291,3 @@ class SignIn:
                 transaction, caller, Action.SIGN_IN_REFUSED, user.account_id, user.id
             )
         )
-
-
-def caller_of(user: User, address: str | None, *, webhooks_enabled: bool) -> Caller:
-    return Caller(
-        interface=Interface.PAGES,
-        actor=f"user:{user.id}",
-        account_id=user.account_id,
-        scopes=user.role.scopes,
-        webhooks_enabled=webhooks_enabled,
-        address=address,
-        id=user.id,
-        name=user.email or user.external_id,
-        role=user.role,
-    )
