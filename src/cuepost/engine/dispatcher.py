@@ -132,11 +132,6 @@ class Dispatcher:
         raise AssertionError("no worker was reached")
 
     @property
-    def now(self) -> datetime:
-        """The time by which deliveries are due: that of the store, if it has a clock."""
-        return self._lease.now
-
-    @property
     def state(self) -> EngineState:
         return EngineState(
             worker=self._lease.worker,

@@ -83,7 +83,9 @@ class Watchdog:
         await self._store.write(nothing, Priority.BACKGROUND)
 
     async def _overdue(self) -> bool:
-        before = self._dispatcher.now - OVERDUE
+        # What is due is judged by the clock that all workers share.
+        ahead = timedelta(seconds=self._dispatcher.clock_ahead_seconds)
+        before = self._clock.now() - ahead - OVERDUE
         async with self._store.snapshot() as transaction:
             lanes = await transaction.queue.overdue(self._dispatcher.state.worker, before)
         mine = filter(self._dispatcher.owns, lanes)
