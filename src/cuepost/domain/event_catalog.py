@@ -90,8 +90,8 @@ def _object(properties: Json) -> dict[str, Any]:
 def _position(facts: MilestoneFacts) -> dict[str, Any]:
     return {
         "projectId": str(facts.project_id),
-        "status": facts.status.value,
-        "stage": facts.stage.value,
+        "status": facts.status,
+        "stage": facts.stage,
     }
 
 
