@@ -14,12 +14,8 @@ from cuepost.domain.instants import to_millis
 class Encoding:
     id: Callable[[UUID], Any]
     instant: Callable[[datetime], Any]
-
-    def id_or_none(self, value: UUID | None) -> Any:
-        return None if value is None else self.id(value)
-
-    def instant_or_none(self, value: datetime | None) -> Any:
-        return None if value is None else self.instant(value)
+    id_or_none: Callable[[UUID | None], Any]
+    instant_or_none: Callable[[datetime | None], Any]
 
 
 def _same(value: Any) -> Any:
@@ -30,6 +26,17 @@ def _bytes(value: UUID) -> bytes:
     return value.bytes
 
 
+def _bytes_or_none(value: UUID | None) -> bytes | None:
+    return None if value is None else value.bytes
+
+
 # Cached, because most instants of a batch are equal.
-ON_SQLITE = Encoding(_bytes, lru_cache(maxsize=1024)(to_millis))
-ON_POSTGRES = Encoding(_same, _same)
+_millis = lru_cache(maxsize=1024)(to_millis)
+
+
+def _millis_or_none(value: datetime | None) -> int | None:
+    return None if value is None else _millis(value)
+
+
+ON_SQLITE = Encoding(_bytes, _millis, _bytes_or_none, _millis_or_none)
+ON_POSTGRES = Encoding(_same, _same, _same, _same)
