@@ -95,7 +95,7 @@ async def asked(store: AnyStore, text: str, values: Sequence[Any] = ()) -> list[
 
 async def plan_of(store: AnyStore, statement: Sql, values: dict[str, Any]) -> str:
     is_sqlite = isinstance(store, SqliteStore)
-    written = statement.on("sqlite" if is_sqlite else "postgresql")
+    written = statement.sqlite if is_sqlite else statement.postgresql
     verb = "EXPLAIN QUERY PLAN" if is_sqlite else "EXPLAIN"
     rows = await asked(store, f"{verb} {written.text}", written.values(values))
     return "\n".join(str(row[-1]) for row in rows)

@@ -10,9 +10,10 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import _HOT_WRITE, PostgresStore
 from cuepost.adapters.storage.postgres_connecting import Driver
-from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Shape, Writes
+from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Writes
 from cuepost.adapters.storage.records.postgres_outcomes import OPEN_AND_HEALTH, end_leased
 from cuepost.adapters.storage.records.postgres_queue import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
+from cuepost.adapters.storage.row_writes import RowWrite, deleted, updated
 from cuepost.adapters.storage.sql import Sql
 from cuepost.adapters.storage.tables import endpoints
 from cuepost.adapters.storage.transaction import RecordsTransaction
@@ -83,7 +84,7 @@ async def test_results_are_not_looked_for_among_all_leases(
         await driver.execute("SET LOCAL enable_seqscan = off")
         await driver.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         for statement in (OPEN_AND_HEALTH, *ENDING):
-            steps = await planned(driver, statement.on("postgresql").text)
+            steps = await planned(driver, statement.postgresql.text)
             assert any("queue_pkey" in step for step in steps)
             assert not any("queue_in_flight" in step for step in steps)
 
@@ -111,7 +112,7 @@ async def test_what_is_announced_is_claimed_without_being_planned_again(
 
 async def plans_made_for_claims(store: PostgresStore) -> int:
     """For the values of one of them each."""
-    texts = [each.on("postgresql").text for each in (HOLD_AND_FIND_DUE, LEASE_WITH_FACTS)]
+    texts = [each.postgresql.text for each in (HOLD_AND_FIND_DUE, LEASE_WITH_FACTS)]
     planned = await rows(store, PLANNED)
     return sum(each.custom_plans for each in planned if each.statement in texts)
 
@@ -120,13 +121,12 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
     postgres_store: PostgresStore,
 ) -> None:
     """The plan is kept while the store fills up, until the server has looked at it again."""
-    queue_key = ("account", "id")
     statements = [
-        LEASE_WITH_FACTS.on("postgresql").text,
-        OPEN_AND_HEALTH.on("postgresql").text,
-        *(each.on("postgresql").text for each in ENDING),
-        written(Shape("delete", "queue", queue_key, queue_key)),
-        written(Shape("update", "queue", (*queue_key, "due_at"), queue_key)),
+        LEASE_WITH_FACTS.postgresql.text,
+        OPEN_AND_HEALTH.postgresql.text,
+        *(each.postgresql.text for each in ENDING),
+        written(deleted("queue", "account", "id")),
+        written(updated("queue", ("account", "id"), "attempts_made")),
     ]
     async with driver_in(postgres_store._begin(_HOT_WRITE)) as driver:
         await driver.execute(MADE_EMPTY)
@@ -139,9 +139,9 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
                 assert BOTH_KEYS.search(steps[place + 1])
 
 
-def written(shape: Shape) -> str:
+def written(to: RowWrite) -> str:
     writes = Writes()
-    writes.add(shape, [[0] for _ in shape.columns])
+    writes.add(to, [(0,) * len(to.columns)])
     return writes.take()[0]
 
 

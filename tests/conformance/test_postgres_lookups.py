@@ -70,7 +70,7 @@ async def test_beside_empty_tables(new_store: PostgresStore, case: str) -> None:
 
 
 async def explained(store: PostgresStore, statement: Sql, values: Mapping[str, Any]) -> str:
-    written, driver = statement.on("postgresql"), await store._pool.take()
+    written, driver = statement.postgresql, await store._pool.take()
     try:
         rows = await driver.fetch(f"EXPLAIN {written.text}", *written.values(values))
     finally:

@@ -12,7 +12,6 @@ from uuid import UUID
 
 import pytest
 
-from cuepost.adapters.storage.encoding import Encoding
 from cuepost.adapters.storage.records import outcomes, sqlite_outcomes
 from cuepost.application.milestone_batch import Milestone
 from cuepost.domain.attempt import Outcome
@@ -180,12 +179,12 @@ def test_one_result_that_the_store_refuses_holds_up_no_other(
 ) -> None:
     row_of, poison = outcomes.ended_row, set[object]()
 
-    def refusing(each: Result, now: Any, encoding: Encoding) -> tuple[Any, ...]:
+    def refusing(each: Result, now: datetime) -> tuple[Any, ...]:
         if not poison:
             poison.add(each.assignment.delivery_id)
         if each.assignment.delivery_id in poison:
             raise error
-        return row_of(each, now, encoding)
+        return row_of(each, now)
 
     for module in (outcomes, sqlite_outcomes):
         monkeypatch.setattr(module, "ended_row", refusing)

@@ -31,9 +31,9 @@ async def all_rows(session: StoreSession, statement: sa.Executable) -> list[Any]
         names = list(rows[0].keys()) if rows else []
     else:
         driver = engine.driver
-        cursor = await engine._do(lambda: driver.execute(text, values))
+        cursor = await engine.in_thread(lambda: driver.execute(text, values))
         names = [name for name, *_ in cursor.description]
-        rows = await engine._do(cursor.fetchall)
+        rows = await engine.in_thread(cursor.fetchall)
     # The names are known only here.
     kind: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]
     readers = _readers(compiled, len(names))
@@ -51,7 +51,7 @@ async def run(session: StoreSession, statement: sa.Executable) -> int:
         count = reported.rpartition(" ")[2]
         return int(count) if count.isdigit() else -1
     driver = engine.driver
-    return await engine._do(lambda: driver.execute(text, values).rowcount)
+    return await engine.in_thread(lambda: driver.execute(text, values).rowcount)
 
 
 def _unwrapped(session: Any) -> PostgresSession | SqliteSession:

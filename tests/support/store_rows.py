@@ -11,7 +11,6 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.adapters.storage.encoding import ON_POSTGRES
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.records import attempt_rows
 from cuepost.adapters.storage.records.counts import Tally
@@ -193,6 +192,4 @@ async def contradictions(store: AnyStore) -> list[sa.Row[Any]]:
 
 def attempt_columns(attempt: Attempt) -> dict[str, Any]:
     """The columns of an attempt, as SQLAlchemy writes them."""
-    encoded = attempt_rows.values_of(attempt, ON_POSTGRES)
-    columns = dict(zip(attempt_rows.COLUMNS, encoded, strict=True))
-    return columns | {"outcome": attempt.outcome, "tls_fault": attempt.tls_fault}
+    return dict(zip(attempt_rows.COLUMNS, attempt_rows.values_of(attempt), strict=True))

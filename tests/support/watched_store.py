@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from cuepost.adapters.storage.encoding import Encoding
 from cuepost.adapters.storage.session import Numbers
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
@@ -92,11 +91,6 @@ class WatchedSession:
     @property
     def dialect(self) -> str:
         return str(self.inner.dialect)
-
-    @property
-    def encoding(self) -> Encoding:
-        found: Encoding = self.inner.encoding
-        return found
 
     @property
     def uses_server_clock(self) -> bool:

@@ -2,21 +2,22 @@
 
 import pytest
 
-from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Shape, Writes, equal_columns
+from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Writes
+from cuepost.adapters.storage.row_writes import inserted
 from cuepost.adapters.storage.tables import metadata
+from cuepost.domain.event import SilenceReason
 
-COLUMNS = ("account", "id", "occurred_at", "reason")
+ADD = inserted("events", "account", "id", "occurred_at", "reason")
 
 
-def written(values: list[tuple[object, ...]]) -> tuple[str, list[object]]:
+def written(*rows: tuple[object, ...]) -> tuple[str, list[object]]:
     writes = Writes()
-    equal = equal_columns("events", COLUMNS, values)
-    writes.add(Shape("insert", "events", COLUMNS, equal=equal), values)
+    writes.add(ADD, rows)
     return writes.take()
 
 
 def test_equal_columns_are_sent_once() -> None:
-    sql, values = written([(1, 1), ("a", "b"), (5, 5), (None, None)])
+    sql, values = written((1, "a", 5, None), (1, "b", 5, None))
     assert values == [(1, 1), ("a", "b"), 5, None]
     assert sql == (
         'INSERT INTO events ("account", "id", "occurred_at", "reason") '
@@ -26,8 +27,8 @@ def test_equal_columns_are_sent_once() -> None:
 
 
 def test_if_one_of_them_differs_all_are_sent_as_arrays() -> None:
-    sql, values = written([(1, 1), ("a", "b"), (5, 5), (None, 2)])
-    assert values == [(1, 1), ("a", "b"), (5, 5), (None, 2)]
+    sql, values = written((1, "a", 5, None), (1, "b", 5, SilenceReason.STANDALONE_TRANSCRIPT))
+    assert values == [(1, 1), ("a", "b"), (5, 5), [None, 2]]
     assert sql == (
         'INSERT INTO events ("account", "id", "occurred_at", "reason") '
         'SELECT given."account", given."id", given."occurred_at", given."reason" '

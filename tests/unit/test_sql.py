@@ -10,7 +10,7 @@ import pytest
 
 from cuepost.adapters.quick_ids import id_from
 from cuepost.adapters.storage.codes import BY_TYPE, EVENT_TYPE, STATUS
-from cuepost.adapters.storage.sql import Dialect, Sql, by_keys, statement
+from cuepost.adapters.storage.sql import Dialect, Sql, Written, by_keys, statement
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.domain.instants import to_millis
@@ -28,14 +28,15 @@ ROWS = [
 ]
 
 
-class Names(list[str]):
-    """Of a result's columns; counts how often someone asks for them."""
+def on(sql: Sql, dialect: Dialect) -> Written:
+    return sql.sqlite if dialect == "sqlite" else sql.postgresql
 
-    asked = 0
 
-    def __call__(self) -> "Names":
-        self.asked += 1
-        return self
+def described(dialect: Dialect, *names: str) -> Written:
+    """A statement that returns these columns."""
+    written = on(Sql("SELECT"), dialect)
+    written.describe(names)
+    return written
 
 
 @pytest.fixture
@@ -45,15 +46,15 @@ def driver() -> sqlite3.Connection:
     adding = Sql('INSERT INTO queue (account, id, status, "key") VALUES (:account, :id, :s, :k)')
     for account, id_, status, key in ROWS:
         named = {"account": account, "id": id_, "s": status, "k": key}
-        made.execute(adding.on("sqlite").text, adding.on("sqlite").values(named))
+        made.execute(adding.sqlite.text, adding.sqlite.values(named))
     return made
 
 
 def run(driver: sqlite3.Connection, sql: Sql, **named: Any) -> Sequence[Any]:
-    written = sql.on("sqlite")
+    written = sql.sqlite
     cursor = driver.execute(written.text, written.values(named))
-    rows = cursor.fetchall()
-    return written.read(lambda: [name for name, *_ in cursor.description], rows) if rows else rows
+    written.describe([name for name, *_ in cursor.description])
+    return written.read(cursor.fetchall())
 
 
 def keys(driver: sqlite3.Connection, condition: str, **named: Any) -> str:
@@ -65,17 +66,17 @@ def keys(driver: sqlite3.Connection, condition: str, **named: Any) -> str:
 def test_a_parameter_that_is_named_twice_is_given_once() -> None:
     sql = Sql("SELECT id FROM queue WHERE a = :b AND c = :d AND e < :b")
     named = {"d": 1, "b": 2}
-    assert sql.on("sqlite").text == "SELECT id FROM queue WHERE a = ?1 AND c = ?2 AND e < ?1"
-    assert sql.on("postgresql").text == "SELECT id FROM queue WHERE a = $1 AND c = $2 AND e < $1"
+    assert sql.sqlite.text == "SELECT id FROM queue WHERE a = ?1 AND c = ?2 AND e < ?1"
+    assert sql.postgresql.text == "SELECT id FROM queue WHERE a = $1 AND c = $2 AND e < $1"
     for dialect in ENGINES:
-        assert sql.on(dialect).values(named) == [2, 1]
+        assert on(sql, dialect).values(named) == [2, 1]
 
 
 def test_a_statement_is_written_once_for_each_engine() -> None:
     sql = Sql(sqlite="SELECT 1", postgresql="SELECT 2")
-    assert [sql.on(dialect).text for dialect in ENGINES] == ["SELECT 1", "SELECT 2"]
+    assert [on(sql, dialect).text for dialect in ENGINES] == ["SELECT 1", "SELECT 2"]
     for dialect in ENGINES:
-        assert sql.on(dialect) is sql.on(dialect)
+        assert on(sql, dialect) is on(sql, dialect)
     assert statement("SELECT 3") is statement("SELECT 3")
 
 
@@ -90,16 +91,16 @@ def test_a_statement_is_written_once_for_each_engine() -> None:
 )
 def test_ids_and_instants_are_converted_for_sqlite_alone(value: Any, on_sqlite: Any) -> None:
     sql = Sql("SELECT :value")
-    [found] = sql.on("sqlite").values({"value": value})
+    [found] = sql.sqlite.values({"value": value})
     assert (found, type(found)) == (on_sqlite, type(on_sqlite))
-    [found] = sql.on("postgresql").values({"value": value})
+    [found] = sql.postgresql.values({"value": value})
     assert found is value
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
 @pytest.mark.parametrize("members", BY_TYPE)
 def test_members_of_closed_lists_become_their_codes(dialect: Dialect, members: Any) -> None:
-    written = Sql("SELECT :value").on(dialect)
+    written = on(Sql("SELECT :value"), dialect)
     codes = BY_TYPE[members].codes
     found = [written.values({"value": member}) for member in members]
     assert found == [[codes[member]] for member in members]
@@ -112,7 +113,7 @@ def test_a_list_of_ids_is_one_parameter(driver: sqlite3.Connection, listed: Any)
     assert keys(driver, "id IN :ids", ids=few) == "ac"
     assert keys(driver, "queue.id NOT IN :ids", ids=few) == "b"
     for_postgres = Sql("SELECT 1 FROM queue WHERE queue.id IN :ids AND id NOT IN :others")
-    written = for_postgres.on("postgresql")
+    written = for_postgres.postgresql
     assert written.text == "SELECT 1 FROM queue WHERE queue.id = ANY ($1) AND id <> ALL ($2)"
     assert written.values({"ids": few, "others": few}) == [list(few), list(few)]
 
@@ -125,7 +126,7 @@ def test_a_list_of_numbers_codes_or_texts_is_one_parameter(driver: sqlite3.Conne
     assert keys(driver, "status NOT IN :waiting", waiting=waiting) == "b"
     assert keys(driver, '"key" IN :texts', texts=["a", 'c"', "'"]) == "ac"
     assert keys(driver, 'queue."key" NOT IN :texts', texts=['c"']) == "ab"
-    written = Sql('SELECT 1 WHERE status IN :waiting AND q."key" NOT IN :texts').on("postgresql")
+    written = Sql('SELECT 1 WHERE status IN :waiting AND q."key" NOT IN :texts').postgresql
     assert written.text == 'SELECT 1 WHERE status = ANY ($1) AND q."key" <> ALL ($2)'
     codes = [STATUS[each] for each in waiting]
     assert written.values({"waiting": waiting, "texts": {"a"}}) == [codes, ["a"]]
@@ -140,9 +141,8 @@ def test_nothing_is_in_an_empty_list(driver: sqlite3.Connection, column: str) ->
 def test_a_query_behind_in_is_left_as_it_is(driver: sqlite3.Connection) -> None:
     asked = "id NOT IN (SELECT id FROM queue WHERE account = :account)"
     assert keys(driver, asked, account=1) == "c"
-    assert Sql(f"SELECT 1 WHERE {asked}").on(
-        "postgresql"
-    ).text == f"SELECT 1 WHERE {asked}".replace(":account", "$1")
+    expected = f"SELECT 1 WHERE {asked}".replace(":account", "$1")
+    assert Sql(f"SELECT 1 WHERE {asked}").postgresql.text == expected
 
 
 def test_a_list_elsewhere_is_one_value(driver: sqlite3.Connection) -> None:
@@ -151,15 +151,15 @@ def test_a_list_elsewhere_is_one_value(driver: sqlite3.Connection) -> None:
     assert run(driver, each, numbers=(DeliveryStatus.RETRYING,)) == [(3,)]
     assert run(driver, each, numbers=[]) == []
     assert run(driver, Sql("SELECT substr(:ids, 17, 16) AS id"), ids=IDS) == [(IDS[1],)]
-    unnested = Sql("SELECT unnest(:ids::uuid[])").on("postgresql")
+    unnested = Sql("SELECT unnest(:ids::uuid[])").postgresql
     assert unnested.values({"ids": IDS}) == [IDS]
 
 
 def test_casts_are_for_postgresql() -> None:
     sql = Sql("SELECT :a::uuid, :b::integer[], :c::double precision, d::text FROM unnest(:b)")
-    assert sql.on("sqlite").text == "SELECT ?1, ?2, ?3, d FROM unnest(?2)"
+    assert sql.sqlite.text == "SELECT ?1, ?2, ?3, d FROM unnest(?2)"
     written = "SELECT $1::uuid, $2::integer[], $3::double precision, d::text FROM unnest($2)"
-    assert sql.on("postgresql").text == written
+    assert sql.postgresql.text == written
 
 
 @pytest.mark.parametrize("of", ["", " OF queue", " OF queue, events"])
@@ -167,8 +167,8 @@ def test_casts_are_for_postgresql() -> None:
 @pytest.mark.parametrize("lock", ["UPDATE", "NO KEY UPDATE", "SHARE", "KEY SHARE"])
 def test_row_locks_are_for_postgresql(lock: str, others: str, of: str) -> None:
     text = f"SELECT id FROM (SELECT id FROM queue FOR {lock}{of}{others}) AS locked"
-    assert Sql(text).on("postgresql").text == text
-    assert Sql(text).on("sqlite").text == "SELECT id FROM (SELECT id FROM queue ) AS locked"
+    assert Sql(text).postgresql.text == text
+    assert Sql(text).sqlite.text == "SELECT id FROM (SELECT id FROM queue ) AS locked"
 
 
 READ = {
@@ -191,7 +191,7 @@ READ = {
 def test_results_are_converted_by_the_names_of_their_columns(name: str) -> None:
     on_sqlite, on_postgres, meant = READ[name]
     for dialect, stored in zip(ENGINES, (on_sqlite, on_postgres), strict=True):
-        rows = Sql("SELECT").on(dialect).read(Names([name]), [(stored,), (None,), (stored,)])
+        rows = described(dialect, name).read([(stored,), (None,), (stored,)])
         assert [tuple(row) for row in rows] == [(meant,), (None,), (meant,)]
         assert {type(row[0]) for row in (rows[0], rows[2])} == {type(meant)} or name == "id"
 
@@ -199,7 +199,7 @@ def test_results_are_converted_by_the_names_of_their_columns(name: str) -> None:
 @pytest.mark.parametrize("dialect", ENGINES)
 def test_columns_keep_their_places_and_may_share_a_name(dialect: Dialect) -> None:
     rows = [(1, "a", 3, 1), (2, "b", None, 2)]
-    found = Sql("SELECT").on(dialect).read(Names(["number", "name", "status", "status"]), rows)
+    found = described(dialect, "number", "name", "status", "status").read(rows)
     assert found == [
         (1, "a", DeliveryStatus.RETRYING, DeliveryStatus.PENDING),
         (2, "b", None, DeliveryStatus.DELIVERING),
@@ -207,14 +207,11 @@ def test_columns_keep_their_places_and_may_share_a_name(dialect: Dialect) -> Non
 
 
 @pytest.mark.parametrize("dialect", ENGINES)
-def test_what_needs_no_conversion_is_not_copied_and_names_are_asked_for_once(
-    dialect: Dialect,
-) -> None:
-    rows, names = [(1, "a")], Names(["number", "name"])
-    written = Sql("SELECT").on(dialect)
-    assert written.read(names, rows) is rows
-    assert written.read(names, rows) is rows
-    assert names.asked == 1
+def test_what_needs_no_conversion_is_not_copied(dialect: Dialect) -> None:
+    rows: list[tuple[Any, ...]] = [(1, "a")]
+    assert described(dialect, "number", "name").read(rows) is rows
+    rows.clear()
+    assert described(dialect, "status").read(rows) is rows
 
 
 def test_pairs_are_given_as_two_lists(driver: sqlite3.Connection) -> None:
@@ -226,14 +223,14 @@ def test_pairs_are_given_as_two_lists(driver: sqlite3.Connection) -> None:
 
 
 def test_each_pair_is_looked_up_by_the_key_of_the_table(driver: sqlite3.Connection) -> None:
-    found = by_keys("SELECT status FROM queue", "queue.account", "queue.id").on("sqlite")
+    found = by_keys("SELECT status FROM queue", "queue.account", "queue.id").sqlite
     values = found.values({"accounts": [1], "deliveries": IDS[:1]})
     plan = [row[3] for row in driver.execute(f"EXPLAIN QUERY PLAN {found.text}", values)]
     assert any(step.startswith("SEARCH queue") and "account=? AND id=?" in step for step in plan)
 
 
 def test_pairs_on_postgresql_are_lists_of_one() -> None:
-    written = by_keys("SELECT 1 FROM queue", "a", "b", lists=("numbers", "events")).on("postgresql")
+    written = by_keys("SELECT 1 FROM queue", "a", "b", lists=("numbers", "events")).postgresql
     assert " ".join(written.text.split()) == (
         "SELECT 1 FROM queue, unnest($1::integer[], $2::uuid[]) AS given (given_number, given_id) "
         "WHERE a = ANY (ARRAY[given_number]) AND b = ANY (ARRAY[given_id])"
@@ -243,5 +240,5 @@ def test_pairs_on_postgresql_are_lists_of_one() -> None:
 
 def test_an_equality_that_can_only_be_looked_up() -> None:
     statement = Sql("SELECT 1 FROM events JOIN queue ON events.id == queue.event_id")
-    assert statement.on("postgresql").text.endswith("events.id = ANY (ARRAY[queue.event_id])")
-    assert statement.on("sqlite").text.endswith("events.id == queue.event_id")
+    assert statement.postgresql.text.endswith("events.id = ANY (ARRAY[queue.event_id])")
+    assert statement.sqlite.text.endswith("events.id == queue.event_id")

@@ -5,10 +5,11 @@ these gives it the name of its type: `SELECT status AS project_status FROM proje
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
-from uuid import UUID
 
 from cuepost.adapters.quick_ids import id_from
 from cuepost.adapters.storage import codes
@@ -16,14 +17,13 @@ from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.instants import from_millis, to_millis
 
 Convert = Callable[[Any], Any]
+Converters = Sequence[tuple[int, Convert]]
+"""The conversions of some columns, by their places in a row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnType:
-    """A conversion is None if the driver takes and returns the value unchanged.
-
-    Only `to_postgres` is ever called with None.
-    """
+    """A conversion is None if the driver takes and returns the value unchanged."""
 
     postgres_type: str
     to_sqlite: Convert | None = None
@@ -36,12 +36,12 @@ class ColumnType:
         return self.postgres_type in {"integer", "bigint", "smallint"}
 
 
-def _bytes_of(value: UUID) -> bytes:
-    return value.bytes
-
-
-def _json(value: object) -> str | None:
-    return None if value is None else json.dumps(value)
+def converted(rows: Sequence[Any], converters: Converters) -> list[Sequence[Any]]:
+    """The columns of the rows, with the values of some of them converted; NULL stays NULL."""
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    for place, convert in converters:
+        columns[place] = [None if value is None else convert(value) for value in columns[place]]
+    return columns
 
 
 def _code(of: codes.Codes) -> ColumnType:
@@ -49,8 +49,11 @@ def _code(of: codes.Codes) -> ColumnType:
     return ColumnType("smallint", write, read, write, read)
 
 
-ID = ColumnType("uuid", _bytes_of, id_from)
-INSTANT = ColumnType("timestamptz", to_millis, from_millis)
+bytes_of: Convert = attrgetter("bytes")
+# Cached, because most instants of a batch are equal.
+cached_millis: Convert = lru_cache(maxsize=1024)(to_millis)
+ID = ColumnType("uuid", bytes_of, id_from)
+INSTANT = ColumnType("timestamptz", cached_millis, from_millis)
 INTEGER = ColumnType("integer")
 BIGINT = ColumnType("bigint")
 DOUBLE = ColumnType("double precision")
@@ -58,7 +61,7 @@ DOUBLE = ColumnType("double precision")
 TEXT = ColumnType("text", str)
 BYTES = ColumnType("bytea")
 BOOLEAN = ColumnType("boolean", None, bool)
-JSON = ColumnType("json", _json, json.loads, _json, json.loads)
+JSON = ColumnType("json", json.dumps, json.loads, json.dumps, json.loads)
 
 _NAMES: Mapping[ColumnType, str] = {
     ID: (

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import asyncpg
 
-from cuepost.adapters.storage.encoding import ON_POSTGRES
 from cuepost.adapters.storage.postgres_connecting import Driver
-from cuepost.adapters.storage.postgres_writes import Shape, Writes, equal_columns
-from cuepost.adapters.storage.session import EncodedRows, Numbers, Rows
+from cuepost.adapters.storage.postgres_writes import Writes
+from cuepost.adapters.storage.row_writes import Row, RowWrite
+from cuepost.adapters.storage.session import Numbers, StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.ports.store import (
     Contention,
@@ -34,9 +34,8 @@ _DATA_EXCEPTION = "22"
 _OUR_FAULT = ("21", _DATA_EXCEPTION, "23", "42")
 
 
-class PostgresSession:
-    dialect: Literal["postgresql"] = "postgresql"
-    encoding = ON_POSTGRES
+class PostgresSession(StoreSession):
+    dialect = "postgresql"
 
     def __init__(self, driver: Driver, *, uses_server_clock: bool = False) -> None:
         self.driver = driver
@@ -50,56 +49,30 @@ class PostgresSession:
 
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
         await self.flush()
-        written = statement.on(self.dialect)
+        written = statement.postgresql
         with translated():
             rows = await self.driver.fetch(written.text, *written.values(values))
-        return written.read(rows[0].keys, rows) if rows else ()
+        if not rows:
+            return ()
+        if written.readers is None:
+            written.describe(rows[0].keys())
+        return written.read(rows)
 
     async def execute(self, statement: Sql, **values: Any) -> int:
         await self.flush()
-        written = statement.on(self.dialect)
+        written = statement.postgresql
         with translated():
             told = await self.driver.execute(written.text, *written.values(values))
         # Such as "DELETE 3".
         return int(told.rpartition(" ")[2])
 
-    async def insert(self, table: str, rows: Rows) -> None:
+    async def write(self, to: RowWrite, rows: Sequence[Row]) -> Sequence[Any]:
+        """Returns nothing, because the write may be sent later."""
         if rows:
-            await self._write(Shape("insert", table, tuple(rows[0])), rows)
-
-    async def update(self, table: str, key: Sequence[str], rows: Rows) -> None:
-        if rows:
-            await self._write(Shape("update", table, tuple(rows[0]), tuple(key)), rows)
-
-    async def delete(self, table: str, key: Sequence[str], rows: Rows) -> None:
-        if rows:
-            await self._write(Shape("delete", table, tuple(key), tuple(key)), rows)
-
-    async def insert_encoded(self, table: str, columns: tuple[str, ...], rows: EncodedRows) -> None:
-        if rows:
-            values = list(zip(*rows, strict=True))
-            equal = equal_columns(table, columns, values)
-            await self._buffer(Shape("insert", table, columns, equal=equal), values)
-
-    async def update_encoded(
-        self, table: str, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
-    ) -> None:
-        if rows:
-            columns, values = (*changed, *key), list(zip(*rows, strict=True))
-            equal = equal_columns(table, columns, values)
-            await self._buffer(Shape("update", table, columns, key, equal), values)
-
-    async def accumulate_encoded(
-        self, table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: EncodedRows
-    ) -> None:
-        if rows:
-            columns, values = (*key, *counted), list(zip(*rows, strict=True))
-            equal = equal_columns(table, columns, values)
-            await self._buffer(Shape("accumulate", table, columns, key, equal), values)
-
-    async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
-        if rows:
-            await self._buffer(Shape("delete", table, key, key), list(zip(*rows, strict=True)))
+            if self._writes.would_mix(to):
+                await self.flush()
+            self._writes.add(to, rows)
+        return ()
 
     async def flush(self) -> None:
         """Executes the buffered writes; called before each read and before the commit."""
@@ -107,14 +80,6 @@ class PostgresSession:
             sql, values = self._writes.take()
             with translated():
                 await self.driver.execute(sql, *values)
-
-    async def _write(self, shape: Shape, rows: Rows) -> None:
-        await self._buffer(shape, shape.encoded(rows))
-
-    async def _buffer(self, shape: Shape, columns: Sequence[Sequence[Any]]) -> None:
-        if self._writes.would_mix(shape):
-            await self.flush()
-        self._writes.add(shape, columns)
 
 
 @contextmanager

@@ -4,13 +4,14 @@ The driver encodes each element of an array separately, which is a large part of
 that have the same value in all rows of a batch are sent as a single value.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
-from cuepost.adapters.storage.columns import PARTITION_KEYS, kind_of
-from cuepost.adapters.storage.session import Rows
+from cuepost.adapters.storage.columns import PARTITION_KEYS, converted, kind_of
+from cuepost.adapters.storage.row_writes import Row, RowWrite, Verb
+from cuepost.adapters.storage.sql import quoted
 from cuepost.domain.delivery_counts import LATENCY_BINS, AttemptClass
 
 Columns = Sequence[Sequence[Any]]
@@ -58,51 +59,42 @@ OFTEN_EQUAL: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def equal_columns(table: str, columns: Sequence[str], values: Columns) -> tuple[str, ...]:
+def equal_columns(to: RowWrite, values: Columns) -> tuple[str, ...]:
     """Those of `OFTEN_EQUAL`, if each of them has the same value in all rows."""
-    often = OFTEN_EQUAL.get(table, ())
-    for name in often:
-        if name in columns:
-            column = values[columns.index(name)]
-            if column.count(column[0]) != len(column):
-                return ()
-    return often
+    for place in _often_equal(to):
+        column = values[place]
+        if column.count(column[0]) != len(column):
+            return ()
+    return OFTEN_EQUAL.get(to.table, ())
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A write without its values."""
+@cache
+def _often_equal(to: RowWrite) -> Sequence[int]:
+    often = OFTEN_EQUAL.get(to.table, ())
+    return [place for place, name in enumerate(to.columns) if name in often]
 
-    verb: Literal["insert", "accumulate", "update", "delete"]
-    table: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...] = ()
+
+class Shape(NamedTuple):
+    """A write without its values; columns that are `equal` are sent as a single value."""
+
+    write: RowWrite
     equal: tuple[str, ...] = ()
 
     @property
     def bounded(self) -> str | None:
         """The key column whose bounds are added, so that not every partition is searched."""
-        by = PARTITION_KEYS.get(self.table)
-        return by if by in self.key else None
+        by = PARTITION_KEYS.get(self.write.table)
+        return by if by in self.write.key else None
 
     def values(self, columns: Columns) -> list[Any]:
         given = [
             column[0] if name in self.equal else column
-            for name, column in zip(self.columns, columns, strict=True)
+            for name, column in zip(self.write.columns, columns, strict=True)
         ]
         if self.bounded is None:
             return given
-        among = columns[self.columns.index(self.bounded)]
+        among = columns[self.write.columns.index(self.bounded)]
         return [*given, min(among), max(among)]
-
-    def encoded(self, rows: Rows) -> Columns:
-        return [self._column(name, rows) for name in self.columns]
-
-    def _column(self, name: str, rows: Rows) -> list[Any]:
-        convert = kind_of(self.table, name).to_postgres
-        if convert is None:
-            return [row[name] for row in rows]
-        return [convert(row[name]) for row in rows]
 
 
 @dataclass(slots=True)
@@ -117,11 +109,12 @@ class Writes:
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def would_mix(self, shape: Shape) -> bool:
-        return any(held.table == shape.table for held in self._held)
+    def would_mix(self, to: RowWrite) -> bool:
+        return any(held.write.table == to.table for held in self._held)
 
-    def add(self, shape: Shape, columns: Columns) -> None:
-        self._held[shape] = columns
+    def add(self, to: RowWrite, rows: Sequence[Row]) -> None:
+        columns = converted(rows, to.to_postgres)
+        self._held[Shape(to, equal_columns(to, columns))] = columns
 
     def take(self) -> tuple[str, list[Any]]:
         """The statement and its values; empties the buffer."""
@@ -135,8 +128,8 @@ def _together(shapes: tuple[Shape, ...]) -> str:
     statements: list[str] = []
     place = 1
     for shape in shapes:
-        statements.append(_WRITTEN[shape.verb](shape, place))
-        place += len(shape.columns) + (2 if shape.bounded else 0)
+        statements.append(_WRITTEN[shape.write.verb](shape, place))
+        place += len(shape.write.columns) + (2 if shape.bounded else 0)
     *others, last = statements
     if not others:
         return last
@@ -145,30 +138,32 @@ def _together(shapes: tuple[Shape, ...]) -> str:
 
 
 def _insert(shape: Shape, first: int) -> str:
-    chosen = ", ".join(_value(shape, name, first) for name in shape.columns)
-    into = f"{shape.table} ({_names(shape.columns)})"
+    columns = shape.write.columns
+    chosen = ", ".join(_value(shape, name, first) for name in columns)
+    into = f"{shape.write.table} ({quoted(columns)})"
     return f"INSERT INTO {into} SELECT {chosen} FROM {_given(shape, first)}"
 
 
 def _accumulate(shape: Shape, first: int) -> str:
-    counted = (name for name in shape.columns if name not in shape.key)
-    sums = ", ".join(f'"{name}" = {shape.table}."{name}" + excluded."{name}"' for name in counted)
-    key = ", ".join(shape.key)
-    return f"{_insert(shape, first)} ON CONFLICT ({key}) DO UPDATE SET {sums}"
+    table, key = shape.write.table, shape.write.key
+    counted = (name for name in shape.write.columns if name not in key)
+    sums = ", ".join(f'"{name}" = {table}."{name}" + excluded."{name}"' for name in counted)
+    return f"{_insert(shape, first)} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sums}"
 
 
 def _update(shape: Shape, first: int) -> str:
-    changed = (name for name in shape.columns if name not in shape.key)
+    changed = (name for name in shape.write.columns if name not in shape.write.key)
     changes = ", ".join(f'"{name}" = {_value(shape, name, first)}' for name in changed)
     source = _given(shape, first)
-    return f"UPDATE {shape.table} SET {changes} FROM {source} WHERE {_match(shape, first)}"
+    return f"UPDATE {shape.write.table} SET {changes} FROM {source} WHERE {_match(shape, first)}"
 
 
 def _delete(shape: Shape, first: int) -> str:
-    return f"DELETE FROM {shape.table} USING {_given(shape, first)} WHERE {_match(shape, first)}"
+    source = _given(shape, first)
+    return f"DELETE FROM {shape.write.table} USING {source} WHERE {_match(shape, first)}"
 
 
-_WRITTEN: Mapping[str, Callable[[Shape, int], str]] = {
+_WRITTEN: Mapping[Verb, Callable[[Shape, int], str]] = {
     "insert": _insert,
     "accumulate": _accumulate,
     "update": _update,
@@ -178,9 +173,9 @@ _WRITTEN: Mapping[str, Callable[[Shape, int], str]] = {
 
 def _given(shape: Shape, first: int) -> str:
     """The rows, as one parameter for each column that is not equal in all of them."""
-    listed = [name for name in shape.columns if name not in shape.equal]
+    listed = [name for name in shape.write.columns if name not in shape.equal]
     arrays = ", ".join(f"{_parameter(shape, name, first)}[]" for name in listed)
-    return f"unnest({arrays}) AS given({_names(listed)})"
+    return f"unnest({arrays}) AS given({quoted(listed)})"
 
 
 def _value(shape: Shape, name: str, first: int) -> str:
@@ -188,12 +183,8 @@ def _value(shape: Shape, name: str, first: int) -> str:
 
 
 def _parameter(shape: Shape, name: str, first: int) -> str:
-    place = first + shape.columns.index(name)
-    return f"${place}::{kind_of(shape.table, name).postgres_type}"
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
+    place = first + shape.write.columns.index(name)
+    return f"${place}::{kind_of(shape.write.table, name).postgres_type}"
 
 
 def _match(shape: Shape, first: int) -> str:
@@ -202,10 +193,10 @@ def _match(shape: Shape, first: int) -> str:
     It cannot use a comparison with a list of one for a join, nor the bounds (with the OR) for an
     index scan: they only exclude partitions.
     """
-    table = shape.table
-    conditions = [f'{table}."{name}" = ANY (ARRAY[given."{name}"])' for name in shape.key]
+    table = shape.write.table
+    conditions = [f'{table}."{name}" = ANY (ARRAY[given."{name}"])' for name in shape.write.key]
     if shape.bounded:
-        place, column = first + len(shape.columns), f'{table}."{shape.bounded}"'
+        place, column = first + len(shape.write.columns), f'{table}."{shape.bounded}"'
         lowest, highest = f"${place}::uuid", f"${place + 1}::uuid"
         conditions.append(f"({column} BETWEEN {lowest} AND {highest} OR {column} = {lowest})")
     return " AND ".join(conditions)

@@ -1,15 +1,15 @@
 """The connection that the records use, the same for both engines."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.encoding import Encoding
+from cuepost.adapters.storage.row_writes import Row, RowWrite, row_write, tuples
 from cuepost.adapters.storage.sql import Dialect, Sql
 
 Rows = Sequence[Mapping[str, Any]]
-EncodedRows = Sequence[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,65 +24,45 @@ class Numbers:
     states: dict[UUID, str] = field(default_factory=dict)
 
 
-class StoreSession(Protocol):
-    @property
-    def dialect(self) -> Dialect: ...
+class StoreSession(ABC):
+    dialect: Dialect
+    numbers: Numbers
+    # Whether several processes share this database, and thus use its clock.
+    uses_server_clock: bool
 
     @property
-    def encoding(self) -> Encoding: ...
-
-    @property
-    def numbers(self) -> Numbers: ...
-
-    @property
-    def uses_server_clock(self) -> bool:
-        """Whether several processes share this database, and thus use its clock."""
-        ...
-
-    @property
+    @abstractmethod
     def offloaded(self) -> "StoreSession":
         """The same connection, for statements on very many rows: they do not block the loop."""
-        ...
 
+    @abstractmethod
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
         """Rows with their columns by position."""
-        ...
 
+    @abstractmethod
     async def execute(self, statement: Sql, **values: Any) -> int:
         """The number of affected rows."""
-        ...
+
+    @abstractmethod
+    async def write(self, to: RowWrite, rows: Sequence[Row]) -> Sequence[Any]:
+        """Writes many rows with few statements; returns what `to` says, otherwise nothing."""
 
     async def insert(self, table: str, rows: Rows) -> None:
-        """Inserts many rows with few statements; all rows have the same columns."""
-        ...
+        """All rows have the same columns."""
+        if rows:
+            columns = tuple(rows[0])
+            await self.write(row_write("insert", table, columns), tuples(columns, rows))
 
-    async def update(self, table: str, key: Sequence[str], rows: Rows) -> None:
-        """Updates many rows at once; each row has its key and the columns that change."""
-        ...
+    async def update(self, table: str, key: tuple[str, ...], rows: Rows) -> None:
+        """Each row has its key and the columns that change."""
+        if rows:
+            columns = tuple(rows[0])
+            await self.write(row_write("update", table, columns, key), tuples(columns, rows))
 
-    async def delete(self, table: str, key: Sequence[str], rows: Rows) -> None:
-        """Deletes many rows at once, each by its key."""
-        ...
-
-    async def insert_encoded(self, table: str, columns: tuple[str, ...], rows: EncodedRows) -> None:
-        """As `insert`, with values in the driver's form; for the hot path."""
-        ...
-
-    async def update_encoded(
-        self, table: str, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
-    ) -> None:
-        """As `update`, with encoded values: the changed columns, then the key."""
-        ...
-
-    async def accumulate_encoded(
-        self, table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: EncodedRows
-    ) -> None:
-        """Rows with their key first: new ones, or numbers to add to those that are there."""
-        ...
-
-    async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
-        """As `delete`, with encoded keys."""
-        ...
+    async def delete(self, table: str, key: tuple[str, ...], rows: Rows) -> None:
+        """Each row is deleted by its key."""
+        if rows:
+            await self.write(row_write("delete", table, key, key), tuples(key, rows))
 
 
 class Records:

@@ -15,18 +15,26 @@ Results are converted by the names of their columns (see `columns.py`).
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES, id_from
 from cuepost.adapters.storage.codes import BY_TYPE
-from cuepost.adapters.storage.columns import ID, KINDS, ColumnType, Convert
-from cuepost.domain.instants import to_millis
+from cuepost.adapters.storage.columns import (
+    ID,
+    KINDS,
+    ColumnType,
+    Convert,
+    Converters,
+    bytes_of,
+    cached_millis,
+    converted,
+)
 
 Dialect: TypeAlias = Literal["sqlite", "postgresql"]
 # Tuples, or records of asyncpg.
@@ -46,17 +54,16 @@ class Sql:
     """A statement: one text, or one for each engine if they differ too much."""
 
     def __init__(self, text: str = "", *, sqlite: str = "", postgresql: str = "") -> None:
-        self._texts: Mapping[Dialect, str] = {
-            "sqlite": sqlite or text,
-            "postgresql": postgresql or text,
-        }
-        self._written: dict[Dialect, Written] = {}
+        self._sqlite = sqlite or text
+        self._postgresql = postgresql or text
 
-    def on(self, dialect: Dialect) -> "Written":
-        written = self._written.get(dialect)
-        if written is None:
-            written = self._written[dialect] = _WRITTEN[dialect](self._texts[dialect])
-        return written
+    @cached_property
+    def sqlite(self) -> "Written":
+        return _on_sqlite(self._sqlite)
+
+    @cached_property
+    def postgresql(self) -> "Written":
+        return _on_postgres(self._postgresql)
 
 
 @cache
@@ -83,34 +90,32 @@ class Written:
         self.text = _PARAMETER.sub(lambda found: f"{engine.mark}{names.index(found[1]) + 1}", text)
         self._engine = engine
         self._parameters = [(name, lists.get(name)) for name in names]
-        self._readers: list[tuple[int, Convert]] | None = None
+        # Known once a driver has described the columns.
+        self.readers: Converters | None = None
 
     def values(self, named: Mapping[str, Any]) -> list[Any]:
         """The values in the driver's order."""
-        by_type, converted = self._engine.values, []
+        by_type, ordered = self._engine.values, []
         for name, listed in self._parameters:
             value = named[name]
             convert = listed or by_type.get(type(value))
-            converted.append(value if convert is None else convert(value))
-        return converted
+            ordered.append(value if convert is None else convert(value))
+        return ordered
 
-    def read(self, names: Callable[[], Iterable[str]], rows: Rows) -> Rows:
-        """The rows with values of the domain's types; `names` are the names of the columns."""
-        if self._readers is None:
-            self._readers = list(self._readers_of(names()))
-        if not self._readers:
+    def describe(self, names: Iterable[str]) -> None:
+        """The columns of the rows that the statement returns."""
+        found = ((place, self._reader_of(name)) for place, name in enumerate(names))
+        self.readers = [(place, reader) for place, reader in found if reader is not None]
+
+    def read(self, rows: Rows) -> Rows:
+        """The rows with values of the domain's types."""
+        if not rows or not self.readers:
             return rows
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
-        for place, read in self._readers:
-            columns[place] = [None if value is None else read(value) for value in columns[place]]
-        return list(zip(*columns, strict=True))
+        return list(zip(*converted(rows, self.readers), strict=True))
 
-    def _readers_of(self, names: Iterable[str]) -> Iterator[tuple[int, Convert]]:
-        for place, name in enumerate(names):
-            kind = KINDS.get(name)
-            reader = None if kind is None else self._engine.reader(kind)
-            if reader is not None:
-                yield place, reader
+    def _reader_of(self, name: str) -> Convert | None:
+        kind = KINDS.get(name)
+        return None if kind is None else self._engine.reader(kind)
 
 
 def _on_sqlite(text: str) -> Written:
@@ -137,12 +142,6 @@ def _on_postgres(text: str) -> Written:
 
     looked_up = _LOOK_UP.sub(r"\1 = ANY (ARRAY[\2])", text)
     return Written(_LIST.sub(listed, looked_up), lists, _POSTGRES)
-
-
-_WRITTEN: Mapping[Dialect, Callable[[str], Written]] = {
-    "sqlite": _on_sqlite,
-    "postgresql": _on_postgres,
-}
 
 
 def sqlite_ids(parameter: str) -> str:
@@ -193,6 +192,10 @@ def by_keys(
     )
 
 
+def quoted(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
+
+
 def packed_ids(ids: Iterable[UUID]) -> bytes:
     return b"".join(each.bytes for each in ids)
 
@@ -209,10 +212,6 @@ def _coded_list(values: Iterable[Any]) -> list[Any]:
     return listed if code is None else [code(value) for value in listed]
 
 
-def _bytes_of(value: UUID) -> bytes:
-    return value.bytes
-
-
 def _list_on_sqlite(values: Sequence[Any]) -> Any:
     """An empty list matches nothing in either form."""
     return packed_ids(values) if values and type(values[0]) in _IDS else packed(values)
@@ -225,8 +224,8 @@ _SQLITE = Engine(
     mark="?",
     values={
         **_CODES,
-        **dict.fromkeys(_IDS, _bytes_of),
-        datetime: to_millis,
+        **dict.fromkeys(_IDS, bytes_of),
+        datetime: cached_millis,
         list: _list_on_sqlite,
         tuple: _list_on_sqlite,
     },

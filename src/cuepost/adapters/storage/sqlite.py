@@ -20,7 +20,7 @@ from cuepost.adapters.storage import schema, sqlite_statistics
 from cuepost.adapters.storage.machine_lock import MachineLock
 from cuepost.adapters.storage.outbox import NoHandover, Outbox
 from cuepost.adapters.storage.sqlite_ledger import SqliteLedger
-from cuepost.adapters.storage.sqlite_session import ReaderSession, SqliteSession, translated
+from cuepost.adapters.storage.sqlite_session import SqliteSession, translated
 from cuepost.adapters.storage.sqlite_transaction import SqliteTransaction
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.store import Action, Priority, StoreUnavailable, Transaction
@@ -127,7 +127,7 @@ class SqliteStore:
         """Does nothing: the tables of this engine are not partitioned."""
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[ReaderSession]:
+    async def _reading(self) -> AsyncIterator[SqliteSession]:
         self._require_open()
         connection = await self._idle_readers.get()
         if connection is None:
@@ -136,7 +136,7 @@ class SqliteStore:
         try:
             with translated():
                 connection.execute("BEGIN")
-            yield ReaderSession(connection, self._threads)
+            yield SqliteSession(connection, self._threads)
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

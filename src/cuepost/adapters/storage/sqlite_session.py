@@ -2,18 +2,18 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import chain
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from cuepost.adapters.completion import run_to_completion
-from cuepost.adapters.storage.columns import ColumnType, kind_of
-from cuepost.adapters.storage.encoding import ON_SQLITE
-from cuepost.adapters.storage.session import EncodedRows, Numbers, Rows
-from cuepost.adapters.storage.sql import Sql
+from cuepost.adapters.storage.columns import converted, kind_of
+from cuepost.adapters.storage.row_writes import Row, RowWrite, Verb
+from cuepost.adapters.storage.session import Numbers, StoreSession
+from cuepost.adapters.storage.sql import Sql, quoted
 from cuepost.ports.store import KeyTaken, StoreError, StoreRefused, StoreUnavailable
 
 T = TypeVar("T")
@@ -38,11 +38,10 @@ _UNAVAILABLE = frozenset(
 )
 
 
-class SqliteSession:
-    """Runs each statement on the calling thread."""
+class SqliteSession(StoreSession):
+    """Runs each statement on the calling thread, except writes of many rows."""
 
-    dialect: Literal["sqlite"] = "sqlite"
-    encoding = ON_SQLITE
+    dialect = "sqlite"
     uses_server_clock = False
 
     def __init__(
@@ -60,59 +59,18 @@ class SqliteSession:
         return ThreadedSession(self.driver, self._threads, self.numbers)
 
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
-        written = statement.on(self.dialect)
-        parameters = written.values(values)
-
-        def work() -> tuple[sqlite3.Cursor, list[Any]]:
-            cursor = self.driver.execute(written.text, parameters)
-            return cursor, cursor.fetchall()
-
-        cursor, rows = await self._do(work)
-        return written.read(lambda: [name for name, *_ in cursor.description], rows) if rows else ()
+        return self._fetched(statement, values)
 
     async def execute(self, statement: Sql, **values: Any) -> int:
-        written = statement.on(self.dialect)
-        parameters = written.values(values)
-        return await self._do(lambda: self.driver.execute(written.text, parameters).rowcount)
+        return self._executed(statement, values)
 
-    async def insert(self, table: str, rows: Rows) -> None:
-        if rows:
-            columns = tuple(rows[0])
-            await self.insert_encoded(table, columns, _encoded(table, columns, rows))
-
-    async def update(self, table: str, key: Sequence[str], rows: Rows) -> None:
-        if rows:
-            changed = tuple(column for column in rows[0] if column not in key)
-            encoded = _encoded(table, (*changed, *key), rows)
-            await self.update_encoded(table, tuple(key), changed, encoded)
-
-    async def delete(self, table: str, key: Sequence[str], rows: Rows) -> None:
-        if rows:
-            await self.delete_encoded(table, tuple(key), _encoded(table, tuple(key), rows))
-
-    async def insert_encoded(self, table: str, columns: tuple[str, ...], rows: EncodedRows) -> None:
-        await self._write(partial(_insert_sql, table, columns), rows)
-
-    async def update_encoded(
-        self, table: str, key: tuple[str, ...], changed: tuple[str, ...], rows: EncodedRows
-    ) -> None:
-        await self._write(partial(_update_sql, table, changed, key), rows)
-
-    async def delete_encoded(self, table: str, key: tuple[str, ...], rows: EncodedRows) -> None:
-        await self._write(partial(_delete_sql, table, key, None), rows)
-
-    async def accumulate_encoded(
-        self, table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: EncodedRows
-    ) -> None:
-        await self._write(partial(_accumulate_sql, table, key, counted), rows)
-
-    async def remove_encoded(
-        self, table: str, match: tuple[str, ...], rows: EncodedRows
-    ) -> Sequence[Any]:
-        """As `delete_encoded`, but returns the first column of each deleted row."""
-        removed: list[tuple[Any]] = []
-        await self._write(partial(_delete_sql, table, match, match[0]), rows, removed)
-        return [value for (value,) in removed]
+    async def write(self, to: RowWrite, rows: Sequence[Row]) -> Sequence[Any]:
+        if not rows:
+            return ()
+        # SQLite releases the GIL while a statement runs.
+        if len(rows) >= MANY_ROWS:
+            return await self.in_thread(partial(self._written, to, rows))
+        return self._written(to, rows)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -121,51 +79,55 @@ class SqliteSession:
                 loop.run_in_executor(self._threads, work), self.driver.interrupt
             )
 
-    async def _write(
-        self, sql_for: Callable[[int], str], rows: EncodedRows, returned: list[Any] | None = None
-    ) -> None:
-        """`sql_for(n)` is the statement for n rows. SQLite releases the GIL while one runs."""
+    # The following do not use `translated`, because it takes longer than a short statement.
 
-        def work() -> None:
-            self._in_chunks(sql_for, rows, returned)
-
-        if rows:
-            await (self.in_thread(work) if len(rows) >= MANY_ROWS else self._do(work))
-
-    async def _do(self, work: Callable[[], T]) -> T:
-        # As `translated`, without the cost of a context manager.
+    def _fetched(self, statement: Sql, values: Mapping[str, Any]) -> Sequence[Any]:
+        written = statement.sqlite
         try:
-            return work()
+            cursor = self.driver.execute(written.text, written.values(values))
+            rows = cursor.fetchall()
+        except sqlite3.Error as error:
+            raise _port_error(error) from error
+        if written.readers is None:
+            written.describe([name for name, *_ in cursor.description])
+        return written.read(rows)
+
+    def _executed(self, statement: Sql, values: Mapping[str, Any]) -> int:
+        written = statement.sqlite
+        try:
+            return self.driver.execute(written.text, written.values(values)).rowcount
         except sqlite3.Error as error:
             raise _port_error(error) from error
 
-    def _in_chunks(
-        self, sql_for: Callable[[int], str], rows: EncodedRows, returned: list[Any] | None
-    ) -> None:
+    def _written(self, to: RowWrite, rows: Sequence[Row]) -> Sequence[Any]:
+        encoded = list(zip(*converted(rows, to.to_sqlite), strict=True))
+        returned: list[Any] = []
         done = 0
-        while left := len(rows) - done:
-            size = next((each for each in _MANY_AT_ONCE if each <= left), min(left, _FEW_AT_ONCE))
-            chunk = rows[done : done + size]
-            cursor = self.driver.execute(sql_for(size), list(chain.from_iterable(chunk)))
-            if returned is not None:
-                returned += cursor
-            done += size
+        try:
+            while left := len(rows) - done:
+                many = [each for each in _MANY_AT_ONCE if each <= left]
+                size = many[0] if many else min(left, _FEW_AT_ONCE)
+                chunk = chain.from_iterable(encoded[done : done + size])
+                found = self.driver.execute(_statement(to, size), list(chunk))
+                if to.returns:
+                    returned += [value for (value,) in found]
+                done += size
+        except sqlite3.Error as error:
+            raise _port_error(error) from error
+        return returned
 
 
 class ThreadedSession(SqliteSession):
     """Runs each statement in a thread, so that a long one does not block the loop."""
 
-    async def _do(self, work: Callable[[], T]) -> T:
-        return await self.in_thread(work)
-
-
-class ReaderSession(ThreadedSession):
-    """A read-only session. `fetch` takes only a few index steps, so it runs on the calling thread;
-    long queries use `offloaded`."""
-
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
-        session = SqliteSession(self.driver, self._threads, self.numbers)
-        return await session.fetch(statement, **values)
+        return await self.in_thread(lambda: self._fetched(statement, values))
+
+    async def execute(self, statement: Sql, **values: Any) -> int:
+        return await self.in_thread(lambda: self._executed(statement, values))
+
+    async def write(self, to: RowWrite, rows: Sequence[Row]) -> Sequence[Any]:
+        return await self.in_thread(lambda: self._written(to, rows)) if rows else ()
 
 
 @contextmanager
@@ -187,66 +149,45 @@ def _port_error(error: sqlite3.Error) -> StoreError:
 
 
 @cache
-def _insert_sql(table: str, columns: tuple[str, ...], rows: int) -> str:
-    names = ", ".join(f'"{column}"' for column in columns)
-    marks = ", ".join("?" for _ in columns)
+def _statement(to: RowWrite, rows: int) -> str:
+    """For that number of rows."""
+    marks = f"({', '.join('?' for _ in to.columns)})"
+    return _TEXTS[to.verb](to, ", ".join([marks] * rows))
+
+
+def _insertion(to: RowWrite, values: str) -> str:
     # OR FAIL needs no statement journal: if a row is refused, the whole transaction is rolled back.
-    return f"INSERT OR FAIL INTO {table} ({names}) VALUES " + ", ".join([f"({marks})"] * rows)
+    return f"INSERT OR FAIL INTO {to.table} ({quoted(to.columns)}) VALUES {values}"
 
 
-@cache
-def _accumulate_sql(table: str, key: tuple[str, ...], counted: tuple[str, ...], rows: int) -> str:
+def _accumulation(to: RowWrite, values: str) -> str:
+    counted = (name for name in to.columns if name not in to.key)
     sums = ", ".join(f"{name} = {name} + excluded.{name}" for name in counted)
-    inserted = _insert_sql(table, (*key, *counted), rows)
-    return f"{inserted} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sums}"
+    return f"{_insertion(to, values)} ON CONFLICT ({quoted(to.key)}) DO UPDATE SET {sums}"
 
 
-@cache
-def _update_sql(table: str, changed: tuple[str, ...], key: tuple[str, ...], rows: int) -> str:
-    places = range(1, len(changed) + len(key) + 1)
-    named = dict(zip((*changed, *key), (f"new.column{place}" for place in places), strict=True))
-    changes = ", ".join(f'"{column}" = {named[column]}' for column in changed)
-    match = " AND ".join(f'{table}."{column}" = {named[column]}' for column in key)
-    marks = ", ".join("?" for _ in places)
-    values = ", ".join([f"({marks})"] * rows)
-    return f"UPDATE {table} SET {changes} FROM (VALUES {values}) AS new WHERE {match}"
+def _change(to: RowWrite, values: str) -> str:
+    new = {name: f"new.column{place}" for place, name in enumerate(to.columns, 1)}
+    changes = ", ".join(f'"{name}" = {new[name]}' for name in to.columns if name not in to.key)
+    match = " AND ".join(f'{to.table}."{name}" = {new[name]}' for name in to.key)
+    return f"UPDATE {to.table} SET {changes} FROM (VALUES {values}) AS new WHERE {match}"
 
 
-@cache
-def _delete_sql(table: str, key: tuple[str, ...], returned: str | None, rows: int) -> str:
+def _deletion(to: RowWrite, values: str) -> str:
     # SQLite compares all columns with the affinity of the first, and would use no index for ids
     # that are compared as numbers.
-    in_order = sorted(enumerate(key, 1), key=lambda each: kind_of(table, each[1]).is_number)
-    names = ", ".join(f'"{column}"' for _, column in in_order)
+    in_order = sorted(enumerate(to.key, 1), key=lambda each: kind_of(to.table, each[1]).is_number)
+    names = quoted(name for _, name in in_order)
     columns = ", ".join(f"column{place}" for place, _ in in_order)
-    marks = ", ".join("?" for _ in key)
-    values = ", ".join([f"({marks})"] * rows)
+    returning = f' RETURNING "{to.key[0]}"' if to.returns else ""
     # Without the SELECT the whole table would be read.
     listed = f"SELECT {columns} FROM (VALUES {values})"
-    returning = "" if returned is None else f' RETURNING "{returned}"'
-    return f"DELETE FROM {table} WHERE ({names}) IN ({listed}){returning}"
+    return f"DELETE FROM {to.table} WHERE ({names}) IN ({listed}){returning}"
 
 
-Column = Callable[[Sequence[Any]], Sequence[Any]]
-"""Converts a whole column of UUIDs, instants or other values that the driver does not know."""
-
-
-def _encoded(table: str, columns: tuple[str, ...], rows: Rows) -> list[tuple[Any, ...]]:
-    writers = _writers(table, columns)
-    return list(zip(*(write([row[name] for row in rows]) for name, write in writers), strict=True))
-
-
-@cache
-def _writers(table: str, columns: tuple[str, ...]) -> Sequence[tuple[str, Column]]:
-    return [(name, _writer(kind_of(table, name))) for name in columns]
-
-
-def _writer(kind: ColumnType) -> Column:
-    convert = kind.to_sqlite
-    if convert is None:
-        return _as_it_is
-    return lambda values: [None if value is None else convert(value) for value in values]
-
-
-def _as_it_is(values: Sequence[Any]) -> Sequence[Any]:
-    return values
+_TEXTS: Mapping[Verb, Callable[[RowWrite, str], str]] = {
+    "insert": _insertion,
+    "accumulate": _accumulation,
+    "update": _change,
+    "delete": _deletion,
+}

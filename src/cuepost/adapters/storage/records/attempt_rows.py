@@ -7,9 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from cuepost.adapters.storage.codes import OUTCOME, TLS_FAULT, TRIGGER
-from cuepost.adapters.storage.encoding import Encoding
 from cuepost.adapters.storage.records.delivery_rows import Ended
+from cuepost.adapters.storage.row_writes import inserted
 from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault, trigger_of
 from cuepost.domain.delivery import Trigger
 
@@ -61,7 +60,7 @@ class Row(NamedTuple):
 
 
 COLUMNS = Row._fields[3:]
-OWN_COLUMNS = ("account", "delivery_id", "budget", "trigger", "held_by", *COLUMNS)
+ADD = inserted("attempts", "account", "delivery_id", "budget", "trigger", "held_by", *COLUMNS)
 _ENCODE = msgspec.json.Encoder().encode
 
 
@@ -71,12 +70,12 @@ def beside(row: Sequence[Any]) -> Row:
     return found._replace(trigger=trigger_of(found.trigger, found.number))
 
 
-def values_of(attempt: Attempt, encoding: Encoding) -> tuple[Any, ...]:
+def values_of(attempt: Attempt) -> tuple[Any, ...]:
     """The values of the columns that both tables have, in the order of `COLUMNS`."""
     timings = attempt.timings
     return (
         attempt.number,
-        encoding.instant(attempt.started_at),
+        attempt.started_at,
         attempt.duration_ms,
         timings.dns_ms,
         timings.connect_ms,
@@ -88,28 +87,23 @@ def values_of(attempt: Attempt, encoding: Encoding) -> tuple[Any, ...]:
         _ENCODE(attempt.response_headers),
         attempt.response_body,
         attempt.response_truncated,
-        OUTCOME.codes[attempt.outcome],
-        TLS_FAULT.codes[attempt.tls_fault],
+        attempt.outcome,
+        attempt.tls_fault,
         attempt.url,
     )
 
 
 def own_row(
-    attempt: Attempt,
-    account: int,
-    encoding: Encoding,
-    *,
-    number: int | None = None,
-    held_by: UUID | None = None,
+    attempt: Attempt, account: int, *, number: int | None = None, held_by: UUID | None = None
 ) -> tuple[Any, ...]:
-    """In the order of `OWN_COLUMNS`; `number` overrides the attempt's own."""
-    own, *others = values_of(attempt, encoding)
+    """For `ADD`; `number` overrides the attempt's own."""
+    own, *others = values_of(attempt)
     return (
         account,
-        encoding.id(attempt.delivery_id),
+        attempt.delivery_id,
         attempt.budget,
-        TRIGGER.codes[attempt.trigger],
-        encoding.id_or_none(held_by),
+        attempt.trigger,
+        held_by,
         own if number is None else number,
         *others,
     )

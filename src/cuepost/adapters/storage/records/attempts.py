@@ -74,9 +74,8 @@ _LAST_UNCOUNTED = Sql(
 class AttemptRecords(Records):
     async def add(self, made: Sequence[Attempt]) -> None:
         numbers = await account_numbers(self._session, [each.account_id for each in made])
-        encoding = self._session.encoding
-        added = [rows.own_row(each, numbers[each.account_id], encoding) for each in made]
-        await self._session.insert_encoded("attempts", rows.OWN_COLUMNS, added)
+        added = [rows.own_row(each, numbers[each.account_id]) for each in made]
+        await self._session.write(rows.ADD, added)
 
     async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
         account = await account_number(self._session, account_id)
@@ -124,8 +123,8 @@ async def add_uncounted(
             deliveries=[attempt.delivery_id for _, _, attempt in made],
         )
     )
-    numbered, encoding = [], session.encoding
+    numbered = []
     for account, held_by, attempt in made:
         last[attempt.delivery_id] = number = last.get(attempt.delivery_id, 0) + 1
-        numbered.append(rows.own_row(attempt, account, encoding, number=number, held_by=held_by))
-    await session.insert_encoded("attempts", rows.OWN_COLUMNS, numbered)
+        numbered.append(rows.own_row(attempt, account, number=number, held_by=held_by))
+    await session.write(rows.ADD, numbered)

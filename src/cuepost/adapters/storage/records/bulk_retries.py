@@ -5,11 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.records import delivery_rows as rows
-from cuepost.adapters.storage.records.keys import quoted
 from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.paging import Chosen
 from cuepost.adapters.storage.session import Records
-from cuepost.adapters.storage.sql import Sql
+from cuepost.adapters.storage.sql import Sql, quoted
 from cuepost.domain.access import AccountState
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import Delivery, DeliveryStatus

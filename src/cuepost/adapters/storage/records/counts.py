@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.records.numbers import numbers_of
+from cuepost.adapters.storage.row_writes import RowWrite
 from cuepost.adapters.storage.session import Records, StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import Attempt
@@ -36,6 +37,7 @@ ENDS = ("delivered", "failed", "cancelled", "abandoned")
 CLASSES = tuple(each.value for each in AttemptClass)
 BINS = tuple(f"latency_{place}" for place in range(LATENCY_BINS))
 COUNTED = (*ENDS, *CLASSES, *BINS)
+_ADD = RowWrite("accumulate", TABLE, (*KEY, *COUNTED), KEY)
 _PLACE = {name: place for place, name in enumerate(COUNTED)}
 _PLACE_OF_STATUS = {
     DeliveryStatus.DELIVERED: _PLACE["delivered"],
@@ -108,12 +110,11 @@ class Tally:
 
     async def write(self, session: StoreSession) -> None:
         if self._rows:
-            instant = session.encoding.instant
             rows = [
-                (account, endpoint, minutes, instant(_instant(since)), *counted)
+                (account, endpoint, minutes, _instant(since), *counted)
                 for (account, endpoint, minutes, since), counted in sorted(self._both().items())
             ]
-            await session.accumulate_encoded(TABLE, KEY, COUNTED, rows)
+            await session.write(_ADD, rows)
 
     def _row(self, account: int, endpoint: int, delivery_id: UUID) -> list[int]:
         millis = delivery_id.int >> _BITS_BELOW_MILLIS

@@ -44,19 +44,19 @@ class DeliveryRecords:
             self._session, ((each.account_id, each.webhook_id) for each in made)
         )
         ended, live, tally = [], [], Tally()
-        encoding = self._session.encoding
         for each in made:
             account, endpoint = accounts[each.account_id], endpoints[each.webhook_id]
             if each.finished_at is None:
                 holder = self._session.numbers.accepting.get(endpoint)
                 worker = self._outbox.lease(each, account, endpoint, holder)
-                live.append(rows.live_row(each, account, endpoint, worker, encoding))
+                live.append(rows.live_row(each, account, endpoint, worker))
             else:
                 ended.append(rows.ended_row(each, account, endpoint))
                 tally.ended(account, endpoint, each.id, each.status, each.attempt_count)
-        await self._session.insert("deliveries", ended)
-        await self._session.insert_encoded("queue", rows.LIVE_COLUMNS, live)
-        await tally.write(self._session)
+        if ended:
+            await self._session.insert("deliveries", ended)
+            await tally.write(self._session)
+        await self._session.write(rows.ADD_LIVE, live)
         reserved = self._outbox.reserved
         if reserved:
             lanes = {each.lane for each in reserved}

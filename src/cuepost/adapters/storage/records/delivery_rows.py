@@ -5,13 +5,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from cuepost.adapters.storage.codes import EVENT_TYPE, STATUS, TRIGGER
-from cuepost.adapters.storage.encoding import Encoding
+from cuepost.adapters.storage.codes import STATUS
 from cuepost.adapters.storage.records.parking import unparked
+from cuepost.adapters.storage.row_writes import inserted
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of
-
-_DELIVERING = STATUS.codes[DeliveryStatus.DELIVERING]
 
 
 class Ended(NamedTuple):
@@ -99,7 +97,7 @@ KEPT = (
     "budget",
     "delivered_at",
 )
-LIVE_COLUMNS = (*KEPT, "status", "due_at", "attempts_made", "worker")
+ADD_LIVE = inserted("queue", *KEPT, "status", "due_at", "attempts_made", "worker")
 
 
 def ended_condition(status: DeliveryStatus, *, include_delivered: bool) -> str:
@@ -118,26 +116,25 @@ def newest_first(
 
 
 def live_row(
-    delivery: Delivery, account: int, endpoint: int, worker: UUID | None, encoding: Encoding
+    delivery: Delivery, account: int, endpoint: int, worker: UUID | None
 ) -> tuple[Any, ...]:
-    """In the order of `LIVE_COLUMNS`; no attempt of its budget was made yet."""
+    """For `ADD_LIVE`; no attempt of its budget was made yet."""
     assert delivery.next_attempt_at is not None
-    to_id = encoding.id
     return (
         account,
-        to_id(delivery.id),
+        delivery.id,
         endpoint,
-        to_id(delivery.event_id),
-        EVENT_TYPE.codes[delivery.event_type],
-        encoding.id_or_none(delivery.project_id),
-        TRIGGER.codes[delivery.trigger],
+        delivery.event_id,
+        delivery.event_type,
+        delivery.project_id,
+        delivery.trigger,
         delivery.attempt_count,
         delivery.budget,
-        encoding.instant_or_none(delivery.delivered_at),
-        STATUS.codes[delivery.status] if worker is None else _DELIVERING,
-        encoding.instant(delivery.next_attempt_at),
+        delivery.delivered_at,
+        delivery.status if worker is None else DeliveryStatus.DELIVERING,
+        delivery.next_attempt_at,
         0,
-        encoding.id_or_none(worker),
+        worker,
     )
 
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.codes import EVENT_TYPE, SILENCE_REASON
+from cuepost.adapters.storage.codes import EVENT_TYPE
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.numbers import account_number, account_numbers
 from cuepost.adapters.storage.records.paging import Chosen
+from cuepost.adapters.storage.row_writes import inserted
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import Event
@@ -15,9 +16,7 @@ from cuepost.domain.ids import instant_of
 from cuepost.ports.history import EventFilter
 from cuepost.ports.records import Page
 
-_STORED = ("account", "id", "type", "project_id", "occurred_at", "body", "reason")
-TYPES = EVENT_TYPE.codes
-REASONS = SILENCE_REASON.codes
+_ADD = inserted("events", "account", "id", "type", "project_id", "occurred_at", "body", "reason")
 # The columns that `event_from` reads.
 COLUMNS = (
     "events.id, events.type, events.project_id, events.occurred_at, events.body, "
@@ -35,21 +34,19 @@ class EventRecords:
     async def add(self, happened: Sequence[Event]) -> None:
         self._outbox.bodies.update((event.id, event.body) for event in happened)
         numbers = await account_numbers(self._session, {each.account_id for each in happened})
-        encoding = self._session.encoding
-        to_id, to_instant = encoding.id, encoding.instant
         rows = [
             (
                 numbers[each.account_id],
-                to_id(each.id),
-                TYPES[each.type],
-                encoding.id_or_none(each.project_id),
-                to_instant(each.occurred_at),
+                each.id,
+                each.type,
+                each.project_id,
+                each.occurred_at,
                 each.body,
-                REASONS[each.reason],
+                each.reason,
             )
             for each in happened
         ]
-        await self._session.insert_encoded("events", _STORED, rows)
+        await self._session.write(_ADD, rows)
 
     async def get(self, account_id: UUID, event_id: UUID) -> Event | None:
         account = await account_number(self._session, account_id)
@@ -60,7 +57,7 @@ class EventRecords:
         account = await account_number(self._session, account_id)
         query = Chosen("account = :account", account=account)
         if chosen.event_type is not None:
-            query.where("type = :type", type=TYPES[chosen.event_type])
+            query.where("type = :type", type=EVENT_TYPE[chosen.event_type])
         if chosen.project_id is not None:
             query.where("project_id = :project", project=chosen.project_id)
         query.made_in("id", page, chosen.since, chosen.until)

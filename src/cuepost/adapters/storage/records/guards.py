@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.codes import SILENCE_REASON
 from cuepost.adapters.storage.records.numbers import account_numbers
+from cuepost.adapters.storage.row_writes import inserted
 from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import SilenceReason
@@ -65,7 +65,7 @@ _REMEMBER = Sql(
     WHERE account_id = :account AND "key" = :its_key AND key_id = :key_id
     """
 )
-_REPORT = ("account", "report_id", "event_id", "reason", "created_at", "digest")
+_ADD = inserted("reports", "account", "report_id", "event_id", "reason", "created_at", "digest")
 
 
 class ReportRecords(Records):
@@ -89,20 +89,18 @@ class ReportRecords(Records):
 
     async def add(self, accepted: Mapping[ReportKey, StoredReport], now: datetime) -> None:
         numbers = await account_numbers(self._session, [account_id for account_id, _ in accepted])
-        encoding = self._session.encoding
-        created_at, codes = encoding.instant(now), SILENCE_REASON.codes
         rows = [
             (
                 numbers[account_id],
                 report_id,
-                encoding.id_or_none(kept.answer.event_id),
-                codes[kept.answer.reason],
-                created_at,
+                kept.answer.event_id,
+                kept.answer.reason,
+                now,
                 kept.digest,
             )
             for (account_id, report_id), kept in accepted.items()
         ]
-        await self._session.insert_encoded("reports", _REPORT, rows)
+        await self._session.write(_ADD, rows)
 
 
 def _was_notified(event_id: UUID | None, reason: SilenceReason | None) -> bool:

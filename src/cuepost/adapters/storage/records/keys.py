@@ -1,6 +1,6 @@
 """The tables whose rows belong to an account, with their primary keys."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 OWNED: Mapping[str, tuple[str, ...]] = {
     "account_moves": ("account_id",),
@@ -37,7 +37,3 @@ OWNED: Mapping[str, tuple[str, ...]] = {
 def owner_in(table: str) -> str:
     """The column with the number or the id of the account."""
     return "account" if OWNED[table][0] == "account" else "account_id"
-
-
-def quoted(columns: Iterable[str]) -> str:
-    return ", ".join(f'"{column}"' for column in columns)

@@ -21,11 +21,11 @@ from cuepost.adapters.storage.columns import (
     kind_of,
 )
 from cuepost.adapters.storage.records.counts import COUNTED
-from cuepost.adapters.storage.records.keys import OWNED, owner_in, quoted
+from cuepost.adapters.storage.records.keys import OWNED, owner_in
 from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.parking import SHIFT, unparked
 from cuepost.adapters.storage.session import StoreSession
-from cuepost.adapters.storage.sql import Sql
+from cuepost.adapters.storage.sql import Sql, quoted
 from cuepost.domain.instants import from_millis, to_millis
 from cuepost.ports.moves import CannotBeRead, Chunk
 

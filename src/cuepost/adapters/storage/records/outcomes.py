@@ -12,11 +12,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from cuepost.adapters.storage.codes import CANCEL_REASON, EVENT_TYPE, STATUS, TRIGGER
-from cuepost.adapters.storage.encoding import Encoding
 from cuepost.adapters.storage.records import attempt_rows, health, late_results
 from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.delivery_rows import KEPT, KEY
+from cuepost.adapters.storage.row_writes import Row, deleted, inserted, updated
 from cuepost.adapters.storage.session import Records
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import Assignment, Lane, NextStep, Result
@@ -37,8 +36,10 @@ class Open(NamedTuple):
         return is_next and self.worker in (worker, None)
 
 
-_DUE_AGAIN = ("status", "due_at", "attempts_made", "attempt_count", "worker")
+_DUE_AGAIN = updated("queue", KEY, "status", "due_at", "attempts_made", "attempt_count", "worker")
+_UNQUEUE = deleted("queue", *KEY)
 ENDED = (*KEPT, "status", "reason", "finished_at", *attempt_rows.COLUMNS)
+ADD_ENDED = inserted("deliveries", *ENDED)
 
 
 class OutcomeRecords(Records, ABC):
@@ -102,20 +103,14 @@ class OutcomeRecords(Records, ABC):
         await tally.write(self._session)
 
     async def _end(self, ended: Sequence[Result], now: datetime) -> None:
-        encoding = self._session.encoding
-        finished_at = encoding.instant(now)
-        rows = [ended_row(each, finished_at, encoding) for each in ended]
-        await self._session.delete_encoded("queue", KEY, [row[:2] for row in rows])
-        await self._session.insert_encoded("deliveries", ENDED, rows)
+        rows = [ended_row(each, now) for each in ended]
+        await self._session.write(_UNQUEUE, [row[:2] for row in rows])
+        await self._session.write(ADD_ENDED, rows)
 
     async def _put_back(self, again: Sequence[Result]) -> None:
-        encoding = self._session.encoding
-        rows = [_due_again(each, encoding) for each in again]
-        made = [
-            attempt_rows.own_row(each.attempt, each.assignment.account, encoding) for each in again
-        ]
-        await self._session.update_encoded("queue", KEY, _DUE_AGAIN, rows)
-        await self._session.insert_encoded("attempts", attempt_rows.OWN_COLUMNS, made)
+        made = [attempt_rows.own_row(each.attempt, each.assignment.account) for each in again]
+        await self._session.write(_DUE_AGAIN, [_due_again(each) for each in again])
+        await self._session.write(attempt_rows.ADD, made)
 
 
 def keys_of(results: Sequence[Result]) -> dict[str, Sequence[object]]:
@@ -143,36 +138,28 @@ def _with_stop(result: Result, stop: CancelReason | None) -> Result:
     return replace(result, next_step=NextStep(DeliveryStatus.CANCELLED, reason=stop))
 
 
-def _due_again(each: Result, encoding: Encoding) -> tuple[Any, ...]:
-    """In the order of `_DUE_AGAIN`, and then the key."""
-    assert each.next_step.due_at is not None
-    return (
-        STATUS.codes[each.next_step.status],
-        encoding.instant(each.next_step.due_at),
-        each.assignment.number,
-        each.assignment.attempt_count + 1,
-        None,
-        each.assignment.account,
-        encoding.id(each.assignment.delivery_id),
-    )
+def _due_again(each: Result) -> Row:
+    made, step = each.assignment, each.next_step
+    again = (step.status, step.due_at, made.number, made.attempt_count + 1, None)
+    return *again, made.account, made.delivery_id
 
 
-def ended_row(each: Result, finished_at: Any, encoding: Encoding) -> tuple[Any, ...]:
+def ended_row(each: Result, now: datetime) -> Row:
     """In the order of `ENDED`."""
-    made, to_id = each.assignment, encoding.id
+    made = each.assignment
     return (
         made.account,
-        to_id(made.delivery_id),
+        made.delivery_id,
         made.lane,
-        to_id(made.event_id),
-        EVENT_TYPE.codes[made.event_type],
-        encoding.id_or_none(made.project_id),
-        TRIGGER.codes[made.trigger],
+        made.event_id,
+        made.event_type,
+        made.project_id,
+        made.trigger,
         made.attempt_count + 1,
         made.budget,
-        encoding.instant_or_none(made.delivered_at),
-        STATUS.codes[each.next_step.status],
-        CANCEL_REASON.codes[each.next_step.reason],
-        finished_at,
-        *attempt_rows.values_of(each.attempt, encoding),
+        made.delivered_at,
+        each.next_step.status,
+        each.next_step.reason,
+        now,
+        *attempt_rows.values_of(each.attempt),
     )

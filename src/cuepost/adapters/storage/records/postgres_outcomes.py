@@ -6,13 +6,12 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.codes import CANCEL_REASON, STATUS
-from cuepost.adapters.storage.columns import kind_of
-from cuepost.adapters.storage.encoding import ON_POSTGRES
+from cuepost.adapters.storage.columns import converted, kind_of
 from cuepost.adapters.storage.postgres_writes import equal_columns
 from cuepost.adapters.storage.records import attempt_rows, health
 from cuepost.adapters.storage.records.delivery_rows import KEPT
 from cuepost.adapters.storage.records.outcomes import ENDED, Open, OutcomeRecords, by_id, keys_of
+from cuepost.adapters.storage.row_writes import Row, inserted
 from cuepost.adapters.storage.sql import Sql, by_keys
 from cuepost.ports.dispatch import Lane, Result
 
@@ -41,7 +40,8 @@ OPEN_AND_HEALTH = by_keys(
     f"AND {_IS_LOCKED} ORDER BY queue.id FOR UPDATE OF queue",
 )
 _MADE = ("status", "reason", *attempt_rows.COLUMNS)
-_RESULT = ("account", "id", "budget", *_MADE)
+# The new values of rows that are moved by `end_leased`.
+_RESULT = inserted("deliveries", "account", "id", "budget", *_MADE)
 
 
 @cache
@@ -58,7 +58,7 @@ def end_leased(equal: tuple[str, ...]) -> Sql:
     def value(name: str) -> str:
         return parameter(name) if name in equal else f"given.{name}"
 
-    listed = [name for name in _RESULT if name not in equal]
+    listed = [name for name in _RESULT.columns if name not in equal]
     arrays = ", ".join(f"{parameter(name)}[]" for name in listed)
     kept = ", ".join(f"queue.{name}" for name in KEPT if name != "attempt_count")
     made = ", ".join(f"{value(name)} AS {name}" for name in _MADE)
@@ -90,11 +90,11 @@ class PostgresOutcomeRecords(OutcomeRecords):
             return (), {}
         # Rows are deleted, and so locked, in the order of the arrays.
         in_order = sorted(results, key=lambda each: each.assignment.delivery_id)
-        columns = list(zip(*map(_result, in_order), strict=True))
-        equal = equal_columns("deliveries", _RESULT, columns)
+        columns = converted([_result(each) for each in in_order], _RESULT.to_postgres)
+        equal = equal_columns(_RESULT, columns)
         values = {
             name: column[0] if name in equal else column
-            for name, column in zip(_RESULT, columns, strict=True)
+            for name, column in zip(_RESULT.columns, columns, strict=True)
         }
         rows = await self._session.fetch(
             end_leased(equal), worker=worker, **values, **health.chosen_by(results, now)
@@ -112,17 +112,10 @@ class PostgresOutcomeRecords(OutcomeRecords):
         return by_id(rows)
 
 
-def _result(each: Result) -> tuple[Any, ...]:
-    """In the order of `_RESULT`."""
-    made, encoding = each.assignment, ON_POSTGRES
-    return (
-        made.account,
-        made.delivery_id,
-        made.budget,
-        STATUS.codes[each.next_step.status],
-        CANCEL_REASON.codes[each.next_step.reason],
-        *attempt_rows.values_of(each.attempt, encoding),
-    )
+def _result(each: Result) -> Row:
+    made, step = each.assignment, each.next_step
+    attempt = attempt_rows.values_of(each.attempt)
+    return made.account, made.delivery_id, made.budget, step.status, step.reason, *attempt
 
 
 def _remembered(rows: Sequence[Any], place: int) -> dict[Lane, health.Remembered]:

@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES
-from cuepost.adapters.storage.codes import PROJECT_STATUS, STAGE
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.paging import LAST
+from cuepost.adapters.storage.row_writes import updated
 from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.account_reference import search_key
@@ -19,7 +19,7 @@ from cuepost.ports.records import Page, ProjectKey
 
 _MUTABLE = ("name", "status", "stage", "access_expires_at", "updated_at", "deleted_at")
 _KEY = ("account_id", "id")
-_MOVED = ("status", "stage", "updated_at", "exported_at")
+_MOVE = updated("projects", _KEY, "status", "stage", "updated_at", "exported_at")
 # In the order of the fields of `Project`.
 _COLUMNS = """
     projects.account_id, projects.id, projects.name, projects.kind AS project_kind,
@@ -172,20 +172,11 @@ class ProjectRecords(Records):
 
     async def save_status(self, moved: Sequence[Project]) -> None:
         # One update for each milestone; none of these columns is in an index.
-        encoding = self._session.encoding
-        to_id, to_instant = encoding.id, encoding.instant
         rows = [
-            (
-                PROJECT_STATUS.codes[each.status],
-                STAGE.codes[each.stage],
-                to_instant(each.updated_at),
-                encoding.instant_or_none(each.exported_at),
-                to_id(each.account_id),
-                to_id(each.id),
-            )
+            (each.status, each.stage, each.updated_at, each.exported_at, each.account_id, each.id)
             for each in moved
         ]
-        await self._session.update_encoded("projects", _KEY, _MOVED, rows)
+        await self._session.write(_MOVE, rows)
 
     async def expired(self, now: datetime, limit: int) -> list[Project]:
         rows = await self._session.fetch(_EXPIRED, now=now, most=limit)

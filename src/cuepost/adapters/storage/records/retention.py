@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from cuepost.adapters.storage.records.keys import OWNED, quoted
+from cuepost.adapters.storage.records.keys import OWNED
 from cuepost.adapters.storage.session import Records
-from cuepost.adapters.storage.sql import Sql
+from cuepost.adapters.storage.sql import Sql, quoted
 from cuepost.domain.delivery_counts import FINE_MINUTES, HOUR_MINUTES
 from cuepost.domain.ids import lowest_at
 from cuepost.ports.retention import Expiring

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from cuepost.adapters.storage.records.keys import OWNED, quoted
+from cuepost.adapters.storage.records.keys import OWNED
 from cuepost.adapters.storage.session import Records
-from cuepost.adapters.storage.sql import Sql, sqlite_values
+from cuepost.adapters.storage.sql import Sql, quoted, sqlite_values
 from cuepost.ports.sealed import SealedKind, SealedValue
 from cuepost.ports.system import KEY_ID_BYTES
 

@@ -6,52 +6,38 @@ from uuid import UUID
 
 from cuepost.adapters.storage.records import health
 from cuepost.adapters.storage.records.outcomes import (
-    ENDED,
+    ADD_ENDED,
     Open,
     OutcomeRecords,
     by_id,
     ended_row,
     keys_of,
 )
+from cuepost.adapters.storage.row_writes import deleted
 from cuepost.adapters.storage.sql import Sql, by_keys
-from cuepost.adapters.storage.sqlite_session import SqliteSession
 from cuepost.ports.dispatch import Lane, Result
 
 _HEALTH = Sql(health.CHANGING)
 _OPEN = by_keys(f"SELECT {', '.join(Open._fields)} FROM queue", "account", "id")
-_LEASE = ("id", "account", "budget", "attempts_made", "worker")
+_UNQUEUE = deleted("queue", "id", "account", "budget", "attempts_made", "worker", returns=True)
 
 
 class SqliteOutcomeRecords(OutcomeRecords):
-    def __init__(self, session: SqliteSession) -> None:
-        super().__init__(session)
-        self._sqlite = session
-
     async def _end_leased(
         self, worker: UUID, results: Sequence[Result], now: datetime
     ) -> tuple[Sequence[Result], dict[Lane, health.Remembered]]:
         changing = await self._changing(results, now)
-        encoding = self._session.encoding
-        finished_at, leased_to = encoding.instant(now), encoding.id(worker)
         ending = {
-            encoding.id(each.assignment.delivery_id): each
+            each.assignment.delivery_id.bytes: each
             for each in reversed(results)
             if each.next_step.due_at is None
         }
+        made = [each.assignment for each in ending.values()]
         leases = [
-            (
-                delivery_id,
-                each.assignment.account,
-                each.assignment.budget,
-                each.assignment.number - 1,
-                leased_to,
-            )
-            for delivery_id, each in ending.items()
+            (each.delivery_id, each.account, each.budget, each.number - 1, worker) for each in made
         ]
-        removed = await self._sqlite.remove_encoded("queue", _LEASE, leases)
-        ended = [ending[delivery_id] for delivery_id in removed]
-        rows = [ended_row(each, finished_at, encoding) for each in ended]
-        await self._session.insert_encoded("deliveries", ENDED, rows)
+        ended = [ending[removed] for removed in await self._session.write(_UNQUEUE, leases)]
+        await self._session.write(ADD_ENDED, [ended_row(each, now) for each in ended])
         return ended, changing
 
     async def _changing(
