@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
+from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.session import Numbers
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.transaction import RecordsTransaction
@@ -99,6 +100,11 @@ class WatchedSession:
     @property
     def numbers(self) -> Numbers:
         found: Numbers = self.inner.numbers
+        return found
+
+    @property
+    def outbox(self) -> Outbox:
+        found: Outbox = self.inner.outbox
         return found
 
     @property

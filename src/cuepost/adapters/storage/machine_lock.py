@@ -21,21 +21,24 @@ class MachineLock:
         self._descriptor: int | None = None
 
     async def __aenter__(self) -> None:
-        if self._descriptor is None:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        await wait_for_turn(self._clock, self._was_taken)
+        await wait_for_turn(self._clock, self.take)
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._descriptor is not None
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        self.release()
 
-    def _was_taken(self) -> bool:
-        assert self._descriptor is not None
+    def take(self) -> bool:
+        """Return False if another process holds it."""
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
+
+    def release(self) -> None:
+        assert self._descriptor is not None
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
         if self._descriptor is not None:

@@ -147,9 +147,9 @@ class PostgresStore:
                 yield transaction
             return
         driver = await self._pool.take()
-        session = PostgresSession(driver, uses_server_clock=self._keeps_time)
+        session = self._session(driver)
         try:
-            yield PostgresTransaction(session, Outbox(self.handover))
+            yield PostgresTransaction(session)
         except BaseException as error:
             died = isinstance(error, StoreUnavailable) and driver.is_closed()
             await self._shielded(self._abandoned(driver, error))
@@ -186,17 +186,20 @@ class PostgresStore:
         self, how: _Begin, *, saves: bool = False
     ) -> AsyncIterator[PostgresTransaction]:
         """With `saves`, the commit counts for the request that it is part of."""
-        driver, outbox = await self._begun(how), Outbox(self.handover)
-        session = PostgresSession(driver, uses_server_clock=self._keeps_time)
+        driver = await self._begun(how)
+        session = self._session(driver)
         try:
-            yield PostgresTransaction(session, outbox)
+            yield PostgresTransaction(session)
             await session.flush()
         except BaseException as error:
-            outbox.rolled_back()
+            session.outbox.rolled_back()
             await self._shielded(self._abandoned(driver, error))
             raise
         with committing() if saves else nullcontext():
-            await self._shielded(self._committed(driver, outbox))
+            await self._shielded(self._committed(driver, session.outbox))
+
+    def _session(self, driver: Driver) -> PostgresSession:
+        return PostgresSession(driver, Outbox(self.handover), uses_server_clock=self._keeps_time)
 
     async def _abandoned(self, driver: Driver, error: BaseException) -> None:
         if isinstance(error, StoreUnavailable):

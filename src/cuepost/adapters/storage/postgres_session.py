@@ -6,6 +6,7 @@ from typing import Any
 
 import asyncpg
 
+from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.postgres_connecting import Driver
 from cuepost.adapters.storage.postgres_writes import Writes
 from cuepost.adapters.storage.row_writes import Row, RowWrite
@@ -37,8 +38,9 @@ _OUR_FAULT = ("21", _DATA_EXCEPTION, "23", "42")
 class PostgresSession(StoreSession):
     dialect = "postgresql"
 
-    def __init__(self, driver: Driver, *, uses_server_clock: bool = False) -> None:
+    def __init__(self, driver: Driver, outbox: Outbox, *, uses_server_clock: bool = False) -> None:
         self.driver = driver
+        self.outbox = outbox
         self.uses_server_clock = uses_server_clock
         self.numbers = Numbers()
         self._writes = Writes()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.row_writes import Row, RowWrite, row_write, tuples
 from cuepost.adapters.storage.sql import Dialect, Sql
 
@@ -27,6 +28,7 @@ class Numbers:
 class StoreSession(ABC):
     dialect: Dialect
     numbers: Numbers
+    outbox: Outbox
     # Whether several processes share this database, and thus use its clock.
     uses_server_clock: bool
 

@@ -93,24 +93,25 @@ class SqliteStore:
     async def transaction(self) -> AsyncIterator[Transaction]:
         transaction = self._new_transaction()
         try:
-            async with self._ledger.change(transaction.outbox.committed):
+            async with self._ledger.change(transaction.session.outbox.committed):
                 yield transaction
         except BaseException:
-            transaction.outbox.rolled_back()
+            transaction.session.outbox.rolled_back()
             raise
 
     async def write(self, action: Action[T], priority: Priority) -> T:
-        self._require_open()
         return await self._ledger.write(action, priority)
 
     def _new_transaction(self) -> SqliteTransaction:
-        session = SqliteSession(self._require_open(), self._threads)
-        return SqliteTransaction(session, Outbox(self.handover))
+        return SqliteTransaction(self._session(self._require_open()))
+
+    def _session(self, connection: sqlite3.Connection) -> SqliteSession:
+        return SqliteSession(connection, self._threads, Outbox(self.handover))
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
         async with self._reading() as session:
-            yield SqliteTransaction(session, Outbox(self.handover))
+            yield SqliteTransaction(session)
 
     single_read = snapshot
 
@@ -136,7 +137,7 @@ class SqliteStore:
         try:
             with translated():
                 connection.execute("BEGIN")
-            yield SqliteSession(connection, self._threads)
+            yield self._session(connection)
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import Outbox
-from cuepost.adapters.storage.sqlite_session import MANY_ROWS, translated
+from cuepost.adapters.storage.sqlite_session import MANY_ROWS, port_error
 from cuepost.adapters.storage.sqlite_transaction import SqliteTransaction
 from cuepost.ports.saving import committing
 from cuepost.ports.store import Action, CommitUnknown, Priority, StoreUnavailable
@@ -46,7 +46,7 @@ class _Write(Generic[T]):
         return self._outbox is not None
 
     async def run(self, transaction: SqliteTransaction) -> None:
-        self._outbox = transaction.outbox
+        self._outbox = transaction.session.outbox
         self._made.append(await self.action(transaction))
 
     def committed(self) -> None:
@@ -114,10 +114,10 @@ class SqliteLedger:
 
         A caller that is cancelled during the commit learns the result only through `committed`.
         """
-        async with self._turn, self._transaction():
+        async with self._turn, self._transaction() as driver:
             yield
             with committing():
-                await run_to_completion(self._finish(committed, durable=True))
+                await run_to_completion(self._finish(driver, [committed], durable=True))
 
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:
@@ -147,19 +147,15 @@ class SqliteLedger:
         return chosen
 
     async def _write_together(self, writes: Sequence[_Write[Any]]) -> None:
-        def committed() -> None:
-            for write in writes:
-                write.committed()
-
         all_ran = False
         try:
-            async with self._transaction():
+            async with self._transaction() as driver:
                 for write in writes:
                     if not write.answer.done():
                         await write.run(self.new_transaction())
                 all_ran = True
                 durable = any(write.priority is Priority.INGEST for write in writes)
-                await self._finish(committed, durable=durable)
+                await self._finish(driver, [write.committed for write in writes], durable=durable)
         except Exception as error:  # noqa: BLE001  # passed on to the waiting callers
             one_failed = not all_ran and any(write.has_begun for write in writes)
             await self._fail(writes, error, one_failed=one_failed)
@@ -179,48 +175,63 @@ class SqliteLedger:
                 write.answer.set_exception(error)
 
     @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[None]:
+    async def _transaction(self) -> AsyncIterator[sqlite3.Connection]:
         """Rolls back unless the block has committed."""
         self.require_intact()
-        async with self.lock:
-            with translated():
-                await wait_for_turn(self.clock, self._has_begun)
-            self._rows_before = self._connection.total_changes
-            try:
-                yield
-            finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+        if self._driver is None:
+            raise StoreUnavailable("the embedded store is closed")
+        driver = self._driver
+        await wait_for_turn(self.clock, self.lock.take)
+        try:
+            await wait_for_turn(self.clock, self._has_begun)
+            self._rows_before = driver.total_changes
+            yield driver
+        finally:
+            if driver.in_transaction:
+                driver.execute("ROLLBACK")
+            self.lock.release()
 
     def _has_begun(self) -> bool:
+        assert self._driver is not None
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            self._driver.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 return False
-            raise
+            raise port_error(error) from error
         return True
 
-    async def _finish(self, committed: Callable[[], None], *, durable: bool) -> None:
-        rows = self._connection.total_changes - self._rows_before
+    async def _finish(
+        self, driver: sqlite3.Connection, committed: Sequence[Callable[[], None]], *, durable: bool
+    ) -> None:
+        """Commit, and then call each of `committed`."""
+        rows = driver.total_changes - self._rows_before
         await self.commit(rows, durable=durable)
-        committed()
+        for pass_on in committed:
+            pass_on()
         self._rows_in_the_log += rows
         # Preferably after a commit that no caller waits for, unless there is none for long.
         if self._rows_in_the_log >= (2 if durable else 1) * CHECKPOINT_ROWS:
             self._rows_in_the_log = 0
             with suppress(sqlite3.Error):
-                await self._in_thread(self._checkpoint)
+                # All rows are fetched, because an unfinished statement would make the next commit
+                # fail.
+                checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
+                await self._in_thread(lambda: driver.execute(checkpoint).fetchall())
 
     async def commit(self, rows: int, *, durable: bool) -> None:
+        commit = partial(self._commit, durable=durable)
         if durable or rows >= MANY_ROWS:
-            await self._in_thread(partial(self._commit, durable=durable))
+            await self._in_thread(commit)
         else:
-            self._commit(durable=False)
+            commit()
 
     def _commit(self, *, durable: bool) -> None:
-        with translated():
-            self._connection.execute("COMMIT")
+        assert self._driver is not None
+        try:
+            self._driver.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise port_error(error) from error
         if durable:
             self._sync_log()
 
@@ -233,15 +244,5 @@ class SqliteLedger:
             self._is_log_damaged = True
             raise CommitUnknown(f"the embedded store is not on the disk: {error}") from error
 
-    def _checkpoint(self) -> None:
-        # All rows are fetched, because an unfinished statement would make the next commit fail.
-        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-
-    async def _in_thread(self, work: Callable[[], None]) -> None:
+    async def _in_thread(self, work: Callable[[], object]) -> None:
         await asyncio.get_running_loop().run_in_executor(self.threads, work)
-
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        if self._driver is None:
-            raise StoreUnavailable("the embedded store is not open")
-        return self._driver

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from cuepost.adapters.completion import run_to_completion
 from cuepost.adapters.storage.columns import converted, kind_of
+from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.row_writes import Row, RowWrite, Verb
 from cuepost.adapters.storage.session import Numbers, StoreSession
 from cuepost.adapters.storage.sql import Sql, quoted
@@ -48,15 +49,17 @@ class SqliteSession(StoreSession):
         self,
         driver: sqlite3.Connection,
         threads: ThreadPoolExecutor,
+        outbox: Outbox,
         numbers: Numbers | None = None,
     ) -> None:
         self.driver = driver
         self._threads = threads
+        self.outbox = outbox
         self.numbers = Numbers() if numbers is None else numbers
 
     @property
     def offloaded(self) -> "ThreadedSession":
-        return ThreadedSession(self.driver, self._threads, self.numbers)
+        return ThreadedSession(self.driver, self._threads, self.outbox, self.numbers)
 
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
         return self._fetched(statement, values)
@@ -87,7 +90,7 @@ class SqliteSession(StoreSession):
             cursor = self.driver.execute(written.text, written.values(values))
             rows = cursor.fetchall()
         except sqlite3.Error as error:
-            raise _port_error(error) from error
+            raise port_error(error) from error
         if written.readers is None:
             written.describe([name for name, *_ in cursor.description])
         return written.read(rows)
@@ -97,7 +100,7 @@ class SqliteSession(StoreSession):
         try:
             return self.driver.execute(written.text, written.values(values)).rowcount
         except sqlite3.Error as error:
-            raise _port_error(error) from error
+            raise port_error(error) from error
 
     def _written(self, to: RowWrite, rows: Sequence[Row]) -> Sequence[Any]:
         encoded = list(zip(*converted(rows, to.to_sqlite), strict=True))
@@ -113,7 +116,7 @@ class SqliteSession(StoreSession):
                     returned += [value for (value,) in found]
                 done += size
         except sqlite3.Error as error:
-            raise _port_error(error) from error
+            raise port_error(error) from error
         return returned
 
 
@@ -136,10 +139,10 @@ def translated() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise _port_error(error) from error
+        raise port_error(error) from error
 
 
-def _port_error(error: sqlite3.Error) -> StoreError:
+def port_error(error: sqlite3.Error) -> StoreError:
     if getattr(error, "sqlite_errorname", None) in _TAKEN:
         return KeyTaken(str(error))
     # The lower byte is the primary error code.

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, TypeVar
 
-from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
 from cuepost.adapters.storage.records.alerts import AlertRecords
 from cuepost.adapters.storage.records.attempts import AttemptRecords
@@ -50,9 +49,8 @@ class RecordsTransaction:
     retention: cached_property[RetentionRecords]
     moves: cached_property[AccountMoveRecords]
 
-    def __init__(self, session: StoreSession, outbox: Outbox) -> None:
+    def __init__(self, session: StoreSession) -> None:
         self.session = session
-        self.outbox = outbox
 
     accounts = records(AccountRecords)
     keys = records(KeyRecords)
@@ -67,6 +65,8 @@ class RecordsTransaction:
     projects = records(ProjectRecords)
     endpoints = records(EndpointRecords)
     reports = records(ReportRecords)
+    events = records(EventRecords)
+    deliveries = records(DeliveryRecords)
     attempts = records(AttemptRecords)
     counts = records(CountRecords)
     alerts = records(AlertRecords)
@@ -77,11 +77,3 @@ class RecordsTransaction:
     backlog = records(BacklogRecords)
     service_state = records(ServiceStateRecords)
     sealed = records(SealedRecords)
-
-    @cached_property
-    def events(self) -> EventRecords:
-        return EventRecords(self.session, self.outbox)
-
-    @cached_property
-    def deliveries(self) -> DeliveryRecords:
-        return DeliveryRecords(self.session, self.outbox)

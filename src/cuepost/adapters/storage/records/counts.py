@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import lru_cache
+from operator import add
 from typing import Any
 from uuid import UUID
 
@@ -109,12 +110,18 @@ class Tally:
             row[_FIRST_BIN + latency_bin(attempt.duration_ms)] += 1
 
     async def write(self, session: StoreSession) -> None:
-        if self._rows:
-            rows = [
-                (account, endpoint, minutes, _instant(since), *counted)
-                for (account, endpoint, minutes, since), counted in sorted(self._both().items())
-            ]
-            await session.write(_ADD, rows)
+        """In the order of the keys, so that transactions wait for one another in one order."""
+        counts: dict[tuple[int, int, int, int], Sequence[int]] = {}
+        for (account, endpoint, since), counted in self._rows.items():
+            counts[account, endpoint, FINE_MINUTES, since] = counted
+            hour = (account, endpoint, HOUR_MINUTES, interval_of(since, HOUR_MINUTES))
+            before = counts.get(hour)
+            counts[hour] = counted if before is None else list(map(add, before, counted))
+        rows = [
+            (account, endpoint, minutes, _instant(since), *counted)
+            for (account, endpoint, minutes, since), counted in sorted(counts.items())
+        ]
+        await session.write(_ADD, rows)
 
     def _row(self, account: int, endpoint: int, delivery_id: UUID) -> list[int]:
         millis = delivery_id.int >> _BITS_BELOW_MILLIS
@@ -123,20 +130,6 @@ class Tally:
         if row is None:
             row = self._rows[key] = [0] * len(COUNTED)
         return row
-
-    def _both(self) -> dict[tuple[int, int, int, int], Sequence[int]]:
-        """In the order of their keys, so that transactions wait for one another in one order."""
-        found: dict[tuple[int, int, int, int], Sequence[int]] = {}
-        for (account, endpoint, since), counted in self._rows.items():
-            found[account, endpoint, FINE_MINUTES, since] = counted
-            hour = (account, endpoint, HOUR_MINUTES, interval_of(since, HOUR_MINUTES))
-            before = found.get(hour)
-            found[hour] = (
-                counted
-                if before is None
-                else [one + other for one, other in zip(before, counted, strict=True)]
-            )
-        return found
 
 
 class CountRecords(Records):

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records import attempt_rows, stops
 from cuepost.adapters.storage.records import delivery_pages as sql
 from cuepost.adapters.storage.records import delivery_rows as rows
@@ -18,7 +17,7 @@ from cuepost.adapters.storage.records.numbers import (
     numbers_of,
 )
 from cuepost.adapters.storage.records.targets import load_targets
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of
@@ -33,11 +32,7 @@ _REOPEN = Sql(
 )
 
 
-class DeliveryRecords:
-    def __init__(self, session: StoreSession, outbox: Outbox) -> None:
-        self._session = session
-        self._outbox = outbox
-
+class DeliveryRecords(Records):
     async def add(self, made: Sequence[Delivery]) -> None:
         accounts = await account_numbers(self._session, [each.account_id for each in made])
         endpoints = await endpoint_numbers(
@@ -48,7 +43,7 @@ class DeliveryRecords:
             account, endpoint = accounts[each.account_id], endpoints[each.webhook_id]
             if each.finished_at is None:
                 holder = self._session.numbers.accepting.get(endpoint)
-                worker = self._outbox.lease(each, account, endpoint, holder)
+                worker = self._session.outbox.lease(each, account, endpoint, holder)
                 live.append(rows.live_row(each, account, endpoint, worker))
             else:
                 ended.append(rows.ended_row(each, account, endpoint))
@@ -57,11 +52,11 @@ class DeliveryRecords:
             await self._session.insert("deliveries", ended)
             await tally.write(self._session)
         await self._session.write(rows.ADD_LIVE, live)
-        reserved = self._outbox.reserved
+        reserved = self._session.outbox.reserved
         if reserved:
             lanes = {each.lane for each in reserved}
             now = reserved[0].delivery.created_at
-            self._outbox.assign(await load_targets(self._session, lanes, now))
+            self._session.outbox.assign(await load_targets(self._session, lanes, now))
 
     async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
         return await self._one((sql.ONE_LIVE, sql.ONE_ENDED), account_id, delivery_id)
@@ -136,7 +131,7 @@ class DeliveryRecords:
                 made.append(attempt_rows.from_ended(account, ended, attempt))
             live.append(_reopened(ended, account, now))
             tally.ended(account, ended.endpoint, ended.id, ended.status, ended.attempt_count, by=-1)
-            self._outbox.wait(ended.endpoint)
+            self._session.outbox.wait(ended.endpoint)
         await self._session.insert("attempts", made)
         await self._session.insert("queue", live)
         await tally.write(self._session)

@@ -5,11 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.codes import EVENT_TYPE
-from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.records.numbers import account_number, account_numbers
 from cuepost.adapters.storage.records.paging import Chosen
 from cuepost.adapters.storage.row_writes import inserted
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import Event
 from cuepost.domain.ids import instant_of
@@ -26,13 +25,9 @@ _ALL = f"SELECT {COLUMNS} FROM events"
 _ONE = Sql(f"{_ALL} WHERE account = :account AND id = :event")
 
 
-class EventRecords:
-    def __init__(self, session: StoreSession, outbox: Outbox) -> None:
-        self._session = session
-        self._outbox = outbox
-
+class EventRecords(Records):
     async def add(self, happened: Sequence[Event]) -> None:
-        self._outbox.bodies.update((event.id, event.body) for event in happened)
+        self._session.outbox.bodies.update((event.id, event.body) for event in happened)
         numbers = await account_numbers(self._session, {each.account_id for each in happened})
         rows = [
             (

@@ -107,8 +107,6 @@ async def note(
     now: datetime,
 ) -> None:
     """Results in the order in which their attempts ended."""
-    if not changing:
-        return
     ends = Counter((each.assignment.lane, each.next_step.status) for each in results)
     after: dict[Lane, Condition] = {}
     for each in results:

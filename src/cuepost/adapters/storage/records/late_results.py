@@ -55,8 +55,6 @@ async def replace_interrupted(
 
 async def keep(session: StoreSession, worker: UUID, late: Sequence[Result]) -> int:
     """Stores them as superseded attempts unless already recorded; the number of new ones."""
-    if not late:
-        return 0
     keys = _keys([each.assignment for each in late])
     rows = await _recorded(session, [each.assignment for each in late])
     ended = {(key, *made) for key, *made in await session.fetch(_ENDED, **keys)}

@@ -54,9 +54,16 @@ class OutcomeRecords(Records, ABC):
             waiting = await self._open(rest, now, changing)
             valid, late = await self._move(worker, rest, waiting, now)
             recorded = _in_order(results, [*ended, *valid])
-        await self._count(recorded)
-        await health.note(self._session, changing, recorded, now)
-        return await late_results.keep(self._session, worker, late)
+        tally = Tally()
+        for each in recorded:
+            made, step = each.assignment, each.next_step
+            tally.attempted(made.account, made.lane, each.attempt)
+            if step.due_at is None:
+                tally.ended(made.account, made.lane, made.delivery_id, step.status, made.number)
+        await tally.write(self._session)
+        if changing:
+            await health.note(self._session, changing, recorded, now)
+        return await late_results.keep(self._session, worker, late) if late else 0
 
     @abstractmethod
     async def _end_leased(
@@ -92,15 +99,6 @@ class OutcomeRecords(Records, ABC):
         await self._end([each for each in valid if each.next_step.due_at is None], now)
         await self._put_back([each for each in valid if each.next_step.due_at is not None])
         return valid, late
-
-    async def _count(self, valid: Sequence[Result]) -> None:
-        tally = Tally()
-        for each in valid:
-            made, step = each.assignment, each.next_step
-            tally.attempted(made.account, made.lane, each.attempt)
-            if step.due_at is None:
-                tally.ended(made.account, made.lane, made.delivery_id, step.status, made.number)
-        await tally.write(self._session)
 
     async def _end(self, ended: Sequence[Result], now: datetime) -> None:
         rows = [ended_row(each, now) for each in ended]
