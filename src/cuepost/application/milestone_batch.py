@@ -85,7 +85,8 @@ class MilestoneBatch:
         await transaction.projects.save_status(list(self.changed.values()))
         await transaction.events.add(self.events)
         await transaction.deliveries.add(self.deliveries)
-        await transaction.projects.replace_artifacts(self.artifacts)
+        if self.artifacts:
+            await transaction.projects.replace_artifacts(self.artifacts)
 
     def _announce(self, project: Project, event_type: EventType, milestone: Milestone) -> Event:
         event_id = self.ids(self.now)

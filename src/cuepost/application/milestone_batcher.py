@@ -45,17 +45,8 @@ class _Batch:
 
     entries: list[Entry] = field(default_factory=list)
     is_open: bool = True
-    _callers: list[asyncio.Future[Answers]] = field(default_factory=list)
-
-    def has_room_for(self, entries: Sequence[Entry]) -> bool:
-        return self.is_open and len(self.entries) + len(entries) <= MILESTONES_AT_ONCE
-
-    def add(self, entries: Sequence[Entry]) -> asyncio.Future[Answers]:
-        """Returns a future for each caller, so that one can be cancelled without the others."""
-        self.entries += entries
-        answered: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
-        self._callers.append(answered)
-        return answered
+    # One for each caller, so that one can be cancelled without the others.
+    answers: list[asyncio.Future[Answers]] = field(default_factory=list)
 
     def take_out(self, entries: Sequence[Entry]) -> bool:
         """Remove the entries of a cancelled caller; return False if they are being written."""
@@ -64,32 +55,26 @@ class _Batch:
             self.entries = [each for each in self.entries if each not in leaving]
         return self.is_open
 
-    def answer(self, answers: Answers) -> None:
-        for caller in self._callers:
-            if not caller.done():
-                caller.set_result(answers)
-
-    def fail(self, error: Exception) -> None:
-        self.is_open = False
-        for caller in self._callers:
-            if not caller.done():
-                caller.set_exception(error)
-
 
 class MilestoneBatcher:
     def __init__(self, perform: Perform, write_batch: WriteBatch) -> None:
         self._perform = perform
         self._write_batch = write_batch
         self._waiting: deque[_Batch] = deque()
-        self._newest: _Batch | None = None
+        self._newest = _Batch(is_open=False)
         self._writers: set[asyncio.Future[None]] = set()
         self._turns_apart = asyncio.Semaphore(PROJECTS_AT_ONCE)
 
     async def submit(self, entries: Sequence[Entry]) -> Answers:
         """Returns the answers to these entries, and perhaps others."""
-        batch = self._batch_for(entries)
+        batch = self._newest
+        if not batch.is_open or len(batch.entries) + len(entries) > MILESTONES_AT_ONCE:
+            batch = self._newest = self._open_batch()
+        batch.entries += entries
+        answered: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        batch.answers.append(answered)
         try:
-            answers = await batch.add(entries)
+            answers = await answered
         except asyncio.CancelledError:
             if not batch.take_out(entries):
                 may_have_saved()
@@ -101,10 +86,8 @@ class MilestoneBatcher:
         locked = [each for each in entries if each not in answers]
         return answers | await self._write_apart(locked) if locked else answers
 
-    def _batch_for(self, entries: Sequence[Entry]) -> _Batch:
-        if self._newest is not None and self._newest.has_room_for(entries):
-            return self._newest
-        batch = self._newest = _Batch()
+    def _open_batch(self) -> _Batch:
+        batch = _Batch()
         self._waiting.append(batch)
         # A writer is done in the step in which it finds nothing waiting, so a running one
         # will see this batch. Callbacks of tasks come a step later, and would be too late.
@@ -131,9 +114,14 @@ class MilestoneBatcher:
         try:
             answers = await self._perform.store.write(begin, Priority.INGEST)
         except Exception as error:  # noqa: BLE001  # passed to the callers
-            batch.fail(error)
+            batch.is_open = False
+            for answer in batch.answers:
+                if not answer.done():
+                    answer.set_exception(error)
         else:
-            batch.answer(answers)
+            for answer in batch.answers:
+                if not answer.done():
+                    answer.set_result(answers)
 
     async def _write_apart(self, entries: Sequence[Entry]) -> Answers:
         """Write each project separately, so that one that stays locked delays no other."""

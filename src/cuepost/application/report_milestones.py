@@ -1,7 +1,7 @@
 """Milestone reports of the pipeline; an accepted one is committed with its event and deliveries."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 from cuepost.application.milestone_batch import Milestone, MilestoneBatches
@@ -13,7 +13,7 @@ from cuepost.domain.errors import FieldError, Invalid
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.event_catalog import ERROR_MESSAGE_LIMIT
 from cuepost.domain.instants import to_millis
-from cuepost.domain.project import STAGE_OF, Project, ProjectStatus, Stage, stage_after
+from cuepost.domain.project import STAGE_OF, ProjectStatus, Stage, stage_after
 from cuepost.ports.records import ReportAnswer, ReportKey, StoredReport
 from cuepost.ports.store import Transaction
 
@@ -30,7 +30,12 @@ class ReportMilestones:
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
         """Return one answer for each milestone, in order."""
         caller.require(Scope.MILESTONES_REPORT)
-        entries = [_entry(milestone) for milestone in milestones]
+        entries = [
+            _refused(each, SilenceReason.INVALID, *errors)
+            if (errors := _contradictions(each))
+            else Entry(each, digest_of(each))
+            for each in milestones
+        ]
         valid = [each for each in entries if isinstance(each, Entry)]
         answers = await self._batcher.submit(valid) if valid else {}
         return [answers[each] if isinstance(each, Entry) else each for each in entries]
@@ -50,10 +55,14 @@ class ReportMilestones:
         # A project that exists and was skipped is locked.
         locked = await transaction.projects.owners(list(missing)) if missing else {}
         free = [each for each in entries if each.milestone.project_id not in locked]
-        keys = [_report_key(each.milestone, projects) for each in free]
+        owners = {project.id: project.account_id for project in projects.values()}
+        keys: list[ReportKey] = [
+            (owners.get(each.milestone.project_id, NO_ACCOUNT), each.milestone.report_id)
+            for each in free
+        ]
         known = await transaction.reports.find([key for key in keys if key[0] != NO_ACCOUNT])
         batch = await self._milestone_batches.open(transaction, projects)
-        moving = batch.moving if skip_locked else ()
+        moving = batch.moving if skip_locked and batch.not_live else ()
         answers: Answers = {}
         answered: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
         new: dict[ReportKey, StoredReport] = {}
@@ -74,19 +83,6 @@ class ReportMilestones:
         await batch.write(transaction)
         await transaction.reports.add(new, batch.now)
         return answers
-
-
-def _report_key(milestone: Milestone, projects: Mapping[UUID, Project]) -> ReportKey:
-    project = projects.get(milestone.project_id)
-    return NO_ACCOUNT if project is None else project.account_id, milestone.report_id
-
-
-def _entry(milestone: Milestone) -> Entry | ReportAnswer:
-    """An entry to write, or the answer to a milestone that contradicts itself."""
-    errors = _contradictions(milestone)
-    if errors:
-        return _refused(milestone, SilenceReason.INVALID, *errors)
-    return Entry(milestone, digest_of(milestone))
 
 
 def digest_of(milestone: Milestone) -> bytes:

@@ -38,7 +38,7 @@ class DeliveryRecords(Records):
         endpoints = await endpoint_numbers(
             self._session, ((each.account_id, each.webhook_id) for each in made)
         )
-        ended, live, tally = [], [], Tally()
+        live, ended = [], []
         for each in made:
             account, endpoint = accounts[each.account_id], endpoints[each.webhook_id]
             if each.finished_at is None:
@@ -47,16 +47,22 @@ class DeliveryRecords(Records):
                 live.append(rows.live_row(each, account, endpoint, worker))
             else:
                 ended.append(rows.ended_row(each, account, endpoint))
-                tally.ended(account, endpoint, each.id, each.status, each.attempt_count)
-        if ended:
-            await self._session.insert("deliveries", ended)
-            await tally.write(self._session)
         await self._session.write(rows.ADD_LIVE, live)
+        if ended:
+            await self._add_ended(ended)
         reserved = self._session.outbox.reserved
         if reserved:
             lanes = {each.lane for each in reserved}
             now = reserved[0].delivery.created_at
             self._session.outbox.assign(await load_targets(self._session, lanes, now))
+
+    async def _add_ended(self, ended: Sequence[dict[str, Any]]) -> None:
+        await self._session.insert("deliveries", ended)
+        tally = Tally()
+        for row in ended:
+            which = row["account"], row["endpoint"], row["id"]
+            tally.ended(*which, row["status"], row["attempt_count"])
+        await tally.write(self._session)
 
     async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
         return await self._one((sql.ONE_LIVE, sql.ONE_ENDED), account_id, delivery_id)

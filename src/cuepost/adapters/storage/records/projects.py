@@ -104,19 +104,19 @@ class ProjectRecords(Records):
 
     async def get(self, account_id: UUID, project_id: UUID) -> Project | None:
         rows = await self._session.fetch(_ONE, account_id=account_id, project_id=project_id)
-        return _project(rows[0]) if rows else None
+        return Project(*rows[0]) if rows else None
 
     async def page(self, account_id: UUID, page: Page) -> list[Project]:
         rows = await self._session.offloaded.fetch(
             _PAGE, account_id=account_id, **paging.bounds(page)
         )
-        return [_project(row) for row in rows]
+        return [Project(*row) for row in rows]
 
     async def search(self, account_id: UUID, prefix: str, limit: int) -> list[Project]:
         rows = await self._session.offloaded.fetch(
             _FOUND, account_id=account_id, prefix=prefix, ending=prefix + LAST, most=limit
         )
-        return [_project(row) for row in rows]
+        return [Project(*row) for row in rows]
 
     async def lacks_search_names(self) -> bool:
         return bool(await self._session.fetch(_ANY_WITHOUT_SEARCH_NAME))
@@ -153,7 +153,7 @@ class ProjectRecords(Records):
         """Also caches the numbers of their accounts."""
         locked = {}
         for *facts, number in rows:
-            project = locked[facts[1]] = _project(facts)
+            project = locked[facts[1]] = Project(*facts)
             if number is not None:
                 self._session.numbers.accounts[project.account_id] = number
         return locked
@@ -180,7 +180,7 @@ class ProjectRecords(Records):
 
     async def expired(self, now: datetime, limit: int) -> list[Project]:
         rows = await self._session.fetch(_EXPIRED, now=now, most=limit)
-        return [_project(row) for row in rows]
+        return [Project(*row) for row in rows]
 
     async def artifacts(self, account_id: UUID, project_id: UUID) -> list[Artifact]:
         rows = await self._session.fetch(_ARTIFACTS, account_id=account_id, project_id=project_id)
@@ -214,7 +214,3 @@ class ProjectRecords(Records):
                 for place, file in enumerate(each)
             ],
         )
-
-
-def _project(row: Sequence[Any]) -> Project:
-    return Project(*row)
