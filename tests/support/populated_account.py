@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from cuepost.adapters.storage.records.counts import Tally
-from cuepost.adapters.storage.records.numbers import numbers_of
+from cuepost.adapters.storage.session import numbers_of
 from cuepost.adapters.storage.transaction import RecordsTransaction
 from cuepost.adapters.system_clock import SystemClock
 from cuepost.application.manage_webhooks import EndpointChange, EndpointWithSecret

@@ -12,9 +12,9 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import PostgresStore
-from cuepost.adapters.storage.records import attempt_rows
 from cuepost.adapters.storage.records.counts import Tally
-from cuepost.adapters.storage.records.numbers import account_numbers
+from cuepost.adapters.storage.records.delivery_rows import ATTEMPT_COLUMNS, attempt_values
+from cuepost.adapters.storage.session import account_numbers
 from cuepost.adapters.storage.sqlite import SqliteStore
 from cuepost.adapters.storage.tables import (
     accounts,
@@ -192,4 +192,4 @@ async def contradictions(store: AnyStore) -> list[sa.Row[Any]]:
 
 def attempt_columns(attempt: Attempt) -> dict[str, Any]:
     """The columns of an attempt, as SQLAlchemy writes them."""
-    return dict(zip(attempt_rows.COLUMNS, attempt_rows.values_of(attempt), strict=True))
+    return dict(zip(ATTEMPT_COLUMNS, attempt_values(attempt), strict=True))

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.keys import OWNED, owner_in
-from cuepost.adapters.storage.records.numbers import account_number
-from cuepost.adapters.storage.session import Records, StoreSession
+from cuepost.adapters.storage.session import Records, StoreSession, account_number
 from cuepost.adapters.storage.sql import Sql, quoted
 from cuepost.domain.access import Account, AccountState, ApiKey, Scope
 from cuepost.domain.account_reference import search_key

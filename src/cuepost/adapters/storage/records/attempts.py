@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES
-from cuepost.adapters.storage.records import attempt_rows as rows
-from cuepost.adapters.storage.records.numbers import account_number, account_numbers
-from cuepost.adapters.storage.session import Records, StoreSession
+from cuepost.adapters.storage.records import delivery_rows as rows
+from cuepost.adapters.storage.session import Records, StoreSession, account_number, account_numbers
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import UNCOUNTED, Attempt
 from cuepost.ports.history import MOST_ATTEMPTS, AttemptFigures
@@ -26,7 +25,7 @@ def _of_ended(*columns: str) -> str:
     )
 
 
-_FACTS = rows.Row._fields[1:]
+_FACTS = rows.AttemptRow._fields[1:]
 _NEWEST = Sql(
     f"""
     {_own(*_FACTS, chosen="= :delivery")}
@@ -74,14 +73,14 @@ _LAST_UNCOUNTED = Sql(
 class AttemptRecords(Records):
     async def add(self, made: Sequence[Attempt]) -> None:
         numbers = await account_numbers(self._session, [each.account_id for each in made])
-        added = [rows.own_row(each, numbers[each.account_id]) for each in made]
-        await self._session.write(rows.ADD, added)
+        added = [rows.attempt_row(each, numbers[each.account_id]) for each in made]
+        await self._session.write(rows.ADD_ATTEMPTS, added)
 
     async def of_delivery(self, account_id: UUID, delivery_id: UUID) -> list[Attempt]:
         account = await account_number(self._session, account_id)
         own = await self._session.fetch(_NEWEST, account=account, delivery=delivery_id)
         last = await self._session.fetch(_OF_ENDED, account=account, ids=[delivery_id])
-        read = [*map(rows.Row._make, own), *map(rows.beside, last)]
+        read = [*map(rows.AttemptRow._make, own), *map(rows.last_attempt, last)]
         made = [each.attempt(account_id) for each in read]
         made.sort(key=lambda each: (each.started_at, each.budget, each.number))
         return made[-MOST_ATTEMPTS:]
@@ -89,7 +88,7 @@ class AttemptRecords(Records):
     async def last_of(self, account_id: UUID, delivery_ids: Sequence[UUID]) -> dict[UUID, Attempt]:
         account = await account_number(self._session, account_id)
         last: dict[UUID, Attempt] = {}
-        for statement, read in ((_LAST, rows.Row._make), (_OF_ENDED, rows.beside)):
+        for statement, read in ((_LAST, rows.AttemptRow._make), (_OF_ENDED, rows.last_attempt)):
             session = self._session.offloaded
             for row in await session.fetch(statement, account=account, ids=delivery_ids):
                 attempt = read(row).attempt(account_id)
@@ -126,5 +125,5 @@ async def add_uncounted(
     numbered = []
     for account, held_by, attempt in made:
         last[attempt.delivery_id] = number = last.get(attempt.delivery_id, 0) + 1
-        numbered.append(rows.own_row(attempt, account, number=number, held_by=held_by))
-    await session.write(rows.ADD, numbered)
+        numbered.append(rows.attempt_row(attempt, account, number=number, held_by=held_by))
+    await session.write(rows.ADD_ATTEMPTS, numbered)

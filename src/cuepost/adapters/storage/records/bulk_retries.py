@@ -5,9 +5,8 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.records import delivery_rows as rows
-from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.paging import Chosen
-from cuepost.adapters.storage.session import Records
+from cuepost.adapters.storage.session import AccountNumbers, Records, numbers_of
 from cuepost.adapters.storage.sql import Sql, quoted
 from cuepost.domain.access import AccountState
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState

@@ -14,7 +14,7 @@ from cuepost.adapters.storage.records import claim_statements as sql
 from cuepost.adapters.storage.records.claim_statements import Due
 from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.delivery_rows import KEPT, KEY
-from cuepost.adapters.storage.records.targets import load_targets
+from cuepost.adapters.storage.records.endpoints import load_targets
 from cuepost.adapters.storage.session import Records
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Lane, ScanProgress, Target

@@ -12,9 +12,8 @@ from operator import add
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.records.numbers import numbers_of
 from cuepost.adapters.storage.row_writes import RowWrite
-from cuepost.adapters.storage.session import Records, StoreSession
+from cuepost.adapters.storage.session import Records, StoreSession, numbers_of
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.attempt import Attempt
 from cuepost.domain.delivery import DeliveryStatus

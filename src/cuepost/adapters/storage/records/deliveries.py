@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.records import attempt_rows, stops
 from cuepost.adapters.storage.records import delivery_pages as sql
 from cuepost.adapters.storage.records import delivery_rows as rows
+from cuepost.adapters.storage.records import stops
 from cuepost.adapters.storage.records.counts import Tally
-from cuepost.adapters.storage.records.numbers import (
+from cuepost.adapters.storage.records.endpoints import load_targets
+from cuepost.adapters.storage.session import (
     AccountNumbers,
+    Records,
     account_numbers,
     endpoint_numbers,
     numbers_of,
 )
-from cuepost.adapters.storage.records.targets import load_targets
-from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.ids import instant_of
@@ -27,7 +27,7 @@ from cuepost.ports.records import Page
 _REOPEN = Sql(
     f"""
     DELETE FROM deliveries WHERE account = :account AND id IN :ids
-    RETURNING {", ".join((*rows.Ended._fields, *attempt_rows.COLUMNS))}
+    RETURNING {", ".join((*rows.Ended._fields, *rows.ATTEMPT_COLUMNS))}
     """
 )
 
@@ -134,7 +134,7 @@ class DeliveryRecords(Records):
             ended, attempt = rows.Ended._make(row[:own]), row[own:]
             number, *_ = attempt
             if number is not None:
-                made.append(attempt_rows.from_ended(account, ended, attempt))
+                made.append(rows.attempt_of_reopened(account, ended, attempt))
             live.append(_reopened(ended, account, now))
             tally.ended(account, ended.endpoint, ended.id, ended.status, ended.attempt_count, by=-1)
             self._session.outbox.wait(ended.endpoint)

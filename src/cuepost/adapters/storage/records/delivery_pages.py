@@ -12,8 +12,8 @@ from cuepost.adapters.quick_ids import ID_BYTES
 from cuepost.adapters.storage.codes import EVENT_TYPE, STATUS
 from cuepost.adapters.storage.columns import IN_FLIGHT, NOT_DELIVERED, WAITING
 from cuepost.adapters.storage.records import delivery_rows as rows
-from cuepost.adapters.storage.records.numbers import AccountNumbers
 from cuepost.adapters.storage.records.paging import HIGHEST, Chosen
+from cuepost.adapters.storage.session import AccountNumbers
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import FINAL, LIVE, DeliveryStatus
 from cuepost.domain.ids import lowest_at

@@ -9,12 +9,12 @@ from uuid import UUID
 
 from cuepost.adapters.storage.columns import IN_FLIGHT, WAITING
 from cuepost.adapters.storage.records import alerts, counts, paging
-from cuepost.adapters.storage.records.numbers import numbers_of
-from cuepost.adapters.storage.session import Records
+from cuepost.adapters.storage.session import Records, StoreSession, numbers_of
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.fanout import Subscriber
+from cuepost.ports.dispatch import Lane, Target
 from cuepost.ports.records import Page
 
 HISTORY_CLEARED_AT_ONCE = 1_000
@@ -88,6 +88,18 @@ _DELETED = Sql(
 _SOME_ENDED = Sql(f"SELECT id FROM deliveries WHERE {_OF_ENDPOINT} LIMIT :most")
 _CLEAR_ATTEMPTS = Sql("DELETE FROM attempts WHERE account = :account AND delivery_id IN :ids")
 _CLEAR_DELIVERIES = Sql("DELETE FROM deliveries WHERE account = :account AND id IN :ids")
+_TARGETS = Sql(
+    """
+    SELECT
+        endpoints.number, endpoints.account_id, endpoints.id, endpoints.url,
+        secrets.version, secrets.sealed, secrets.hint, secrets.created_at, secrets.expires_at
+    FROM endpoints
+    LEFT JOIN signing_secrets AS secrets
+        ON secrets.account_id = endpoints.account_id AND secrets.webhook_id = endpoints.id
+    WHERE endpoints.number IN :lanes AND endpoints.deleted_at IS NULL
+    ORDER BY secrets.version DESC
+    """
+)
 _DELETE_ROW = Sql("DELETE FROM endpoints WHERE number = :endpoint")
 
 
@@ -215,3 +227,18 @@ def _mutable(endpoint: Endpoint) -> dict[str, Any]:
 def endpoint_of(row: Sequence[Any]) -> Endpoint:
     account_id, webhook_id, url, events, *others = row
     return Endpoint(account_id, webhook_id, url, tuple(events.split()), *others)
+
+
+async def load_targets(
+    session: StoreSession, lanes: Collection[Lane], now: datetime
+) -> dict[Lane, Target]:
+    """URL and live secrets by lane, without deleted endpoints."""
+    found: dict[Lane, tuple[UUID, UUID, str]] = {}
+    secrets: dict[Lane, list[StoredSecret]] = defaultdict(list)
+    for lane, account_id, webhook_id, url, version, *facts in await session.fetch(
+        _TARGETS, lanes=lanes
+    ):
+        found[lane] = account_id, webhook_id, url
+        if version is not None and (secret := StoredSecret(version, *facts)).is_live(now):
+            secrets[lane].append(secret)
+    return {lane: Target(*facts, tuple(secrets[lane])) for lane, facts in found.items()}

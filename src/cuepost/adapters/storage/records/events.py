@@ -5,10 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.codes import EVENT_TYPE
-from cuepost.adapters.storage.records.numbers import account_number, account_numbers
 from cuepost.adapters.storage.records.paging import Chosen
 from cuepost.adapters.storage.row_writes import inserted
-from cuepost.adapters.storage.session import Records
+from cuepost.adapters.storage.session import Records, account_number, account_numbers
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import Event
 from cuepost.domain.ids import instant_of

@@ -5,9 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from cuepost.adapters.storage.records.numbers import account_numbers
 from cuepost.adapters.storage.row_writes import inserted
-from cuepost.adapters.storage.session import Records
+from cuepost.adapters.storage.session import Records, account_numbers
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import SilenceReason
 from cuepost.ports.records import ReportAnswer, ReportKey, StoredAnswer, StoredReport

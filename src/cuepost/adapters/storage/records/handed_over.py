@@ -7,7 +7,7 @@ from uuid import UUID
 from cuepost.adapters.storage.records.claim_statements import Due
 from cuepost.adapters.storage.records.claims import Fact, assignment_of, stopped_by
 from cuepost.adapters.storage.records.delivery_pages import lowest_of
-from cuepost.adapters.storage.records.targets import load_targets
+from cuepost.adapters.storage.records.endpoints import load_targets
 from cuepost.adapters.storage.session import StoreSession
 from cuepost.adapters.storage.sql import by_keys
 from cuepost.ports.dispatch import Assignment, DeliveryKey

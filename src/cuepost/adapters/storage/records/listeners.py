@@ -8,8 +8,7 @@ from uuid import UUID
 from cuepost.adapters.storage.codes import EVENT_TYPE, SILENCE_REASON
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.records.events import COLUMNS, event_from
-from cuepost.adapters.storage.records.numbers import account_number
-from cuepost.adapters.storage.session import Records
+from cuepost.adapters.storage.session import Records, account_number
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.listener import Listener, Mark, TransactionNumbers

@@ -22,9 +22,8 @@ from cuepost.adapters.storage.columns import (
 )
 from cuepost.adapters.storage.records.counts import COUNTED
 from cuepost.adapters.storage.records.keys import OWNED, owner_in
-from cuepost.adapters.storage.records.numbers import AccountNumbers, numbers_of
 from cuepost.adapters.storage.records.parking import SHIFT, unparked
-from cuepost.adapters.storage.session import StoreSession
+from cuepost.adapters.storage.session import AccountNumbers, StoreSession, numbers_of
 from cuepost.adapters.storage.sql import Sql, quoted
 from cuepost.domain.instants import from_millis, to_millis
 from cuepost.ports.moves import CannotBeRead, Chunk

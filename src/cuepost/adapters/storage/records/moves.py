@@ -6,10 +6,9 @@ from uuid import UUID
 from cuepost.adapters.storage import schema
 from cuepost.adapters.storage.records import moved_rows
 from cuepost.adapters.storage.records.access import ACCOUNT_COLUMNS, account_of, erase_rows
-from cuepost.adapters.storage.records.numbers import account_number
 from cuepost.adapters.storage.records.parking import PARK, PARKED_FROM, UNPARK
 from cuepost.adapters.storage.records.sealed import PLACES
-from cuepost.adapters.storage.session import Records, Rows
+from cuepost.adapters.storage.session import Records, Rows, account_number
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.access import Account, AccountState
 from cuepost.domain.account_reference import search_key

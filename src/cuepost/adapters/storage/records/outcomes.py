@@ -12,9 +12,16 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from cuepost.adapters.storage.records import attempt_rows, health, late_results
+from cuepost.adapters.storage.records import health, late_results
 from cuepost.adapters.storage.records.counts import Tally
-from cuepost.adapters.storage.records.delivery_rows import KEPT, KEY
+from cuepost.adapters.storage.records.delivery_rows import (
+    ADD_ATTEMPTS,
+    ATTEMPT_COLUMNS,
+    KEPT,
+    KEY,
+    attempt_row,
+    attempt_values,
+)
 from cuepost.adapters.storage.row_writes import Row, deleted, inserted, updated
 from cuepost.adapters.storage.session import Records
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
@@ -38,7 +45,7 @@ class Open(NamedTuple):
 
 _DUE_AGAIN = updated("queue", KEY, "status", "due_at", "attempts_made", "attempt_count", "worker")
 _UNQUEUE = deleted("queue", *KEY)
-ENDED = (*KEPT, "status", "reason", "finished_at", *attempt_rows.COLUMNS)
+ENDED = (*KEPT, "status", "reason", "finished_at", *ATTEMPT_COLUMNS)
 ADD_ENDED = inserted("deliveries", *ENDED)
 
 
@@ -106,9 +113,9 @@ class OutcomeRecords(Records, ABC):
         await self._session.write(ADD_ENDED, rows)
 
     async def _put_back(self, again: Sequence[Result]) -> None:
-        made = [attempt_rows.own_row(each.attempt, each.assignment.account) for each in again]
+        made = [attempt_row(each.attempt, each.assignment.account) for each in again]
         await self._session.write(_DUE_AGAIN, [_due_again(each) for each in again])
-        await self._session.write(attempt_rows.ADD, made)
+        await self._session.write(ADD_ATTEMPTS, made)
 
 
 def keys_of(results: Sequence[Result]) -> dict[str, Sequence[object]]:
@@ -159,5 +166,5 @@ def ended_row(each: Result, now: datetime) -> Row:
         each.next_step.status,
         each.next_step.reason,
         now,
-        *attempt_rows.values_of(each.attempt),
+        *attempt_values(each.attempt),
     )

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from cuepost.adapters.storage.columns import converted, kind_of
 from cuepost.adapters.storage.postgres_writes import equal_columns
-from cuepost.adapters.storage.records import attempt_rows, health
-from cuepost.adapters.storage.records.delivery_rows import KEPT
+from cuepost.adapters.storage.records import health
+from cuepost.adapters.storage.records.delivery_rows import ATTEMPT_COLUMNS, KEPT, attempt_values
 from cuepost.adapters.storage.records.outcomes import ENDED, Open, OutcomeRecords, by_id, keys_of
 from cuepost.adapters.storage.row_writes import Row, inserted
 from cuepost.adapters.storage.sql import Sql, by_keys
@@ -39,7 +39,7 @@ OPEN_AND_HEALTH = by_keys(
     "queue.id",
     f"AND {_IS_LOCKED} ORDER BY queue.id FOR UPDATE OF queue",
 )
-_MADE = ("status", "reason", *attempt_rows.COLUMNS)
+_MADE = ("status", "reason", *ATTEMPT_COLUMNS)
 # The new values of rows that are moved by `end_leased`.
 _RESULT = inserted("deliveries", "account", "id", "budget", *_MADE)
 
@@ -114,7 +114,7 @@ class PostgresOutcomeRecords(OutcomeRecords):
 
 def _result(each: Result) -> Row:
     made, step = each.assignment, each.next_step
-    attempt = attempt_rows.values_of(each.attempt)
+    attempt = attempt_values(each.attempt)
     return made.account, made.delivery_id, made.budget, step.status, step.reason, *attempt
 
 
