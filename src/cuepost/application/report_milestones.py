@@ -1,10 +1,10 @@
 """Milestone reports of the pipeline; an accepted one is committed with its event and deliveries."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from cuepost.application.milestone_batch import Milestone, MilestoneBatches
+from cuepost.application.milestone_batch import Milestone, MilestoneBatch, MilestoneBatches
 from cuepost.application.milestone_batcher import Answers, Entry, MilestoneBatcher
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Caller, Scope
@@ -54,35 +54,40 @@ class ReportMilestones:
         missing = named - projects.keys()
         # A project that exists and was skipped is locked.
         locked = await transaction.projects.owners(list(missing)) if missing else {}
-        free = [each for each in entries if each.milestone.project_id not in locked]
         owners = {project.id: project.account_id for project in projects.values()}
-        keys: list[ReportKey] = [
-            (owners.get(each.milestone.project_id, NO_ACCOUNT), each.milestone.report_id)
-            for each in free
-        ]
-        known = await transaction.reports.find([key for key in keys if key[0] != NO_ACCOUNT])
+        keyed: dict[Entry, ReportKey] = {
+            each: (owners.get(each.milestone.project_id, NO_ACCOUNT), each.milestone.report_id)
+            for each in entries
+            if each.milestone.project_id not in locked
+        }
+        known = await transaction.reports.find([k for k in keyed.values() if k[0] != NO_ACCOUNT])
         batch = await self._milestone_batches.open(transaction, projects)
-        moving = batch.moving if skip_locked and batch.not_live else ()
-        answers: Answers = {}
-        answered: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
-        new: dict[ReportKey, StoredReport] = {}
-        for each, key in zip(free, keys, strict=True):
-            if key[0] in moving:
-                continue
-            if (key, each.digest) in answered:
-                answers[each] = answered[key, each.digest]
-                continue
-            if key in known:
-                answer = _answer_again(known[key], each.milestone, each.digest)
-            else:
-                answer = batch.add(each.milestone)
-                # A refused report is not stored, so that it can be repeated later.
-                if answer.accepted:
-                    known[key] = new[key] = StoredReport(answer, each.digest)
-            answers[each] = answered[key, each.digest] = answer
+        if skip_locked and batch.not_live:
+            keyed = {each: key for each, key in keyed.items() if key[0] not in batch.moving}
+        answers, new = _decided(keyed, known, batch)
         await batch.write(transaction)
         await transaction.reports.add(new, batch.now)
         return answers
+
+
+def _decided(
+    keyed: Mapping[Entry, ReportKey], known: dict[ReportKey, StoredReport], batch: MilestoneBatch
+) -> tuple[Answers, dict[ReportKey, StoredReport]]:
+    """The answer to each entry, and the reports to store; `known` gets these as well."""
+    answers: Answers = {}
+    answered: dict[tuple[ReportKey, bytes], ReportAnswer] = {}
+    new: dict[ReportKey, StoredReport] = {}
+    for each, key in keyed.items():
+        answer = answered.get((key, each.digest))
+        if answer is None and key in known:
+            answer = _answer_again(known[key], each.milestone, each.digest)
+        elif answer is None:
+            answer = batch.add(each.milestone)
+            # A refused report is not stored, so that it can be repeated later.
+            if answer.accepted:
+                known[key] = new[key] = StoredReport(answer, each.digest)
+        answers[each] = answered[key, each.digest] = answer
+    return answers, new
 
 
 def digest_of(milestone: Milestone) -> bytes:
