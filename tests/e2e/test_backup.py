@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -54,7 +55,8 @@ def restored(it: Harness, copy: Path, folder: Path) -> Harness:
 
 def carry_on(it: Harness, events: int) -> None:
     """What waited when the copy was taken is sent, although some of it was sent since."""
-    waiting = it.ask(queued)
+    waiting, returned = it.ask(queued), it.ask(unleased)
+    began = time.time()
     with ServiceProcess(it.settings) as service:
         assert health(it.api_user.base_url) == WELL
         it.wait_until_settled()
@@ -67,13 +69,28 @@ def carry_on(it: Harness, events: int) -> None:
     # What was made after the copy is not in it, although the receiver got it from the other store.
     in_the_copy = {each.event_id for each in history.deliveries}
     history.seen = [each for each in history.seen if each.event_id in in_the_copy]
-    assert history.broken_promises() == []
     assert waiting
     assert repeated(history) == waiting
+    # The copy records as interrupted what was leased in it. Where copying takes long, the worker
+    # has returned some of the rest, so the copy cannot know that it was sent from the other store.
+    sent_before = {
+        (each.webhook_id, each.event_id) for each in history.deliveries if each.id in returned
+    }
+    history.seen = [
+        each
+        for each in history.seen
+        if each.at >= began or (each.webhook_id, each.event_id) not in sent_before
+    ]
+    assert history.broken_promises() == []
 
 
 async def queued(store: AnyStore) -> set[str]:
     return {str(row.id) for row in await rows(store, sa.select(queue.c.id))}
+
+
+async def unleased(store: AnyStore) -> set[str]:
+    chosen = sa.select(queue.c.id).where(queue.c.worker.is_(None))
+    return {str(row.id) for row in await rows(store, chosen)}
 
 
 def events_in(copy: Path) -> set[str]:
