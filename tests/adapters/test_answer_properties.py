@@ -10,8 +10,9 @@ from typing import cast
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cuepost.adapters.answer_reader import BODY_KEPT, MOST_HEADERS, BadAnswer
-from cuepost.adapters.http_connection import ConnectionBroke, HttpConnection
+from cuepost.adapters.answer_reader import BODY_KEPT, MOST_HEADERS
+from cuepost.adapters.http_connection import ConnectionPool, HttpConnection
+from cuepost.domain.attempt import Outcome
 
 RECEIVER = ("http", "receiver.example", 80)
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
@@ -92,14 +93,14 @@ def exchanged(data: bytes, cuts: list[int], error: Exception | None) -> tuple[ob
     async def exchange() -> tuple[object, ...]:
         buffer = memoryview(bytearray(BODY_KEPT))
         transport = FakeTransport()
-        over: list[HttpConnection] = []
-        loop = asyncio.get_running_loop()
-        connection = HttpConnection(loop, RECEIVER, buffer, perf_counter() + 60, over.append)
+        loop, pool = asyncio.get_running_loop(), ConnectionPool(1)
+        connection = HttpConnection(loop, RECEIVER, buffer, perf_counter() + 60, pool)
         connection.connection_made(cast(asyncio.Transport, transport))
         async with asyncio.timeout(5), asyncio.TaskGroup() as group:
             sending = group.create_task(outcome_of(connection))
             loop.call_soon(arrive, connection, transport, buffer, pieces(data, cuts), error)
-        assert over
+        assert not pool._idle
+        assert not connection.usable
         return sending.result()
 
     return asyncio.run(exchange())
@@ -125,11 +126,13 @@ def arrive(
 
 
 async def outcome_of(connection: HttpConnection) -> tuple[object, ...]:
-    try:
-        await connection.exchange(b"POST / HTTP/1.1\r\n\r\n", perf_counter() + 4)
-    except (BadAnswer, ConnectionBroke) as failure:
-        return (type(failure),)
-    answer = connection.answer
+    answer = await connection.exchange(b"POST / HTTP/1.1\r\n\r\n", perf_counter() + 4)
+    assert answer is not None
+    if answer.fault is not None:
+        assert answer.fault in (Outcome.PROTOCOL_ERROR, Outcome.CONNECT_ERROR)
+        assert answer.status is None
+        return (answer.fault,)
+    assert answer.status is not None
     assert 200 <= answer.status <= 999
     assert len(answer.body) <= BODY_KEPT
     assert len(answer.headers) <= MOST_HEADERS
@@ -154,7 +157,7 @@ def test_any_bytes_come_to_one_of_the_known_ends_however_they_are_cut(
 ) -> None:
     whole = exchanged(data, [], error)
     if not data:
-        assert whole == (ConnectionBroke,)
+        assert whole == (Outcome.CONNECT_ERROR,)
     assert exchanged(data, cuts, error) == whole
 
 
@@ -182,7 +185,7 @@ def test_a_good_answer_is_read_as_it_was_written(
     name, _, value = framing.decode().partition(": ")
     assert exchanged(data, cuts, None) == (
         status,
-        [(name, value)],
+        ((name, value),),
         body[:BODY_KEPT],
         len(body) > BODY_KEPT,
     )

@@ -3,12 +3,17 @@
 import asyncio
 import ssl
 from time import perf_counter
+from typing import cast
 
+import anyio.lowlevel
 import pytest
 
-from cuepost.adapters import connection_pool, guarded_dialler, guarded_transport, http_connection
+from cuepost.adapters import guarded_dialler, guarded_transport, http_connection
+from cuepost.adapters.http_connection import ConnectionPool, HttpConnection
 from cuepost.domain.attempt import Outcome
+from cuepost.ports.transport import Exchange
 from tests.adapters.sender import ended_after, open_sockets, sender, settled
+from tests.adapters.test_answer_properties import RECEIVER, FakeTransport
 from tests.support.certificates import Authority
 from tests.support.fault_server import OK, Peer, answering, fault_server
 
@@ -210,7 +215,7 @@ async def test_a_connection_is_used_for_a_minute_from_its_opening(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     passed = [0.0]
-    for module in (connection_pool, guarded_dialler, guarded_transport, http_connection):
+    for module in (guarded_dialler, guarded_transport, http_connection):
         monkeypatch.setattr(module, "perf_counter", lambda: perf_counter() + passed[0])
     async with fault_server(answering()) as server:
         with sender() as client:
@@ -278,3 +283,26 @@ async def test_a_connection_in_use_at_close_ends_with_its_request() -> None:
                 closed.set()
             assert sending.result().status == 200
             await asyncio.wait_for(server.peers[0].gone.wait(), 5)
+
+
+@pytest.mark.parametrize("cancelled_first", [False, True])
+async def test_cancelling_an_exchange_that_is_over_does_not_end_the_next_one(
+    *, cancelled_first: bool
+) -> None:
+    loop, buffer, pool = asyncio.get_running_loop(), memoryview(bytearray(OK)), ConnectionPool(1)
+    connection = HttpConnection(loop, RECEIVER, buffer, perf_counter() + 60, pool)
+    connection.connection_made(cast(asyncio.Transport, FakeTransport()))
+    ended: list[Exchange | None] = []
+    async with asyncio.TaskGroup() as group:
+        sending = group.create_task(connection.exchange(b"first", perf_counter() + 5))
+        await anyio.lowlevel.checkpoint()
+        if cancelled_first:
+            sending.cancel()
+        connection.buffer_updated(len(OK))
+        assert pool.take(RECEIVER) is connection
+        connection.begin(b"second", perf_counter() + 5, ended.append)
+        sending.cancel()
+    connection.buffer_updated(len(OK))
+    assert sending.cancelled()
+    assert [each and each.status for each in ended] == [200]
+    assert pool.take(RECEIVER) is connection

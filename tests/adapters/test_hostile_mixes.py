@@ -122,7 +122,7 @@ def replay(first: int, mixes: int) -> str:
 
 
 def is_over(connection: HttpConnection) -> bool:
-    return not (connection.usable or connection._timer or connection._settled)
+    return not (connection.usable or connection._timer or connection._done)
 
 
 def left_by(mixes: Sequence[Mix], sockets: int, tasks: set[asyncio.Task[Any]]) -> list[str]:

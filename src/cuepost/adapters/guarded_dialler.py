@@ -7,14 +7,13 @@ connection goes to a checked address. The name is used only for SNI and to verif
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from time import perf_counter
 from typing import Final
 
-from cuepost.adapters.http_connection import HttpConnection, TlsBroke
-from cuepost.adapters.tls_faults import fault_in
+from cuepost.adapters.http_connection import ConnectionPool, HttpConnection
 from cuepost.domain.egress_policy import Address, EgressPolicy, Verdict, judge_answers
 from cuepost.domain.receiver_url import ReceiverUrl
 from cuepost.ports.transport import CannotResolve, Resolver
@@ -55,19 +54,16 @@ class GuardedDialler:
         self._buffer = memoryview(bytearray(_READ_BUFFER_SIZE))
 
     async def open(
-        self,
-        url: ReceiverUrl,
-        phases: PhaseTimings,
-        on_closed: Callable[[HttpConnection], None],
+        self, url: ReceiverUrl, phases: PhaseTimings, pool: ConnectionPool
     ) -> HttpConnection:
-        """Raises Blocked, CannotResolve, TlsBroke, TimeoutError or another OSError."""
+        """Raises Blocked, CannotResolve, ssl.SSLError, TimeoutError or another OSError."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(phases.deadline - perf_counter()):
             addresses = await self._checked_addresses(url, phases)
             expires_at = perf_counter() + LONGEST_CONNECTION_LIFE_SECONDS
             sock = await _connected(loop, addresses, url.port, phases)
             receiver = (url.scheme, url.host, url.port)
-            connection = HttpConnection(loop, receiver, self._buffer, expires_at, on_closed)
+            connection = HttpConnection(loop, receiver, self._buffer, expires_at, pool)
             await self._start(loop, connection, sock, url, phases)
             return connection
 
@@ -117,12 +113,10 @@ class GuardedDialler:
                 )
             else:
                 await loop.create_connection(lambda: connection, sock=sock)
-        except BaseException as error:
+        except BaseException:
             # If cancelled at the wrong moment, the loop would wait for an orderly TLS shutdown.
             connection.abort()
             sock.close()
-            if isinstance(error, ssl.SSLError):
-                raise TlsBroke(fault_in(error)) from error
             raise
         finally:
             if url.scheme == "https":

@@ -1,4 +1,4 @@
-"""One connection to a receiver: writes a request and waits for its answer until a deadline.
+"""Connections to receivers: each writes one request at a time and reads its answer.
 
 Deadlines are instants of `time.perf_counter`, because uvloop's own clock counts milliseconds.
 """
@@ -15,37 +15,28 @@ from typing import Final, cast
 
 from cuepost.adapters.answer_reader import AnswerReader, BadAnswer
 from cuepost.adapters.tls_faults import fault_in
-from cuepost.domain.attempt import TlsFault
+from cuepost.domain.attempt import Outcome, Timings
+from cuepost.ports.transport import Exchange
 
 Receiver = tuple[str, str, int]
 """Scheme, host and port: requests to the same receiver share connections."""
 
-Settled = Callable[[Exception | None], None]
-"""Called once: with None when `answer` is complete, or with the reason why there is none."""
+Done = Callable[[Exchange | None], None]
+"""Called once: with the exchange, or with None if the receiver had closed an idle connection."""
 
 # How long to wait for the body after the head of an answer.
 BODY_TIMEOUT_SECONDS: Final = 2.0
 # An idle socket accepts at least this many bytes at once.
 _SENT_AT_ONCE: Final = 32 * 1024
-
-
-class ConnectionBroke(Exception):
-    """The connection ended before the first byte of an answer arrived."""
-
-
-class TlsBroke(ConnectionBroke):
-    """The connection ended by a TLS error, in TLS 1.3 possibly after the client's handshake."""
-
-    def __init__(self, fault: TlsFault) -> None:
-        super().__init__(fault)
-        self.fault = fault
+_REQUEST_TIMEOUT: Final = 408
+_BROKE: Final = (Outcome.CONNECT_ERROR, Outcome.TLS_ERROR)
 
 
 class HttpConnection(asyncio.BufferedProtocol):
     """A BufferedProtocol, because that reads TLS into one buffer instead of making bytes objects.
 
-    Cancelling an exchange closes the connection. One timer serves all exchanges: a timer that fires
-    too early is set again, which is cheaper than one timer per exchange.
+    After an exchange the connection is in the pool, or closed. One timer serves all exchanges: a
+    timer that fires too early is set again, which is cheaper than one timer per exchange.
     """
 
     def __init__(
@@ -54,48 +45,51 @@ class HttpConnection(asyncio.BufferedProtocol):
         receiver: Receiver,
         buffer: memoryview,
         expires_at: float,
-        on_closed: Callable[["HttpConnection"], None],
+        pool: "ConnectionPool",
     ) -> None:
         """`buffer` may be shared: the loop fills it and passes it on before it reads again."""
         self._loop = loop
         self.receiver = receiver
         self._buffer = buffer
-        self._on_closed = on_closed
-        self.answer = AnswerReader()
+        self._pool = pool
+        self._answer = AnswerReader()
         self._transport: asyncio.Transport | None = None
-        self._settled: Settled | None = None
-        self._broken_by: Exception | None = None
+        self._done: Done | None = None
+        self._broken_by: Exchange | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._fires_at = self._deadline = self.expires_at = expires_at
         self._sent_at = 0.0
         # From the request to the first byte of its answer; None until that byte has come.
-        self.first_byte_ms: float | None = None
+        self._first_byte_ms: float | None = None
         self._request_size = 0
+        self._was_idle = False
         self.usable = False
 
-    async def exchange(self, request: bytes, deadline: float) -> None:
-        """`answer` is valid until the next exchange. TimeoutError, ConnectionBroke or BadAnswer."""
-        waiter: asyncio.Future[Exception | None] = self._loop.create_future()
-        self.begin(request, deadline, partial(_settle_waiter, waiter))
+    async def exchange(self, request: bytes, deadline: float) -> Exchange | None:
+        """None as in `Done`. Cancelling closes the connection."""
+        if not self.usable:
+            return self._broken_by or failed(Outcome.CONNECT_ERROR)
+        waiter: asyncio.Future[Exchange | None] = self._loop.create_future()
+        done = partial(_set_result, waiter)
+        self.begin(request, deadline, done)
         try:
-            failure = await waiter
+            return await waiter
         except BaseException:
-            self._settled = None
-            self.abort()
+            # After its end, the connection may be in use for another request.
+            if self._done is done:
+                self._done = None
+                self.abort()
             raise
-        if failure is not None:
-            raise failure
 
-    def begin(self, request: bytes, deadline: float, settled: Settled) -> None:
-        """As `exchange`, without a coroutine; the loop calls `settled`."""
-        if self._transport is None or not self.usable:
-            raise self._broken_by or ConnectionBroke
-        self.answer.begin()
-        self.first_byte_ms = None
+    def begin(self, request: bytes, deadline: float, done: Done) -> None:
+        """As `exchange` if the connection is usable, without a coroutine; the loop calls `done`."""
+        assert self._transport is not None
+        self._answer.begin()
+        self._first_byte_ms = None
         self._deadline = deadline
         self._request_size = len(request)
         self._sent_at = perf_counter()
-        self._settled = settled
+        self._done = done
         self._transport.write(request)
         if self._timer is None or deadline < self._fires_at:
             self._set_timer(min(deadline, self.expires_at))
@@ -104,7 +98,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self.usable = False
         if self._transport is not None:
             self._transport.abort()
-        self._on_closed(self)
+        self._pool.forget(self)
 
     # Callbacks of the loop
 
@@ -117,22 +111,22 @@ class HttpConnection(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, count: int) -> None:
-        if self._settled is None:
+        if self._done is None:
             # Data without a request: the next request must not take it for its answer.
-            self._broken_by = BadAnswer()
+            self._broken_by = failed(Outcome.PROTOCOL_ERROR)
             self.abort()
             return
-        answer = self.answer
+        answer = self._answer
         in_body = answer.status
-        if self.first_byte_ms is None:
-            self.first_byte_ms = (perf_counter() - self._sent_at) * 1000
+        if self._first_byte_ms is None:
+            self._first_byte_ms = (perf_counter() - self._sent_at) * 1000
         try:
             answer.feed(self._buffer[:count])
-        except BadAnswer as error:
-            self._settle(error)
+        except BadAnswer:
+            self._fail(failed(Outcome.PROTOCOL_ERROR))
             return
         if answer.over:
-            self._settle()
+            self._finish()
         elif answer.status and not in_body:
             self._deadline = min(self._deadline, perf_counter() + BODY_TIMEOUT_SECONDS)
             self._set_timer(self._deadline)
@@ -143,42 +137,79 @@ class HttpConnection(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._on_closed(self)
-        broke = TlsBroke(fault_in(error)) if isinstance(error, ssl.SSLError) else ConnectionBroke()
-        if self._settled is None:
+        self._pool.forget(self)
+        # A TLS error may come after the client's handshake, in TLS 1.3.
+        broke = failed(Outcome.CONNECT_ERROR, error)
+        if self._done is None:
             self._broken_by = self._broken_by or broke
-        elif self.first_byte_ms is None:
-            self._settle(broke)
+        elif self._first_byte_ms is None:
+            self._fail(broke)
         else:
-            self._settle_with_what_came(whole=error is None)
-        self.answer.release()
+            self._finish_with_what_came(whole=error is None)
+        self._answer.release()
 
-    def _settle_with_what_came(self, *, whole: bool) -> None:
+    def _finish_with_what_came(self, *, whole: bool) -> None:
         try:
             if whole:
-                self.answer.connection_ended()
+                self._answer.connection_ended()
             else:
-                self.answer.cut()
-        except BadAnswer as error:
-            self._settle(error)
+                self._answer.cut()
+        except BadAnswer:
+            self._fail(failed(Outcome.PROTOCOL_ERROR))
         else:
-            self._settle()
+            self._finish()
 
-    def _settle(self, failure: Exception | None = None) -> None:
-        settled, self._settled = self._settled, None
-        if failure is not None or not self.answer.reusable or self._has_unsent_bytes():
+    def _finish(self) -> None:
+        answer, transport = self._answer, self._transport
+        done, self._done = self._done, None
+        exchange: Exchange | None = Exchange(
+            (perf_counter() - self._sent_at) * 1000,
+            Timings(None, None, None, self._first_byte_ms),
+            None,
+            answer.status,
+            tuple(answer.headers),
+            bytes(answer.body),
+            answer.truncated,
+        )
+        if (
+            answer.reusable
+            and transport is not None
+            and not transport.get_write_buffer_size()
+            and (self._request_size <= _SENT_AT_ONCE or self._is_acknowledged(transport))
+        ):
+            self._was_idle = True
+            self._pool.keep(self)
+        else:
             self.abort()
-        # Last, because `settled` may send the next request over this connection.
-        if settled is not None:
-            settled(failure)
+            # Such a 408 answers the idle connection, not the request that crossed it.
+            if self._was_idle and answer.status == _REQUEST_TIMEOUT:
+                exchange = None
+        assert done is not None
+        # Last, because `done` may send the next request over this connection.
+        done(exchange)
 
-    def _has_unsent_bytes(self) -> bool:
-        if self._transport is None or self._transport.get_write_buffer_size() > 0:
-            return True
-        if self._request_size <= _SENT_AT_ONCE:
+    def _fail(self, exchange: Exchange) -> None:
+        done, self._done = self._done, None
+        self.abort()
+        exchange.duration_ms = (perf_counter() - self._sent_at) * 1000
+        assert done is not None
+        done(None if self._was_idle and exchange.fault in _BROKE else exchange)
+
+    def _is_acknowledged(self, transport: asyncio.Transport) -> bool:
+        """Whether the peer's kernel has acknowledged every byte of the request.
+
+        A peer that answers after it has read the whole request acknowledges it along with the
+        answer. Under TLS the loop counts only bytes that are not encrypted yet.
+        """
+        if self.receiver[0] == "https":
             return False
-        # Under TLS the loop counts only bytes that are not encrypted yet.
-        return self.receiver[0] == "https" or _has_unacknowledged_bytes(self._transport)
+        try:
+            sock = transport.get_extra_info("socket")
+            (size,) = unpack("i", ioctl(sock.fileno(), TIOCOUTQ, bytes(4)))
+        except OSError:
+            # Not every system supports TIOCOUTQ.
+            return False
+        return not size
 
     # The timer: for the deadline during an exchange, for `expires_at` while the connection is idle
 
@@ -192,33 +223,76 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def _on_timer(self) -> None:
         self._timer = None
-        due = self.expires_at if self._settled is None else self._deadline
+        due = self.expires_at if self._done is None else self._deadline
         if perf_counter() < due:
             self._set_timer(due)
-        elif self._settled is None:
+        elif self._done is None:
             self.abort()
-        elif self.answer.status:
-            self.answer.cut()
-            self._settle()
+        elif self._answer.status:
+            self._answer.cut()
+            self._finish()
         else:
-            self._settle(TimeoutError())
+            self._fail(failed(Outcome.TIMEOUT))
 
 
-def _settle_waiter(waiter: "asyncio.Future[Exception | None]", failure: Exception | None) -> None:
+class ConnectionPool:
+    """Keeps idle connections for the next request to the same receiver.
+
+    The most recently used connection is taken first; beyond `most`, an old one is closed.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+        self._closed = False
+        # In the order in which the first connection of each receiver became idle.
+        self._idle: dict[Receiver, list[HttpConnection]] = {}
+
+    def take(self, receiver: Receiver) -> HttpConnection | None:
+        while connections := self._idle.get(receiver):
+            connection = connections.pop()
+            self._count -= 1
+            if not connections:
+                del self._idle[receiver]
+            if connection.usable and perf_counter() < connection.expires_at:
+                return connection
+            connection.abort()
+        return None
+
+    def keep(self, connection: HttpConnection) -> None:
+        if self._closed or perf_counter() >= connection.expires_at:
+            connection.abort()
+            return
+        self._idle.setdefault(connection.receiver, []).append(connection)
+        self._count += 1
+        if self._count > self._most:
+            next(iter(self._idle.values()))[0].abort()
+
+    def forget(self, connection: HttpConnection) -> None:
+        """Drops a connection that has ended; it need not be in the pool."""
+        connections = self._idle.get(connection.receiver, [])
+        if connection in connections:
+            connections.remove(connection)
+            self._count -= 1
+            if not connections:
+                del self._idle[connection.receiver]
+
+    def close(self) -> None:
+        """A connection in use is closed when `keep` gets it."""
+        self._closed = True
+        for connections in list(self._idle.values()):
+            for connection in list(connections):
+                connection.abort()
+
+
+def failed(fault: Outcome, error: Exception | None = None) -> Exchange:
+    """An exchange without an answer; an error of TLS has a fault of its own."""
+    if isinstance(error, ssl.SSLError):
+        return Exchange(0.0, Timings(), Outcome.TLS_ERROR, tls_fault=fault_in(error))
+    return Exchange(0.0, Timings(), fault)
+
+
+def _set_result(waiter: "asyncio.Future[Exchange | None]", exchange: Exchange | None) -> None:
     # The future is already done if the waiting task has just been cancelled.
     if not waiter.done():
-        waiter.set_result(failure)
-
-
-def _has_unacknowledged_bytes(transport: asyncio.Transport) -> bool:
-    """Whether the kernel holds bytes that the peer's kernel has not acknowledged.
-
-    A peer that answers after it has read the whole request acknowledges it along with the answer.
-    """
-    connection = transport.get_extra_info("socket")
-    try:
-        (size,) = unpack("i", ioctl(connection.fileno(), TIOCOUTQ, bytes(4)))
-    except OSError:
-        # Not every system supports TIOCOUTQ.
-        return True
-    return bool(size)
+        waiter.set_result(exchange)

@@ -20,8 +20,8 @@ class Request:
     """A POST; `timeout_seconds` covers everything from the DNS look-up to the response head.
 
     `message` is the complete request as bytes, if it has been built already. `sent_at` is a time of
-    `time.perf_counter`. It is set if the receiver had closed the connection before the request
-    came: the request is sent again over a new connection, and its timeout counts from `sent_at`.
+    `time.perf_counter`. `start` sets it; if the receiver had closed the connection before the
+    request came, `send` then opens a new connection, and the timeout counts from `sent_at`.
     """
 
     url: ReceiverUrl
