@@ -31,9 +31,8 @@ class AnswerReader:
         "_budget",
         "_interim",
         "_parser",
-        "_parts",
-        "_room",
         "_untouched",
+        "body",
         "headers",
         "over",
         "reusable",
@@ -48,18 +47,13 @@ class AnswerReader:
     def begin(self) -> None:
         self.status = 0
         self.headers: list[tuple[str, str]] = []
+        self.body = bytearray()
         self.truncated = False
         self.over = False
         self.reusable = False
-        self._parts: list[bytes] = []
-        self._room = BODY_KEPT
         self._budget = LARGEST_HEAD
         self._interim = 0
         self._untouched = True
-
-    @property
-    def body(self) -> bytes:
-        return b"".join(self._parts)
 
     def feed(self, data: memoryview) -> None:
         """Raises BadAnswer only while the head is incomplete."""
@@ -129,11 +123,10 @@ class AnswerReader:
             raise BadAnswer
 
     def on_body(self, chunk: bytes) -> None:
-        if not self.status or len(chunk) > self._room:
-            self._parts.append(chunk[: self._room])
+        room = BODY_KEPT - len(self.body)
+        self.body += chunk[:room]
+        if not self.status or len(chunk) > room:
             raise BadAnswer
-        self._parts.append(chunk)
-        self._room -= len(chunk)
 
     def on_message_complete(self) -> None:
         if self.status:
