@@ -12,9 +12,12 @@ from cuepost.adapters.guarded_dialler import MOST_TRIED_OF_A_FAMILY
 from cuepost.adapters.guarded_transport import Unusable
 from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.ports.transport import CannotResolve, Exchange
+from cuepost.domain.receiver_url import parse_receiver_url
+from cuepost.ports.transport import CannotResolve, Exchange, Request
 from tests.adapters.sender import (
     ANY_PORT,
+    BODY,
+    HEADERS,
     LATE_SECONDS,
     Answers,
     ConnectionRecord,
@@ -97,6 +100,17 @@ async def test_scheme_and_port_are_judged_at_the_connection_too(
         assert await client.fault(url) is Outcome.BLOCKED_DESTINATION
     assert destinations == []
     assert not client.resolver.look_ups
+
+
+async def test_a_test_inbox_is_not_reached_over_the_network() -> None:
+    prefix = "http://127.0.0.1:8000/inbox/"
+    url = parse_receiver_url(f"{prefix}{'A' * 32}", EgressPolicy(inbox_prefix=prefix))
+    request, ended = Request(url, HEADERS, BODY, SHORT_SECONDS), list[Exchange | None]()
+    with sender() as client, ConnectionRecord.kept() as destinations:
+        assert not client.transport.start(request, ended.append)
+        exchange = await client.transport.send(request)
+    assert exchange == Exchange(0.0, Timings(), Outcome.BLOCKED_DESTINATION)
+    assert (destinations, ended) == ([], [])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Delivers to the test inbox through the store, without a network connection."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 
 from cuepost.application.perform import Perform
@@ -22,25 +20,26 @@ _ANSWERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class InboxTransport:
     """Sends deliveries for the test inbox to the inbox, and all others by `outside`."""
 
-    outside: Transport
-    inbox: ReceiveInInbox
-    perform: Perform
-    clock: Clock
-
-    def start(self, request: Request, done: Callable[[Exchange | None], None]) -> bool:
-        return request.url.inbox is None and self.outside.start(request, done)
+    def __init__(
+        self, outside: Transport, inbox: ReceiveInInbox, perform: Perform, clock: Clock
+    ) -> None:
+        self._outside = outside
+        self._inbox = inbox
+        self._perform = perform
+        self._clock = clock
+        # No connection to an inbox is ever open.
+        self.start = outside.start
 
     async def send(self, request: Request) -> Exchange:
         if request.url.inbox is None:
-            return await self.outside.send(request)
+            return await self._outside.send(request)
         began = perf_counter()
         answer = await self._deliver(request.url.inbox, request)
         if answer is InboxAnswer.SLOW:
-            await self.clock.wait(request.timeout_seconds)
+            await self._clock.wait(request.timeout_seconds)
             return Exchange(request.timeout_seconds * 1000, Timings(), fault=Outcome.TIMEOUT)
         took = (perf_counter() - began) * 1000
         if answer is None or answer is InboxAnswer.CLOSE:
@@ -51,8 +50,8 @@ class InboxTransport:
 
     async def _deliver(self, token: str, request: Request) -> InboxAnswer | None:
         try:
-            return await self.perform.change(
-                lambda transaction: self.inbox.take_in(
+            return await self._perform.change(
+                lambda transaction: self._inbox.take_in(
                     transaction, token, request.headers, request.body
                 )
             )
