@@ -17,10 +17,9 @@ from cuepost.domain.instants import to_millis
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.domain.signing import Signer, SigningSecret
 from cuepost.engine import attempt_pipeline
-from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash
+from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash, PreparedTarget
 from cuepost.engine.lane_board import Capacity, LaneBoard
 from cuepost.engine.outcome_recorder import OutcomeRecorder
-from cuepost.engine.prepared_targets import PreparedTarget, PreparedTargets
 from cuepost.ports.dispatch import Assignment, NextStep, Result
 from cuepost.ports.store import StoreUnavailable
 from cuepost.ports.system import Clock
@@ -160,12 +159,12 @@ def a_secret_in_the_log(patch: Patch) -> None:
 @breaks("I6")
 def targets_prepared_once_for_each_endpoint(patch: Patch) -> None:
     """Whatever becomes of the endpoint's secrets."""
-    prepare = PreparedTargets._prepare
+    prepare = AttemptPipeline._prepare
     kept: dict[tuple[int, UUID], PreparedTarget] = {}
 
-    def forgetful(self: PreparedTargets, webhook_id: UUID, url: str, *sealed: bytes) -> Any:
+    def forgetful(self: AttemptPipeline, webhook_id: UUID, url: str, *sealed: bytes) -> Any:
         key = (id(self), webhook_id)
         kept[key] = kept.get(key) or prepare(self, webhook_id, url, *sealed)
         return kept[key]
 
-    patch.setattr(PreparedTargets, "_prepare", forgetful)
+    patch.setattr(AttemptPipeline, "_prepare", forgetful)

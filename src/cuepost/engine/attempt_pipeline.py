@@ -6,25 +6,30 @@ attempts (new connections, the test inbox, transports of tests) are sent by a co
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
+from uuid import UUID
 
 from cuepost.domain.attempt import Attempt, Outcome, Timings, outcome_of, trigger_of
 from cuepost.domain.delivery import DeliveryStatus, TransitionCause, after
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.domain.endpoint import StoredSecret
+from cuepost.domain.http_message import message_template
 from cuepost.domain.instants import at_millisecond, to_millis
+from cuepost.domain.receiver_url import ReceiverUrl, ReceiverUrlRefused, parse_receiver_url
 from cuepost.domain.retry_schedule import RetrySchedule
-from cuepost.engine.prepared_targets import PreparedTargets
+from cuepost.domain.signing import Signer, SigningSecret
 from cuepost.ports.dispatch import Assignment, NextStep, Result
 from cuepost.ports.system import Clock, SecretBox
 from cuepost.ports.transport import Exchange, Headers, Request, Transport
+from cuepost.tuning import PREPARED_TARGETS
 
 Jitter = Callable[[], float]
 _DELIVERED = NextStep(after(DeliveryStatus.DELIVERING, TransitionCause.SUCCEEDED))
 _BLOCKED = Exchange(0.0, Timings(), fault=Outcome.BLOCKED_DESTINATION)
+_VARYING = ("webhook-id", "webhook-timestamp", "webhook-signature")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,36 @@ class _Signed:
 
     assignment: Assignment
     started_at: datetime
-    live: Sequence[StoredSecret]
+    signed_with: tuple[str, ...]
     headers: Headers
     request: Request | None
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTarget:
+    """What all attempts to one endpoint share; `url` is None if the egress policy forbids it."""
+
+    url: ReceiverUrl | None
+    template: bytes
+    signers: Sequence[Signer]
+    fixed: Headers
+
+    def signed(self, event_id: UUID, timestamp: int, body: bytes) -> tuple[Headers, bytes]:
+        """The headers of one request, and the complete request as it is sent."""
+        identifier, second = str(event_id), str(timestamp)
+        id_bytes, second_bytes = identifier.encode(), second.encode()
+        content = b"%b.%b.%b" % (id_bytes, second_bytes, body)
+        signatures = " ".join([signer.sign(content) for signer in self.signers])
+        headers = (
+            *self.fixed,
+            ("webhook-id", identifier),
+            ("webhook-timestamp", second),
+            ("webhook-signature", signatures),
+        )
+        if not self.template:
+            return headers, b""
+        values = (id_bytes, second_bytes, signatures.encode(), len(body), body)
+        return headers, self.template % values
 
 
 class AttemptPipeline:
@@ -67,16 +99,19 @@ class AttemptPipeline:
         user_agent: str,
     ) -> None:
         self._clock = clock
+        self._box = box
+        self._policy = policy
         self._transport = transport
         self._schedule = schedule
         self._jitter = jitter
         self._timeout_seconds = timeout.total_seconds()
-        fixed = (
+        self._fixed = (
             ("content-type", "application/json; charset=utf-8"),
             ("user-agent", user_agent),
             ("accept-encoding", "identity"),
         )
-        self._targets = PreparedTargets(box, policy, fixed)
+        # The key of an entry is everything that it is made of, so none has to be invalidated.
+        self._prepared = lru_cache(PREPARED_TARGETS)(self._prepare)
 
     def start(self, assignment: Assignment, done: Done, spawn: Spawn) -> bool:
         """Return False if no connection to the receiver is open; the caller then awaits `run`.
@@ -106,13 +141,25 @@ class AttemptPipeline:
         now, target, body = self._clock.now(), assignment.target, assignment.body
         live = [each for each in target.secrets if each.is_live(now)]
         sealed = [each.sealed for each in live]
-        prepared = self._targets.of(target.webhook_id, target.url, *sealed)
+        prepared = self._prepared(target.webhook_id, target.url, *sealed)
         timestamp = to_millis(now) // 1000
         headers, message = prepared.signed(assignment.event_id, timestamp, body)
         request = None
         if prepared.url is not None:
             request = Request(prepared.url, headers, body, self._timeout_seconds, message)
-        return _Signed(assignment, now, live, headers, request)
+        hints = tuple([each.hint for each in live])
+        return _Signed(assignment, now, hints, headers, request)
+
+    def _prepare(self, webhook_id: UUID, url: str, *sealed: bytes) -> PreparedTarget:
+        owner = webhook_id.bytes
+        signers = [Signer(SigningSecret(self._box.open(each, owner))) for each in sealed]
+        allowed, template = None, b""
+        # The policy may have become stricter since the endpoint was stored.
+        with suppress(ReceiverUrlRefused):
+            allowed = parse_receiver_url(url, self._policy)
+        if allowed is not None and allowed.inbox is None:
+            template = message_template(allowed, self._fixed, _VARYING)
+        return PreparedTarget(allowed, template, signers, self._fixed)
 
     def _answered(
         self, signed: _Signed, done: Done, spawn: Spawn, exchange: Exchange | None
@@ -136,17 +183,37 @@ class AttemptPipeline:
         return self._concluded(signed, exchange)
 
     def _concluded(self, signed: _Signed, exchange: Exchange) -> Result | Crash:
+        assignment, target = signed.assignment, signed.assignment.target
         try:
             outcome = exchange.fault or outcome_of(exchange.status)
-            next_step = self._decide(signed, outcome, exchange.duration_ms)
-            return Result(signed.assignment, _attempt(signed, exchange, outcome), next_step)
+            delivered = outcome is Outcome.DELIVERED
+            next_step = _DELIVERED if delivered else self._after_failure(signed, exchange)
+            # Keyword arguments would take five times as long, and this runs for every attempt.
+            attempt = Attempt(
+                target.account_id,
+                assignment.delivery_id,
+                assignment.budget,
+                assignment.number,
+                trigger_of(assignment.trigger, assignment.number),
+                signed.started_at,
+                exchange.duration_ms,
+                exchange.timings,
+                signed.signed_with,
+                signed.headers,
+                exchange.status,
+                exchange.headers,
+                exchange.body,
+                exchange.truncated,
+                outcome,
+                exchange.tls_fault,
+                target.url,
+            )
+            return Result(assignment, attempt, next_step)
         except Exception as error:  # noqa: BLE001  # as in `start`
-            return Crash(signed.assignment, error)
+            return Crash(assignment, error)
 
-    def _decide(self, signed: _Signed, outcome: Outcome, duration_ms: float) -> NextStep:
-        if outcome is Outcome.DELIVERED:
-            return _DELIVERED
-        ended_at = signed.started_at + timedelta(milliseconds=duration_ms)
+    def _after_failure(self, signed: _Signed, exchange: Exchange) -> NextStep:
+        ended_at = signed.started_at + timedelta(milliseconds=exchange.duration_ms)
         due = self._schedule.next_attempt_at(signed.assignment.number, ended_at, self._jitter())
         if due is None:
             return NextStep(after(DeliveryStatus.DELIVERING, TransitionCause.BUDGET_SPENT))
@@ -158,27 +225,3 @@ def _rounded_up(instant: datetime) -> datetime:
     """Round up to the stored precision: truncated, the instant would be too early."""
     cut = at_millisecond(instant)
     return cut if cut == instant else cut + timedelta(milliseconds=1)
-
-
-def _attempt(signed: _Signed, exchange: Exchange, outcome: Outcome) -> Attempt:
-    assignment, target = signed.assignment, signed.assignment.target
-    # Keyword arguments would take five times as long, and this runs for every attempt.
-    return Attempt(
-        target.account_id,
-        assignment.delivery_id,
-        assignment.budget,
-        assignment.number,
-        trigger_of(assignment.trigger, assignment.number),
-        signed.started_at,
-        exchange.duration_ms,
-        exchange.timings,
-        tuple([secret.hint for secret in signed.live]),
-        signed.headers,
-        exchange.status,
-        exchange.headers,
-        exchange.body,
-        exchange.truncated,
-        outcome,
-        exchange.tls_fault,
-        target.url,
-    )
