@@ -5,6 +5,7 @@ Each delivery handles about a dozen ids.
 """
 
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from uuid import UUID
@@ -37,8 +38,5 @@ def _loaded() -> ModuleType:
     return found
 
 
-_make: type[UUID] = _uuids_of_driver().UUID
-
-
-def id_from(sixteen_bytes: bytes) -> UUID:
-    return _make(sixteen_bytes)  # type: ignore[arg-type]  # it takes text or bytes
+# The class takes text as well.
+id_from: Callable[[bytes], UUID] = _uuids_of_driver().UUID
