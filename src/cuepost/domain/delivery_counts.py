@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import DeliveryStatus
@@ -59,8 +60,8 @@ def class_of(outcome: Outcome, response_status: int | None) -> AttemptClass | No
     return found
 
 
-def latency_bin(duration_ms: float) -> int:
-    return bisect_left(LATENCY_BOUNDS_MS, duration_ms)
+latency_bin = partial(bisect_left, LATENCY_BOUNDS_MS)
+"""The bin of a duration in milliseconds."""
 
 
 def percentile(bins: Sequence[int], share: float) -> float | None:
