@@ -8,7 +8,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, M
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from cuepost.adapters.otlp_metrics import MetricsPush
-from cuepost.adapters.tallies import Distribution
+from cuepost.adapters.telemetry import Distribution
 from cuepost.testing import START, VirtualClock
 from tests.support.otlp_collector import collector
 from tests.support.service_process import ServiceProcess, free_port

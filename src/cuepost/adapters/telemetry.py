@@ -1,19 +1,28 @@
 """A log line for each attempt, and Prometheus metrics.
 
-Neither contains secrets, URLs or parts of a body, and no metric names an account.
+Neither contains secrets, URLs or parts of a body, and no metric names an account. What is counted
+for every attempt is kept as plain numbers, which become metrics when they are collected: the
+metrics library takes a lock and several calls for each number, and an attempt has four.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from math import inf
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from cuepost.adapters.guarded_transport import Unusable
-from cuepost.adapters.tallies import Distribution, Tally
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
 from cuepost.domain.ids import millis_of
@@ -29,6 +38,51 @@ logger = logging.getLogger("cuepost.attempt")
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0)
 _DELAYS = (*_SECONDS, 60.0, 300.0, 1_800.0, 7_200.0)
+
+
+class Tally(Collector):
+    """Counts how often each of `values` was seen."""
+
+    def __init__(
+        self,
+        name: str,
+        meaning: str,
+        label: str,
+        values: Sequence[str],
+        registry: CollectorRegistry,
+    ) -> None:
+        self._named = (name, meaning)
+        self._label = label
+        self.of = dict.fromkeys(values, 0)
+        registry.register(self)
+
+    def collect(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(*self._named, labels=[self._label])
+        for value, count in self.of.items():
+            family.add_metric([str(value)], count)
+        yield family
+
+
+class Distribution(Collector):
+    """A histogram: how many numbers are not above each bound, and their sum."""
+
+    def __init__(
+        self, name: str, meaning: str, bounds: Sequence[float], registry: CollectorRegistry
+    ) -> None:
+        self._named = (name, meaning)
+        self._bounds = (*bounds, float("inf"))
+        self._counts = [0] * len(self._bounds)
+        self._sum = 0.0
+        registry.register(self)
+
+    def observe(self, number: float) -> None:
+        self._counts[bisect_left(self._bounds, number)] += 1
+        self._sum += number
+
+    def collect(self) -> Iterator[Metric]:
+        bounds = map(floatToGoString, self._bounds)
+        buckets = list(zip(bounds, accumulate(self._counts), strict=True))
+        yield HistogramMetricFamily(*self._named, buckets=buckets, sum_value=self._sum)
 
 
 class EngineTelemetry:
@@ -202,18 +256,15 @@ def _unusable_destinations(registry: CollectorRegistry) -> Tally:
 def _line(result: Result) -> str:
     assignment, attempt, next_step = result.assignment, result.attempt, result.next_step
     target, timings = assignment.target, attempt.timings
+    phases = (timings.dns_ms, timings.connect_ms, timings.tls_ms, timings.first_byte_ms)
+    dns, connect, tls, first_byte = ["-" if ms is None else f"{ms:.1f}" for ms in phases]
     return (
         f"account={target.account_id} webhook={target.webhook_id} "
         f"delivery={assignment.delivery_id} event={assignment.event_id} "
         f"type={assignment.event_type} budget={assignment.budget} number={assignment.number} "
         f"trigger={assignment.trigger} outcome={attempt.outcome} "
         f"status={attempt.response_status or '-'} ms={attempt.duration_ms:.1f} "
-        f"dns_ms={_ms(timings.dns_ms)} connect_ms={_ms(timings.connect_ms)} "
-        f"tls_ms={_ms(timings.tls_ms)} first_byte_ms={_ms(timings.first_byte_ms)} "
+        f"dns_ms={dns} connect_ms={connect} tls_ms={tls} first_byte_ms={first_byte} "
         f"verdict={next_step.status} "
         f"due_again={'-' if next_step.due_at is None else to_text(next_step.due_at)}"
     )
-
-
-def _ms(phase: float | None) -> str:
-    return "-" if phase is None else f"{phase:.1f}"

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from cuepost.adapters.tallies import Tally
+from cuepost.adapters.telemetry import Tally
 from cuepost.domain.client_address import counted_address, is_trusted
 from cuepost.domain.egress_policy import Network
 
