@@ -79,9 +79,9 @@ class AnswerReader:
             self.truncated = True
             self.over = True
 
-    def connection_ended(self) -> None:
-        """A body without a length ends here; any other is truncated."""
-        if self.status and not self.over and not self._has_length():
+    def connection_ended(self, *, is_reset: bool = False) -> None:
+        """A body without a length ends here, but not with a reset; any other is truncated."""
+        if self.status and not (self.over or is_reset or self._has_length()):
             self.over = True
         else:
             self.cut()

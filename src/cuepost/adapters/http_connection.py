@@ -145,19 +145,13 @@ class HttpConnection(asyncio.BufferedProtocol):
         elif self._first_byte_ms is None:
             self._fail(broke)
         else:
-            self._finish_with_what_came(whole=error is None)
-        self._answer.release()
-
-    def _finish_with_what_came(self, *, whole: bool) -> None:
-        try:
-            if whole:
-                self._answer.connection_ended()
+            try:
+                self._answer.connection_ended(is_reset=error is not None)
+            except BadAnswer:
+                self._fail(failed(Outcome.PROTOCOL_ERROR))
             else:
-                self._answer.cut()
-        except BadAnswer:
-            self._fail(failed(Outcome.PROTOCOL_ERROR))
-        else:
-            self._finish()
+                self._finish()
+        self._answer.release()
 
     def _finish(self) -> None:
         answer, transport = self._answer, self._transport
