@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from starlette.types import Receive, Scope, Send
 
 from cuepost.adapters.system_clock import SystemClock
-from cuepost.bootstrap.guarded_protocol import GuardedConnections
+from cuepost.bootstrap.guarded_protocol import guarded_connections
 from cuepost.bootstrap.inbound_guard import InboundGuard, InboundLimits, InboundMetrics, Refusal
 from cuepost.bootstrap.web_server import GracefulServer
 
@@ -68,7 +68,7 @@ async def guarded_server(limits: InboundLimits | None = None) -> AsyncIterator[G
         server = GracefulServer(
             uvicorn.Config(
                 app,
-                http=cast("type[Protocol]", GuardedConnections(guard)),
+                http=cast("type[Protocol]", guarded_connections(guard)),
                 ws="none",
                 log_config=None,
                 lifespan="off",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cuepost.bootstrap.guarded_protocol import BoundedReads
+from cuepost.bootstrap.guarded_protocol import GuardedProtocol
 from cuepost.bootstrap.inbound_guard import InboundLimits, Refusal
 from tests.inbound.guarded_server import Line, asked, guarded_server, status_in
 
@@ -62,13 +62,13 @@ async def test_what_never_ends_is_refused_before_128_kib_were_taken(
     beginning: bytes, endless: bytes, status: int, reason: Refusal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[int] = []
-    take = BoundedReads.buffer_updated
+    take = GuardedProtocol.buffer_updated
 
-    def count(self: BoundedReads, nbytes: int) -> None:
+    def count(self: GuardedProtocol, nbytes: int) -> None:
         taken.append(nbytes)
         take(self, nbytes)
 
-    monkeypatch.setattr(BoundedReads, "buffer_updated", count)
+    monkeypatch.setattr(GuardedProtocol, "buffer_updated", count)
     async with guarded_server() as server:
         line = await Line.open(server.port)
         await line.say(beginning)

@@ -7,11 +7,13 @@ from typing import Any
 import anyio
 import pytest
 import uvicorn
+from prometheus_client import CollectorRegistry
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from cuepost.bootstrap.sendfile_protocol import SendfileProtocol
+from cuepost.bootstrap.guarded_protocol import READ_BYTES, GuardedProtocol
+from cuepost.bootstrap.inbound_guard import InboundGuard, InboundLimits, InboundMetrics
 
 Messages = list[dict[str, Any]]
 DATE = (b"date", b"Fri, 02 Jan 2026 03:04:05 GMT")
@@ -55,6 +57,18 @@ def piece(body: bytes, *, more: bool = True) -> dict[str, Any]:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
+class Guarded(GuardedProtocol):
+    """The protocol of the service, without its factory."""
+
+    def __init__(self, **uvicorns: Any) -> None:
+        guard = InboundGuard(InboundLimits(), InboundMetrics(CollectorRegistry()))
+        super().__init__(guard, bytearray(READ_BYTES), **uvicorns)
+
+    def data_received(self, data: bytes) -> None:
+        self.get_buffer(-1)[: len(data)] = data
+        self.buffer_updated(len(data))
+
+
 async def answered(
     app: Callable[[Scope, Receive, Send], Awaitable[None]],
     request: bytes,
@@ -88,7 +102,7 @@ def sending(messages: Messages, error: Exception | None = None) -> Any:
 
 
 async def test_an_answer_of_one_piece_is_one_write() -> None:
-    wire = await answered(sending([START, BODY]), REQUEST, SendfileProtocol)
+    wire = await answered(sending([START, BODY]), REQUEST, Guarded)
     assert wire.writes == [
         b"HTTP/1.1 200 OK\r\ndate: Fri, 02 Jan 2026 03:04:05 GMT\r\ncontent-length: 4\r\n\r\nbody"
     ]
@@ -133,7 +147,7 @@ async def test_the_bytes_of_every_answer_are_those_of_uvicorn(
     messages: Messages, request_head: bytes
 ) -> None:
     expected = await answered(sending(messages), request_head, HttpToolsProtocol)
-    found = await answered(sending(messages), request_head, SendfileProtocol)
+    found = await answered(sending(messages), request_head, Guarded)
     assert b"".join(found.writes) == b"".join(expected.writes)
     assert found.closed == expected.closed
 
@@ -147,7 +161,7 @@ async def test_the_head_of_a_stream_does_not_wait() -> None:
         seen.append(list(wire[0].writes))
         await send(piece(b"", more=False))
 
-    class Watched(SendfileProtocol):
+    class Watched(Guarded):
         def connection_made(self, transport: Any) -> None:
             wire.append(transport)
             super().connection_made(transport)
@@ -157,15 +171,15 @@ async def test_the_head_of_a_stream_does_not_wait() -> None:
 
 
 async def test_an_error_before_the_body_is_answered_with_500() -> None:
-    wire = await answered(sending([START], ValueError("broken")), REQUEST, SendfileProtocol)
+    wire = await answered(sending([START], ValueError("broken")), REQUEST, Guarded)
     assert b"".join(wire.writes).startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
     assert wire.closed
 
 
 async def test_nothing_is_written_to_a_client_that_has_gone() -> None:
-    made: list[SendfileProtocol] = []
+    made: list[Guarded] = []
 
-    class Kept(SendfileProtocol):
+    class Kept(Guarded):
         def connection_made(self, transport: Any) -> None:
             made.append(self)
             super().connection_made(transport)

@@ -5,16 +5,21 @@ pipelined requests. This subclass counts what the parser reports, and ends the c
 """
 
 import asyncio
+import weakref
+from collections.abc import Callable
 from enum import Enum, auto
+from functools import partial
 from math import inf
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from cuepost.bootstrap.inbound_answers import answer_to
 from cuepost.bootstrap.inbound_guard import InboundGuard, Refusal
-from cuepost.bootstrap.sendfile_protocol import SendfileProtocol
+from cuepost.bootstrap.whole_answer import WholeAnswer
 from cuepost.domain.client_address import client_of, is_trusted
+from cuepost.interfaces.media.socket_handle import EXTENSION
 
 READ_BYTES = 32_768
 # A body must grow by this many bytes within its timeout, or end.
@@ -23,6 +28,10 @@ LEAST_PROGRESS = 1_024
 MOST_UNREAD = 1_048_576
 MOST_PIPELINED = 32
 FORWARDED = b"x-forwarded-for"
+_CALLBACKS = (
+    *("connection_made", "connection_lost", "get_buffer", "buffer_updated"),
+    *("eof_received", "pause_writing", "resume_writing"),
+)
 
 
 class _Ended(Exception):
@@ -35,18 +44,19 @@ class _State(Enum):
     BODY = auto()
 
 
-class GuardedProtocol(SendfileProtocol):
-    def __init__(self, guard: InboundGuard, **uvicorns: Any) -> None:
+class GuardedProtocol(HttpToolsProtocol):
+    def __init__(self, guard: InboundGuard, buffer: bytearray, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
         self._guard = guard
+        self._buffer = buffer
         self._limits = guard.limits
         self._is_over = False
         self.peer = ""
         self._is_proxied = False
         self._state = _State.IDLE
         self.deadline = inf
-        # The sizes of the head that is being read.
-        self._line = self._header_count = self._header_bytes = 0
+        # Of the head that is being read.
+        self.url, self.headers, self._header_bytes = b"", [], 0
         # Bytes read since the last callback of the parser.
         self._unparsed = 0
         self._progress = self._unread = 0
@@ -75,15 +85,19 @@ class GuardedProtocol(SendfileProtocol):
         self._guard.flows(self)
         super().connection_lost(exc)
 
-    def data_received(self, data: bytes | memoryview) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._is_over:
             return
         self._unset_keepalive_if_required()
         if self._state is _State.IDLE:
-            self._begin_head()
-        self._unparsed += len(data)
+            self._state = _State.HEAD
+            self.deadline = self.loop.time() + self._limits.head_seconds
+        self._unparsed += nbytes
         try:
-            self.parser.feed_data(data)
+            self.parser.feed_data(memoryview(self._buffer)[:nbytes])
         except httptools.HttpParserUpgrade:
             # No other protocol is supported; the request is answered like any other.
             pass
@@ -94,38 +108,35 @@ class GuardedProtocol(SendfileProtocol):
             if self._unparsed > self._limits.request_line + self._limits.header_bytes:
                 self._refuse_endless()
 
-    def _begin_head(self) -> None:
-        self._state = _State.HEAD
-        self.deadline = self.loop.time() + self._limits.head_seconds
-
     def _refuse_endless(self) -> None:
         """Refuse an endless request line or header, for which the parser makes no callback."""
-        in_line = self._state is _State.HEAD and not self._header_count
-        self._refuse(Refusal.REQUEST_LINE if in_line and not self._line else Refusal.HEADER_BYTES)
+        has_line = self._state is not _State.HEAD or self.url or self.headers
+        self._refuse(Refusal.HEADER_BYTES if has_line else Refusal.REQUEST_LINE)
 
     def on_message_begin(self) -> None:
         if self._state is _State.IDLE:
-            self._begin_head()
-        self._line = self._header_count = self._header_bytes = self._unread = 0
+            # The requests before it came with the same read.
+            self._state = _State.HEAD
+            self.deadline = self.loop.time() + self._limits.head_seconds
+        self._header_bytes = self._unread = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        self._line += len(url)
-        if self._line > self._limits.request_line:
-            self._stop(Refusal.REQUEST_LINE)
         super().on_url(url)
+        if len(self.url) > self._limits.request_line:
+            self._stop(Refusal.REQUEST_LINE)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Called for headers, and for the trailers after a body."""
-        self._header_count += 1
+        super().on_header(name, value)
         self._header_bytes += len(name) + len(value)
-        if self._header_count > self._limits.header_count:
+        if len(self.headers) > self._limits.header_count:
             self._stop(Refusal.HEADER_COUNT)
         if self._header_bytes > self._limits.header_bytes:
             self._stop(Refusal.HEADER_BYTES)
-        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        """Called before the application begins, which runs in a separate task."""
         if len(self.pipeline) >= MOST_PIPELINED:
             self._stop(Refusal.PIPELINE)
         if self._is_proxied:
@@ -138,6 +149,11 @@ class GuardedProtocol(SendfileProtocol):
         self._state = _State.BODY
         self.deadline = self.loop.time() + self._limits.body_seconds
         super().on_headers_complete()
+        self.cycle.__class__ = WholeAnswer
+        if self.scheme == "http":
+            # The answer refers to the scope. A reference back that is not weak would leave a cycle
+            # of references for each request, and collecting them takes milliseconds.
+            self.scope["extensions"] = {EXTENSION: {"line": weakref.proxy(self.cycle)}}
 
     def on_body(self, body: bytes) -> None:
         self._unparsed = 0
@@ -249,41 +265,15 @@ class GuardedProtocol(SendfileProtocol):
 class BoundedReads(asyncio.BufferedProtocol):
     """Reads at most 32 KiB at a time from a socket, into one buffer that all connections share.
 
-    A plain protocol would get up to 256 KB before it can refuse the first byte.
+    A plain protocol, as uvicorn's is, would get up to 256 KB before it can refuse the first byte.
     """
 
-    def __init__(self, inside: GuardedProtocol, buffer: bytearray) -> None:
-        self._inside = inside
-        self._buffer = buffer
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._inside.connection_made(cast(asyncio.Transport, transport))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._inside.connection_lost(exc)
-
-    def get_buffer(self, sizehint: int) -> bytearray:
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self._inside.data_received(memoryview(self._buffer)[:nbytes])
-
-    def eof_received(self) -> None:
-        self._inside.eof_received()
-
-    def pause_writing(self) -> None:
-        self._inside.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._inside.resume_writing()
+    def __init__(self, guard: InboundGuard, buffer: bytearray, **uvicorns: Any) -> None:
+        inside = GuardedProtocol(guard, buffer, **uvicorns)
+        for name in _CALLBACKS:
+            setattr(self, name, getattr(inside, name))
 
 
-class GuardedConnections:
+def guarded_connections(guard: InboundGuard) -> Callable[..., BoundedReads]:
     """The factory that uvicorn calls for each connection."""
-
-    def __init__(self, guard: InboundGuard) -> None:
-        self._guard = guard
-        self._buffer = bytearray(READ_BYTES)
-
-    def __call__(self, **uvicorns: Any) -> BoundedReads:
-        return BoundedReads(GuardedProtocol(self._guard, **uvicorns), self._buffer)
+    return partial(BoundedReads, guard, bytearray(READ_BYTES))

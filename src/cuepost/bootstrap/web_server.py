@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from cuepost.bootstrap.delivery import allow_many_connections
-from cuepost.bootstrap.guarded_protocol import GuardedConnections
+from cuepost.bootstrap.guarded_protocol import guarded_connections
 from cuepost.bootstrap.inbound_guard import InboundGuard, InboundLimits
 from cuepost.bootstrap.metrics import Metrics
 from cuepost.settings import Settings
@@ -64,7 +64,7 @@ def create_server(app: ASGIApp, metrics: Metrics, settings: Settings) -> Gracefu
             app,
             loop="uvloop",
             # Not a class, but uvicorn only needs a callable.
-            http=cast("type[Protocol]", GuardedConnections(guard)),
+            http=cast("type[Protocol]", guarded_connections(guard)),
             ws="none",
             log_config=None,
             log_level="warning",

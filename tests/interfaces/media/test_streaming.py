@@ -7,15 +7,18 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 import uvicorn
+from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from cuepost.adapters.media.local import LocalFile
-from cuepost.bootstrap.sendfile_protocol import SendfileProtocol
+from cuepost.bootstrap.guarded_protocol import guarded_connections
+from cuepost.bootstrap.inbound_guard import InboundGuard, InboundLimits, InboundMetrics
 from cuepost.domain.artifact import Artifact
 from cuepost.interfaces.media.app import media_routes
 from cuepost.interfaces.media.streaming import Streamer
@@ -44,9 +47,14 @@ async def token_of(harness: Harness) -> str:
     return found.links[0].url.removeprefix(f"{BASE_URL}/media/")
 
 
-@pytest.fixture(params=[HttpToolsProtocol, SendfileProtocol], ids=["in pieces", "straight"])
+def straight() -> Any:
+    """The protocol of the service, which lets the system send files."""
+    return guarded_connections(InboundGuard(InboundLimits(), InboundMetrics(CollectorRegistry())))
+
+
+@pytest.fixture(params=[lambda: HttpToolsProtocol, straight], ids=["in pieces", "straight"])
 def protocol(request: pytest.FixtureRequest) -> type[HttpToolsProtocol]:
-    chosen: type[HttpToolsProtocol] = request.param
+    chosen: type[HttpToolsProtocol] = request.param()
     return chosen
 
 
@@ -57,7 +65,7 @@ async def served(
     """The interface behind a real server; its port."""
     assert harness.service.downloads is not None
     app = Starlette(routes=media_routes(harness.service, streamer))
-    config = uvicorn.Config(app, http=protocol, log_config=None, lifespan="off")
+    config = uvicorn.Config(app, http=protocol, ws="none", log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         async with asyncio.TaskGroup() as group:
@@ -186,7 +194,7 @@ async def test_the_system_sends_the_file_and_the_connection_serves_on(
     with file.open("r+b") as written:
         written.write(b"".join(parts))
     token = await token_of(sqlite_harness)
-    async with served(sqlite_harness, Streamer(), SendfileProtocol) as port:
+    async with served(sqlite_harness, Streamer(), straight()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for number, part in enumerate(parts):
             wanted = f"range: bytes={number * len(part)}-{(number + 1) * len(part) - 1}"

@@ -1,21 +1,13 @@
-"""uvicorn's HTTP protocol with two additions.
+"""uvicorn's answer to a request with two additions.
 
-The head of an answer is written together with its body. And a file can be sent to the socket
-directly, without a copy.
+Its head is written together with its body. And a file can be sent to the socket directly, without a
+copy.
 """
 
 import os
-import weakref
-from typing import cast
 
 from uvicorn._types import ASGISendEvent, HTTPResponseBodyEvent, HTTPResponseStartEvent
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
-
-from cuepost.interfaces.media.socket_handle import EXTENSION
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 CRLF = b"\r\n"
 ALLOWED_IN_HEADERS = bytes(each for each in range(256) if each == 9 or (each >= 32 and each != 127))
@@ -84,18 +76,3 @@ class WholeAnswer(RequestResponseCycle):
     def sent(self, count: int) -> None:
         """Tells uvicorn how many bytes did not go through it."""
         self.expected_content_length -= count
-
-
-class SendfileProtocol(HttpToolsProtocol):
-    def on_headers_complete(self) -> None:
-        """Called before the application begins, which runs in a separate task."""
-        super().on_headers_complete()
-        # It is None before the first request, although its type excludes that.
-        answer = cast("RequestResponseCycle | None", self.cycle)
-        if answer is None:
-            return
-        answer.__class__ = WholeAnswer
-        if self.scheme == "http":
-            # The answer refers to the scope. A reference back that is not weak would leave a cycle
-            # of references for each request, and collecting them takes milliseconds.
-            answer.scope["extensions"] = {EXTENSION: {"line": weakref.proxy(answer)}}
