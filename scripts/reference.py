@@ -24,8 +24,9 @@ from cuepost.interfaces.mcp.schemas import outline_of, schema_of
 from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.mcp.tool import Tool
 from cuepost.interfaces.rest.discovery import DIALECT
-from cuepost.interfaces.rest.observing import RequestMetrics
+from cuepost.interfaces.rest.observing import RequestTelemetry
 from cuepost.interfaces.rest.openapi.http_file import http_file
+from cuepost.interfaces.wire_models.request_notes import OPERATION
 from cuepost.ports.store import Store
 from cuepost.settings import CLIENT_VARIABLES, PREFIX, VARIABLES, Setting
 
@@ -211,7 +212,8 @@ async def _metric_rows() -> list[str]:
     EngineTelemetry(registry)
     InboundMetrics(registry)
     BacklogMetrics(cast(Store, None), SystemClock(), registry)
-    RequestMetrics(registry).note("listProjects", "GET", 200, 0.001)
+    request = {"method": "GET", OPERATION: "listProjects"}
+    RequestTelemetry(registry).answered(request, 200, 0.001)
     return [_metric_row(family) for family in registry.collect()]
 
 

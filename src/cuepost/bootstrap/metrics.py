@@ -12,7 +12,7 @@ from cuepost.adapters.telemetry import BacklogMetrics, EngineTelemetry, TaskMetr
 from cuepost.bootstrap.container import Container
 from cuepost.bootstrap.extras import require
 from cuepost.bootstrap.inbound_guard import InboundMetrics
-from cuepost.interfaces.rest.observing import RequestMetrics
+from cuepost.interfaces.rest.observing import RequestTelemetry
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Metrics:
     engine: EngineTelemetry
     backlog: BacklogMetrics
     inbound: InboundMetrics
-    requests: RequestMetrics
+    requests: RequestTelemetry
 
     @classmethod
     def of(cls, container: Container) -> "Metrics":
@@ -33,7 +33,7 @@ class Metrics:
             EngineTelemetry(registry),
             backlog,
             InboundMetrics(registry),
-            RequestMetrics(registry),
+            RequestTelemetry(registry),
         )
 
 

@@ -1,7 +1,6 @@
 """Every request has an id: in its answer, in a problem document, in the log."""
 
 import logging
-from typing import Any
 
 import anyio.lowlevel
 import httpx2
@@ -11,9 +10,8 @@ from prometheus_client import CollectorRegistry
 from cuepost.bootstrap.log_formats import JsonLines
 from cuepost.bootstrap.logs import QuickFormatter
 from cuepost.interfaces.rest.app import create_health_app
-from cuepost.interfaces.rest.observing import RequestIds, RequestMetrics
+from cuepost.interfaces.rest.observing import PROBLEM, RequestTelemetry, with_id
 from cuepost.interfaces.rest.open_pages import HealthChecks
-from cuepost.interfaces.rest.request_ids import PROBLEM, with_id
 from cuepost.log_lines import REQUEST_ID
 from cuepost.ports.store import StoreUnavailable
 from cuepost.testing import RepeatableEntropy
@@ -68,13 +66,30 @@ async def test_anything_else_is_replaced(sqlite_api: Api, given: str) -> None:
     assert id_of(answer) not in {given, ""}
 
 
-def test_ids_of_two_processes_differ() -> None:
-    scope: dict[str, Any] = {"headers": []}
-    one = RequestIds(lambda size: bytes([1] * size))
-    other = RequestIds(lambda size: bytes([2] * size))
-    assert one.of(scope) == "0101010101010101-1"
-    assert one.of(scope) == "0101010101010101-2"
-    assert other.of(scope) == "0202020202020202-1"
+async def test_ids_of_two_processes_differ() -> None:
+    one, other = process_with(1), process_with(2)
+    async with one, other:
+        answers = [await each.get("/healthz") for each in (one, one, other)]
+    assert [id_of(each) for each in answers] == [
+        "0101010101010101-1",
+        "0101010101010101-2",
+        "0202020202020202-1",
+    ]
+
+
+def process_with(number: int) -> httpx2.AsyncClient:
+    """A client of another process, all of whose random bytes are this number."""
+
+    async def well() -> None: ...
+
+    registry = CollectorRegistry()
+    app = create_health_app(
+        HealthChecks(well),
+        registry,
+        RequestTelemetry(registry),
+        lambda count: bytes([number] * count),
+    )
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=BASE_URL)
 
 
 def test_a_problem_that_comes_in_pieces_is_left_as_it_is() -> None:
@@ -116,7 +131,7 @@ async def test_a_worker_answers_with_ids_and_counts_requests_too() -> None:
 
     registry = CollectorRegistry()
     app = create_health_app(
-        HealthChecks(well), registry, RequestMetrics(registry), RepeatableEntropy("ids")
+        HealthChecks(well), registry, RequestTelemetry(registry), RepeatableEntropy("ids")
     )
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as client:

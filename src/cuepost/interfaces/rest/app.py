@@ -18,7 +18,7 @@ from cuepost.application.service import Service
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.interfaces.rest.answers import COMMON_HEADERS, transmit
 from cuepost.interfaces.rest.discovery import DiscoveryPages
-from cuepost.interfaces.rest.observing import RequestIds, RequestMetrics, RestApp
+from cuepost.interfaces.rest.observing import RequestTelemetry, RestApp
 from cuepost.interfaces.rest.open_pages import HealthChecks, HealthPages, ReferencePages
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.path_handler import PathHandler
@@ -33,7 +33,7 @@ def create_app(
     base_url: str,
     health: HealthChecks,
     registry: CollectorRegistry | None = None,
-    requests: RequestMetrics | None = None,
+    requests: RequestTelemetry | None = None,
     further_routes: Sequence[BaseRoute] = (),
     with_metrics: bool = True,
 ) -> Starlette:
@@ -56,8 +56,8 @@ def create_app(
             *DiscoveryPages(base_url).routes(),
             *further_routes,
         ],
-        metrics=requests or RequestMetrics(registry),
-        ids=RequestIds(service.access.entropy),
+        telemetry=requests or RequestTelemetry(registry),
+        entropy=service.access.entropy,
     )
     return _with_fallback(app)
 
@@ -65,15 +65,15 @@ def create_app(
 def create_health_app(
     health: HealthChecks,
     registry: CollectorRegistry,
-    requests: RequestMetrics,
+    requests: RequestTelemetry,
     entropy: Entropy,
 ) -> Starlette:
     """Only health and metrics: for a worker, or for a separate port."""
     app = RestApp(
         {},
         routes=HealthPages(health, registry, entropy).routes(),
-        metrics=requests,
-        ids=RequestIds(entropy),
+        telemetry=requests,
+        entropy=entropy,
     )
     return _with_fallback(app)
 

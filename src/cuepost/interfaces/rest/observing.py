@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from time import perf_counter
 
@@ -12,10 +12,9 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cuepost import __version__
-from cuepost.interfaces.rest.request_ids import PROBLEM, with_id
-from cuepost.interfaces.wire_models.request_notes import CALLER, OPERATION, REQUEST_ID
-from cuepost.log_lines import REQUEST_ID as CURRENT_REQUEST
-from cuepost.log_lines import LogLines
+from cuepost.interfaces.wire_models.request_notes import CALLER, OPERATION
+from cuepost.log_lines import REQUEST_ID, LogLines
+from cuepost.ports.system import Entropy
 
 logger = logging.getLogger("cuepost.rest")
 
@@ -24,29 +23,17 @@ _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"
 _CLIENT_CLOSED_REQUEST = 499
 _FIRST_ERROR = 400
 
+PROBLEM = (b"content-type", b"application/problem+json")
 HEADER = b"x-request-id"
 # Request ids from clients; they are written to log lines, so spaces and quotes are not allowed.
 _GIVEN = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 
 
-class RequestIds:
-    """A random prefix per process and a counter, which needs no randomness per request."""
+class RequestTelemetry:
+    """A log line and metrics for each request.
 
-    def __init__(self, entropy: Callable[[int], bytes]) -> None:
-        self._beginning = entropy(8).hex()
-        self._numbers = count(1)
-
-    def of(self, scope: Scope) -> str:
-        """The id in the request header if it is valid, otherwise a new one."""
-        for name, value in scope["headers"]:
-            if name == HEADER and _GIVEN.fullmatch(value):
-                given: str = value.decode("ascii")
-                return given
-        return f"{self._beginning}-{next(self._numbers):x}"
-
-
-class RequestMetrics:
-    """Labels are operations, methods and status classes only, to limit the number of series."""
+    Labels are operations, methods and status classes only, to limit the number of series.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
@@ -63,11 +50,13 @@ class RequestMetrics:
             registry=registry,
         )
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._lines = LogLines(logger)
         build = Gauge("cuepost_build_info", "The running version.", ("version",), registry=registry)
         build.labels(__version__).set(1)
 
-    def note(self, operation: str, method: str, status: int, seconds: float) -> None:
-        """`method` is one of `_METHODS`, or "other"."""
+    def answered(self, scope: Scope, status: int, seconds: float) -> None:
+        operation, method = scope.get(OPERATION, "none"), scope["method"]
+        method = method if method in _METHODS else "other"
         kind = (operation, method, status // 100)
         known = self._known.get(kind)
         if known is None:
@@ -78,6 +67,13 @@ class RequestMetrics:
         requests, duration = known
         requests.inc()
         duration.observe(seconds)
+        if logger.isEnabledFor(logging.INFO):
+            client = scope.get("client")
+            self._lines.add(
+                f"event=request operation={operation} method={method} status={status} "
+                f"ms={seconds * 1000:.1f} caller={scope.get(CALLER, '-')} "
+                f"client={client[0] if client else '-'} request={REQUEST_ID.get()}"
+            )
 
 
 class RestApp(Starlette):
@@ -85,20 +81,22 @@ class RestApp(Starlette):
 
     A path without parameters is looked up in a dictionary, other paths by the router. The
     dictionary is faster for the call that reports milestones, which has most of the traffic.
+
+    A new id is a random prefix per process and a counter, which needs no randomness per request.
     """
 
     def __init__(
         self,
         handlers: Mapping[str, ASGIApp],
         routes: Sequence[BaseRoute],
-        metrics: RequestMetrics,
-        ids: RequestIds,
+        telemetry: RequestTelemetry,
+        entropy: Entropy,
     ) -> None:
         super().__init__(routes=routes)
         self._handlers = {path: handler for path, handler in handlers.items() if "{" not in path}
-        self._metrics = metrics
-        self._ids = ids
-        self._lines = LogLines(logger)
+        self._telemetry = telemetry
+        self._beginning = entropy(8).hex()
+        self._numbers = count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -106,8 +104,9 @@ class RestApp(Starlette):
             return
         handler = self._handlers.get(scope["path"], super().__call__)
         started, status = perf_counter(), _CLIENT_CLOSED_REQUEST
-        scope[REQUEST_ID] = request_id = self._ids.of(scope)
-        logged_with = CURRENT_REQUEST.set(request_id)
+        given = [v for name, v in scope["headers"] if name == HEADER and _GIVEN.fullmatch(v)]
+        request_id = given[0].decode() if given else f"{self._beginning}-{next(self._numbers):x}"
+        logged_with = REQUEST_ID.set(request_id)
         head: Message | None = None
 
         async def watched(message: Message) -> None:
@@ -131,17 +130,24 @@ class RestApp(Starlette):
             status = 500
             raise
         finally:
-            CURRENT_REQUEST.reset(logged_with)
-            self._note(scope, status, perf_counter() - started)
+            self._telemetry.answered(scope, status, perf_counter() - started)
+            REQUEST_ID.reset(logged_with)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
-        operation, method = scope.get(OPERATION, "none"), scope["method"]
-        method = method if method in _METHODS else "other"
-        self._metrics.note(operation, method, status, seconds)
-        if logger.isEnabledFor(logging.INFO):
-            client = scope.get("client")
-            self._lines.add(
-                f"event=request operation={operation} method={method} status={status} "
-                f"ms={seconds * 1000:.1f} caller={scope.get(CALLER, '-')} "
-                f"client={client[0] if client else '-'} request={scope[REQUEST_ID]}"
-            )
+
+def with_id(head: Message, message: Message, request_id: str) -> tuple[Message, Message]:
+    """Head and body of a problem document, with the id as its last member.
+
+    The id is added when the response is sent: a stored response is replayed with other ids. A body
+    in several pieces, which this service never sends, is left unchanged.
+    """
+    if message.get("more_body"):
+        return head, message
+    member, body = f',"requestId":"{request_id}"}}'.encode(), message.get("body", b"")
+    headers = [
+        (name, b"%d" % (int(value) + len(member) - 1)) if name == b"content-length" else pair
+        for pair in head["headers"]
+        for name, value in (pair,)
+    ]
+    # The response to HEAD has no body, but the content length of the response to GET.
+    body = body[:-1] + member if body else b""
+    return {**head, "headers": headers}, {**message, "body": body}

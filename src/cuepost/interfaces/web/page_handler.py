@@ -31,8 +31,8 @@ from cuepost.interfaces.web.protection import (
     comes_from_here,
     content_policy,
 )
-from cuepost.interfaces.wire_models.request_notes import OPERATION, REQUEST_ID
-from cuepost.log_lines import log_store_error
+from cuepost.interfaces.wire_models.request_notes import OPERATION
+from cuepost.log_lines import REQUEST_ID, log_store_error
 from cuepost.ports.passwords import PasswordsBusy
 from cuepost.ports.store import CommitUnknown, Contention, StoreError, StoreUnavailable
 
@@ -203,14 +203,13 @@ def failure(context: PageContext, status: int, sentence: str, title: str | None 
     if context.is_fragment:
         return context.page("fragments/failure.html", status=200, sentence=sentence)
     title = title or TITLES[status]
-    reference = context.request.scope.get(REQUEST_ID, "")
     return context.page(
         "error.html",
         status,
         title=title,
         sentence=sentence,
         number=status,
-        reference=reference if status >= SERVER_ERRORS else "",
+        reference=REQUEST_ID.get() if status >= SERVER_ERRORS else "",
     )
 
 

@@ -2,4 +2,3 @@
 
 OPERATION = "cuepost.operation"
 CALLER = "cuepost.caller"
-REQUEST_ID = "cuepost.request_id"
