@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from cuepost.application import access
+from cuepost.application import admission
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Caller, Interface, Scope
 from cuepost.domain.errors import Unauthenticated
 from tests.application.harness import OPERATOR, RULES, Harness
@@ -151,7 +151,7 @@ async def test_a_refused_key_is_not_marked_as_used(harness: Harness) -> None:
 
 
 async def test_memory_of_keys_is_bounded(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "REMEMBERED_KEYS", 2)
+    monkeypatch.setattr(admission, "REMEMBERED_KEYS", 2)
     holders = [await holder(harness) for _ in range(3)]
     callers = [await each.knock() for each in holders]
     assert len({caller.actor for caller in callers}) == 3

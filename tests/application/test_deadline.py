@@ -12,7 +12,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from cuepost.adapters.system_clock import SystemClock
-from cuepost.application.deadline import RequestDeadline
+from cuepost.application.admission import RequestDeadline
 from cuepost.application.retry_after import retry_after
 from cuepost.domain.project import Project
 from cuepost.ports.saving import track_saving
@@ -42,9 +42,8 @@ async def saved(store: Store) -> None:
 
 
 async def told_of(work: Callable[[], Awaitable[Any]], seconds: float = SHORT) -> type[Exception]:
-    with pytest.raises(StoreUnavailable) as reported:
-        async with RequestDeadline(seconds):
-            await work()
+    with pytest.raises(StoreUnavailable) as reported, RequestDeadline(seconds):
+        await work()
     return type(reported.value)
 
 
@@ -95,15 +94,14 @@ async def test_what_the_caller_did_not_ask_for_does_not_count(harness: Harness) 
 
 
 async def test_the_time_of_the_client_does_not_count(sqlite_harness: Harness) -> None:
-    async with RequestDeadline(SHORT) as deadline:
-        with deadline.paused():
-            await SystemClock().wait(3 * SHORT)
+    with RequestDeadline(SHORT) as deadline, deadline.paused():
+        await SystemClock().wait(3 * SHORT)
 
 
 @pytest.mark.parametrize("pause", [SHORT / 5, 3 * SHORT], ids=["short", "longer than the limit"])
 async def test_after_a_pause_the_rest_of_the_time_is_left(pause: float) -> None:
     async def waits() -> None:
-        async with RequestDeadline(SHORT) as deadline:
+        with RequestDeadline(SHORT) as deadline:
             with deadline.paused():
                 await SystemClock().wait(pause)
             await hang()
@@ -117,7 +115,7 @@ async def test_after_a_pause_the_rest_of_the_time_is_left(pause: float) -> None:
 
 async def test_a_request_that_others_cancel_stays_cancelled() -> None:
     async def waits() -> None:
-        async with RequestDeadline(LONG):
+        with RequestDeadline(LONG):
             await hang()
 
     async with asyncio.TaskGroup() as group:
@@ -128,14 +126,13 @@ async def test_a_request_that_others_cancel_stays_cancelled() -> None:
 
 
 async def test_a_request_without_a_deadline_is_not_cut_off() -> None:
-    async with RequestDeadline(None) as deadline:
-        with deadline.paused():
-            await SystemClock().wait(SHORT)
+    with RequestDeadline(None) as deadline, deadline.paused():
+        await SystemClock().wait(SHORT)
 
 
 async def test_other_timeouts_are_left_alone() -> None:
     async def waits() -> None:
-        async with RequestDeadline(LONG):
+        with RequestDeadline(LONG):
             raise TimeoutError("of something else")
 
     with pytest.raises(TimeoutError, match="of something else"):

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from cuepost.application import rate_limit
-from cuepost.application.rate_limit import Allowance, RateLimit
+from cuepost.application import admission
+from cuepost.application.admission import Allowance, RateLimit
 from cuepost.domain.errors import RateLimited
 from cuepost.testing import START, Factory, SequentialIds, VirtualClock
 
@@ -61,7 +61,7 @@ def test_service_keys_have_their_own_limit() -> None:
 
 
 def test_memory_of_buckets_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limit, "REMEMBERED_BUCKETS", 2)
+    monkeypatch.setattr(admission, "REMEMBERED_BUCKETS", 2)
     limit = limited(VirtualClock())
     for number in range(5):
         limit.spend(replace(CALLER, actor=f"key:{number}"))
@@ -71,7 +71,7 @@ def test_memory_of_buckets_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_of_many_buckets_the_one_that_was_used_longest_ago_is_forgotten_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rate_limit, "REMEMBERED_BUCKETS", 3)
+    monkeypatch.setattr(admission, "REMEMBERED_BUCKETS", 3)
     limit = limited(VirtualClock())
     for name in ("a", "b", "c", "a", "d"):
         limit.spend(replace(CALLER, actor=name))

@@ -1,12 +1,12 @@
-"""Accounts and API keys: their management, and the authentication of callers."""
+"""The management of accounts and API keys."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from cuepost.application.audit_trail import AuditTrail
-from cuepost.application.perform import OPERATOR, Perform, require_live
+from cuepost.application.perform import OPERATOR, require_live
 from cuepost.domain.access import (
     ACCOUNT_SCOPES,
     OPERATOR_SCOPES,
@@ -15,26 +15,15 @@ from cuepost.domain.access import (
     Account,
     ApiKey,
     Caller,
-    Interface,
     Scope,
     compose_token,
     digest,
-    key_id_in,
 )
 from cuepost.domain.audit import Action
 from cuepost.domain.delivery import CancelReason
-from cuepost.domain.errors import FieldError, Invalid, NotFound, Unauthenticated, WebhooksNotEnabled
-from cuepost.ports.saving import track_saving
+from cuepost.domain.errors import FieldError, Invalid, NotFound, WebhooksNotEnabled
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, Entropy, IdSource
-
-# How long other processes may still accept a key that was revoked.
-TRUST_SECONDS = 1.0
-REMEMBERED_KEYS = 10_000
-TOUCH_EVERY = timedelta(minutes=1)
-
-# The monotonic time until which a key is trusted, and its caller.
-_Known = tuple[float, Caller]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,63 +33,6 @@ class NewKey:
 
     def __repr__(self) -> str:
         return f"NewKey({self.key.id})"
-
-
-@dataclass(frozen=True, slots=True)
-class Authenticate:
-    """Finds the caller of a key; the result is cached for a second."""
-
-    perform: Perform
-    clock: Clock
-    _known: dict[bytes, _Known] = field(default_factory=dict)
-
-    async def caller(self, token: str, interface: Interface, address: str | None) -> Caller:
-        fingerprint = digest(token)
-        known = self._known.get(fingerprint)
-        if known is None or self.clock.monotonic() >= known[0]:
-            known = await self._look_up(token)
-            self._remember(fingerprint, known)
-        trusted_until, caller = known
-        if caller.address != address or caller.interface is not interface:
-            caller = replace(caller, interface=interface, address=address)
-            self._remember(fingerprint, (trusted_until, caller))
-        return caller
-
-    async def _look_up(self, token: str) -> _Known:
-        key_id = key_id_in(token)
-        if key_id is None:
-            raise Unauthenticated
-        trusted_until, now = self.clock.monotonic() + TRUST_SECONDS, self.clock.now()
-
-        async def find(transaction: Transaction) -> tuple[ApiKey | None, Account | None]:
-            key = await transaction.keys.get(key_id)
-            owner = key.account_id if key else None
-            return key, await transaction.accounts.get(owner) if owner else None
-
-        key, account = await self.perform.read(find)
-        if key is None or not key.accepts(token, now) or (key.account_id and account is None):
-            raise Unauthenticated
-        if account is not None:
-            account.state.require_readable()
-        if key.last_used_at is None or now - key.last_used_at >= TOUCH_EVERY:
-            # This write is not part of the caller's request.
-            with track_saving(None):
-                await self.perform.change(lambda transaction: transaction.keys.touch(key_id, now))
-        caller = Caller(
-            interface=Interface.REST,
-            actor=f"key:{key.id}",
-            account_id=key.account_id,
-            scopes=key.scopes,
-            webhooks_enabled=account is not None and account.webhooks_enabled,
-            id=key.id,
-            name=key.name,
-        )
-        return trusted_until, caller
-
-    def _remember(self, fingerprint: bytes, known: _Known) -> None:
-        if len(self._known) >= REMEMBERED_KEYS and fingerprint not in self._known:
-            del self._known[next(iter(self._known))]
-        self._known[fingerprint] = known
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from functools import partial
 from typing import TypedDict
 from uuid import UUID
 
-from cuepost.application.access import Authenticate, ManageAccess
+from cuepost.application.access import ManageAccess
 from cuepost.application.account_members import AccountMembers
+from cuepost.application.admission import Authenticate, RateLimit
 from cuepost.application.alerts import FollowAlerts, ShowAlerts
 from cuepost.application.audit_trail import AuditTrail
 from cuepost.application.browse_history import BrowseHistory
@@ -32,7 +33,6 @@ from cuepost.application.move_account import MoveAccount
 from cuepost.application.perform import Perform
 from cuepost.application.portal import Portal
 from cuepost.application.project_result import FetchResult
-from cuepost.application.rate_limit import RateLimit
 from cuepost.application.receive_in_inbox import ReceiveInInbox
 from cuepost.application.redeliver import Redeliver
 from cuepost.application.rehearse import Rehearse

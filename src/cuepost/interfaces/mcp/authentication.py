@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from cuepost.application.deadline import RequestDeadline
+from cuepost.application.admission import RequestDeadline
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Interface
 from cuepost.domain.errors import (
@@ -76,7 +76,7 @@ class Authentication:
         try:
             headers = dict(scope["headers"])
             self._require_own_host(headers)
-            async with RequestDeadline(self._service.request_timeout):
+            with RequestDeadline(self._service.request_timeout):
                 scope[KEY_HOLDER] = await self._admit(scope, headers)
             _require_post(scope["method"])
             if self._inside is None:

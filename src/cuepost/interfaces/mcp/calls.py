@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cuepost.application.deadline import RequestDeadline
+from cuepost.application.admission import RequestDeadline
 from cuepost.application.perform import Browsed
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller
@@ -43,7 +43,7 @@ class Calls:
         """Turn every outcome, also an error, into a result."""
         try:
             caller.require(tool.scope)
-            async with RequestDeadline(self.service.request_timeout):
+            with RequestDeadline(self.service.request_timeout):
                 done = await self._carry_out(caller, tool, _arguments(tool, given))
         except Refused as refusal:
             return refused(refusal)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from cuepost.application.deadline import RequestDeadline
+from cuepost.application.admission import RequestDeadline
 from cuepost.application.download import Download, FollowLink
 from cuepost.application.service import Service
 from cuepost.domain.errors import Refused
@@ -70,7 +70,7 @@ class MediaApp:
 
     async def _open(self, token: str) -> Download:
         try:
-            async with RequestDeadline(self._service.request_timeout):
+            with RequestDeadline(self._service.request_timeout):
                 return await self._downloads.open(token)
         except Refused as refused:
             raise rejection_of(refused) from None

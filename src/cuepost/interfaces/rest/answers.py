@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 from starlette.types import Send
 
-from cuepost.application.rate_limit import Allowance
+from cuepost.application.admission import Allowance
 from cuepost.interfaces.wire_models.entity_tags import entity_tag
 from cuepost.interfaces.wire_models.shapes import ResponseModel
 

@@ -11,9 +11,8 @@ from uuid import UUID
 
 from starlette.types import Receive, Scope, Send
 
-from cuepost.application.deadline import RequestDeadline
+from cuepost.application.admission import Allowance, RequestDeadline
 from cuepost.application.perform import IdempotentCall
-from cuepost.application.rate_limit import Allowance
 from cuepost.application.retry_after import LEAST_SECONDS
 from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Interface
@@ -83,7 +82,7 @@ class PathHandler:
         scope[OPERATION] = call.operation.name
         incoming = IncomingRequest(scope, receive, dict(scope["headers"]))
         try:
-            async with RequestDeadline(call.seconds) as deadline:
+            with RequestDeadline(call.seconds) as deadline:
                 rendered = await call.answer(incoming, deadline)
         except ClientGone:
             return

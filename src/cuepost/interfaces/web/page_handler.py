@@ -7,7 +7,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cuepost.application.deadline import RequestDeadline
+from cuepost.application.admission import RequestDeadline
 from cuepost.application.sign_in import SignedIn
 from cuepost.domain.errors import (
     AccountMoving,
@@ -81,7 +81,7 @@ class PageHandler:
         request.scope[OPERATION] = self._route.path
         seconds = self._site.service.request_timeout if self._route.has_deadline else None
         try:
-            async with RequestDeadline(seconds) as deadline:
+            with RequestDeadline(seconds) as deadline:
                 response = await self._with_session(request, deadline)
         except (StoreUnavailable, Contention) as error:
             response = self._unavailable(request, error)
