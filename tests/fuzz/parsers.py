@@ -37,6 +37,7 @@ from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.mcp.tool import Tool
 from cuepost.interfaces.media.conditions import Validators, part, refusal
 from cuepost.interfaces.rest.bodies import BodyReader
+from cuepost.interfaces.rest.milestones import Entry, EntryByEntry, ReportMilestones, entry_of
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.problems import Rejected
 from cuepost.interfaces.rest.queries import read_query
@@ -46,7 +47,6 @@ from cuepost.interfaces.web.json_text import highlighted
 from cuepost.interfaces.web.protection import carries_token, form_token
 from cuepost.interfaces.web.unknown_pages import accepts_html
 from cuepost.interfaces.wire_models.accounts import AccountQuery
-from cuepost.interfaces.wire_models.milestones import Entry, EntryByEntry, ReportMilestones
 from cuepost.interfaces.wire_models.paging import cursor_of, id_in
 from cuepost.ports.identity_provider import ProviderUnavailable
 from cuepost.ports.media import Grant
@@ -153,9 +153,7 @@ def reported(raw: bytes) -> list[Entry]:
     """Whatever list of objects it is, there is something to say of each of them."""
     read, _ = BodyReader(REPORT).decoded(raw)
     assert isinstance(read, ReportMilestones | EntryByEntry)
-    entries = read.entries()
-    assert len(entries) == len(read.milestones)
-    return entries
+    return [entry_of(each) for each in read.milestones]
 
 
 def query(operation: Operation) -> Parser:

@@ -11,8 +11,8 @@ from msgspec import UNSET, Meta, UnsetType
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.errors import FieldError
 from cuepost.domain.project import ProjectKind
+from cuepost.interfaces.rest.milestones import Size
 from cuepost.interfaces.wire_models.faults import field_error
-from cuepost.interfaces.wire_models.milestones import Size
 from cuepost.interfaces.wire_models.shapes import LINE, Request, Time
 
 

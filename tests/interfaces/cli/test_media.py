@@ -13,7 +13,7 @@ from cuepost.bootstrap.runtime import ServiceRuntime
 from cuepost.domain.access import ACCOUNT_SCOPES, Caller, Interface
 from cuepost.domain.project import Origin, ProjectKind
 from cuepost.interfaces.cli.runtime import CommandContext
-from cuepost.interfaces.wire_models.milestones import ReportedArtifact
+from cuepost.interfaces.rest.milestones import ReportedArtifact
 from tests.interfaces.cli.terminal import Terminal
 from tests.interfaces.cli.test_help import shown_on_a_terminal
 

@@ -13,6 +13,13 @@ from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.event_catalog import BY_NAME, DEFAULT_SUBSCRIPTION
 from cuepost.domain.health import HealthState
 from cuepost.domain.project import Origin, ProjectKind, ProjectStatus, Stage
+from cuepost.interfaces.rest.milestones import (
+    MilestoneReport,
+    MilestoneResult,
+    MilestoneResults,
+    ReportedArtifact,
+    ReportMilestones,
+)
 from cuepost.interfaces.wire_models.accounts import (
     Account,
     AccountList,
@@ -47,13 +54,6 @@ from cuepost.interfaces.wire_models.members import (
     Member,
     MemberList,
     UpdateMember,
-)
-from cuepost.interfaces.wire_models.milestones import (
-    MilestoneReport,
-    MilestoneResult,
-    MilestoneResults,
-    ReportedArtifact,
-    ReportMilestones,
 )
 from cuepost.interfaces.wire_models.portal import CreatedPortalLink, CreatePortalLink
 from cuepost.interfaces.wire_models.projects import (
