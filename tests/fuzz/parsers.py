@@ -36,11 +36,10 @@ from cuepost.interfaces.mcp.calls import _arguments
 from cuepost.interfaces.mcp.table import TOOLS
 from cuepost.interfaces.mcp.tool import Tool
 from cuepost.interfaces.media.conditions import Validators, part, refusal
-from cuepost.interfaces.rest.bodies import BodyReader
 from cuepost.interfaces.rest.milestones import Entry, EntryByEntry, ReportMilestones, entry_of
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.problems import Rejected
-from cuepost.interfaces.rest.queries import read_query
+from cuepost.interfaces.rest.request_input import BodyReader, read_query
 from cuepost.interfaces.rest.table import OPERATIONS
 from cuepost.interfaces.web.forms import BadForm, read_form
 from cuepost.interfaces.web.json_text import highlighted

@@ -1,20 +1,16 @@
-"""Responses: created by a handler, rendered to bytes, stored for idempotent replays, sent."""
+"""Responses as values: created by a handler, as bytes, and stored for idempotent replays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
-from starlette.types import Send
 
-from cuepost.application.admission import Allowance
-from cuepost.interfaces.wire_models.entity_tags import entity_tag
 from cuepost.interfaces.wire_models.shapes import ResponseModel
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 NO_CONTENT, NOT_MODIFIED = 204, 304
 
-_encode = msgspec.json.Encoder().encode
 COMMON_HEADERS: Headers = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -56,12 +52,6 @@ _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(_Kept).decode
 
 
-def render(reply: Reply, status: int, base_url: str) -> Rendered:
-    body = b"" if reply.answer is None else _encode(reply.answer)
-    location = None if reply.location is None else base_url + reply.location
-    return Rendered(status, body, location, version=reply.version)
-
-
 def not_modified(rendered: Rendered) -> Rendered:
     return Rendered(NOT_MODIFIED, b"", version=rendered.version)
 
@@ -76,25 +66,3 @@ def kept(content: bytes, *, replayed: bool) -> Rendered:
     return Rendered(
         found.status, found.body, found.location, replayed=replayed, version=found.version
     )
-
-
-async def transmit(
-    rendered: Rendered, send: Send, *, allowance: Allowance | None = None, head: bool = False
-) -> None:
-    headers = [*COMMON_HEADERS, *rendered.headers]
-    if allowance is not None:
-        headers.append((b"ratelimit-limit", b"%d" % allowance.limit))
-        headers.append((b"ratelimit-remaining", b"%d" % allowance.remaining))
-        headers.append((b"ratelimit-reset", b"%d" % allowance.reset_seconds))
-    if rendered.status not in (NO_CONTENT, NOT_MODIFIED):
-        headers.append((b"content-length", str(len(rendered.body)).encode()))
-        media_type = b"application/problem+json" if rendered.status >= 400 else b"application/json"
-        headers.append((b"content-type", media_type))
-    if rendered.location is not None:
-        headers.append((b"location", rendered.location.encode("ascii")))
-    if rendered.version is not None:
-        headers.append((b"etag", entity_tag(rendered.version).encode("ascii")))
-    if rendered.replayed:
-        headers.append((b"idempotency-replayed", b"true"))
-    await send({"type": "http.response.start", "status": rendered.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head else rendered.body})

@@ -16,12 +16,12 @@ from starlette.types import Receive, Scope, Send
 
 from cuepost.application.service import Service
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.interfaces.rest.answers import COMMON_HEADERS, transmit
+from cuepost.interfaces.rest.answers import COMMON_HEADERS
 from cuepost.interfaces.rest.discovery import DiscoveryPages
 from cuepost.interfaces.rest.observing import RequestTelemetry, RestApp
 from cuepost.interfaces.rest.open_pages import HealthChecks, HealthPages, ReferencePages
 from cuepost.interfaces.rest.operation import Operation
-from cuepost.interfaces.rest.path_handler import PathHandler
+from cuepost.interfaces.rest.path_handler import PathHandler, transmit
 from cuepost.interfaces.rest.problems import MEDIA_TYPE, Rejected, UnknownPath, problem_of
 from cuepost.interfaces.rest.table import OPERATIONS
 from cuepost.ports.system import Entropy
@@ -104,7 +104,7 @@ def _handlers(service: Service, base_url: str) -> dict[str, PathHandler]:
 
 async def _unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "http":
-        await transmit(problem_of(UnknownPath()), send, head=scope["method"] == "HEAD")
+        await transmit(problem_of(UnknownPath()), scope, send)
     else:
         await send({"type": "websocket.close"})
 

@@ -15,7 +15,7 @@ from cuepost.interfaces.rest.openapi.portable import Schema
 from cuepost.interfaces.rest.openapi.responses import headers, problem_responses, responses_of
 from cuepost.interfaces.rest.openapi.schemas import component_name, ref, schemas_of
 from cuepost.interfaces.rest.operation import NoInput, Operation
-from cuepost.interfaces.rest.path_handler import ACCOUNT_ID
+from cuepost.interfaces.rest.request_input import ACCOUNT_ID
 
 SCHEMES = {
     KeyKind.ACCOUNT: ("accountKey", "An API key of an account."),

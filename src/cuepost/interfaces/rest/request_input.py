@@ -1,23 +1,114 @@
-"""Reads request bodies strictly: their size and media type, and the JSON in them."""
+"""Reads requests strictly: the ids in the path, the query, the conditions and the body."""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+from uuid import UUID
 
 import msgspec
-from starlette.types import Receive
+from starlette.types import Receive, Scope
 
-from cuepost.domain.errors import Invalid
+from cuepost.domain.account_reference import AccountReference, account_reference
+from cuepost.domain.errors import FieldError, Invalid, NotFound
+from cuepost.domain.version import Expected
+from cuepost.interfaces.rest.answers import Rendered
 from cuepost.interfaces.rest.operation import Operation
 from cuepost.interfaces.rest.problems import Rejected
+from cuepost.interfaces.wire_models.entity_tags import tags_in
 from cuepost.interfaces.wire_models.faults import field_error
 from cuepost.interfaces.wire_models.shapes import Request
+
+T = TypeVar("T", bound=Request)
+
+ACCOUNT_ID = "accountId"
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+MOST_PARAMETERS = 50
+NUMBERS = {"limit", "wait"}
+FLAGS = {"includeDelivered"}
+BOOLEANS = {"true": True, "false": False}
 
 _JSON = re.compile(rb'application/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
 _WITHOUT_BODY = ("GET", "DELETE")
 
 _encode = msgspec.json.Encoder().encode
+
+
+def named_in(path_params: Mapping[str, str]) -> tuple[AccountReference | None, dict[str, UUID]]:
+    """An account can be named by its external id as well; everything else only by its id."""
+    if ACCOUNT_ID not in path_params:
+        return None, _ids(path_params)
+    others = {name: text for name, text in path_params.items() if name != ACCOUNT_ID}
+    return account_reference(path_params[ACCOUNT_ID]), _ids(others)
+
+
+def _ids(path_params: Mapping[str, str]) -> dict[str, UUID]:
+    """A malformed id is treated like an unknown id."""
+    if not all(map(_UUID.fullmatch, path_params.values())):
+        raise NotFound
+    return {name: UUID(text) for name, text in path_params.items()}
+
+
+def is_known(scope: Scope, rendered: Rendered) -> bool:
+    condition = _listed(scope, b"if-none-match")
+    if condition is None:
+        return False
+    known = tags_in(condition, weakly=True)
+    return known is None or rendered.version in known
+
+
+def expected_by(scope: Scope) -> Expected:
+    condition = _listed(scope, b"if-match")
+    return None if condition is None else tags_in(condition, weakly=False)
+
+
+def _listed(scope: Scope, name: bytes) -> str | None:
+    """The value of a list header, which may be repeated."""
+    lines = [value for each, value in scope["headers"] if each == name]
+    return b", ".join(lines).decode("latin-1") if lines else None
+
+
+def read_query(query: bytes, model: type[T]) -> T:
+    values: dict[str, str | int] = {}
+    for name, value in _pairs(query):
+        if name in values:
+            raise Invalid(FieldError(name, "duplicate_parameter", "Send this parameter only once."))
+        values[name] = value
+    for name in NUMBERS & values.keys():
+        text = values[name]
+        if isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 10:
+            values[name] = int(text)
+    for name in FLAGS & values.keys():
+        values[name] = BOOLEANS.get(str(values[name]), values[name])
+    try:
+        return msgspec.convert(values, model)
+    except msgspec.ValidationError as error:
+        raise Invalid(field_error(str(error), model)) from None
+
+
+def query_without_parameters(model: type[T]) -> T | None:
+    """The query of a request without parameters; None if a parameter is required."""
+    try:
+        return read_query(b"", model)
+    except Invalid:
+        return None
+
+
+def _pairs(query: bytes) -> list[tuple[str, str]]:
+    if not query:
+        return []
+    try:
+        return parse_qsl(
+            query.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MOST_PARAMETERS,
+        )
+    except ValueError:
+        raise Invalid(
+            FieldError("query", "malformed_query", "Percent-encode the query as UTF-8.")
+        ) from None
 
 
 class ClientGone(Exception):
