@@ -94,16 +94,15 @@ async def test_what_the_caller_did_not_ask_for_does_not_count(harness: Harness) 
 
 
 async def test_the_time_of_the_client_does_not_count(sqlite_harness: Harness) -> None:
-    with RequestDeadline(SHORT) as deadline, deadline.paused():
-        await SystemClock().wait(3 * SHORT)
+    with RequestDeadline(SHORT) as deadline:
+        await deadline.excluding(SystemClock().wait(3 * SHORT))
 
 
 @pytest.mark.parametrize("pause", [SHORT / 5, 3 * SHORT], ids=["short", "longer than the limit"])
 async def test_after_a_pause_the_rest_of_the_time_is_left(pause: float) -> None:
     async def waits() -> None:
         with RequestDeadline(SHORT) as deadline:
-            with deadline.paused():
-                await SystemClock().wait(pause)
+            await deadline.excluding(SystemClock().wait(pause))
             await hang()
 
     loop = asyncio.get_running_loop()
@@ -126,8 +125,8 @@ async def test_a_request_that_others_cancel_stays_cancelled() -> None:
 
 
 async def test_a_request_without_a_deadline_is_not_cut_off() -> None:
-    with RequestDeadline(None) as deadline, deadline.paused():
-        await SystemClock().wait(SHORT)
+    with RequestDeadline(None) as deadline:
+        await deadline.excluding(SystemClock().wait(SHORT))
 
 
 async def test_other_timeouts_are_left_alone() -> None:

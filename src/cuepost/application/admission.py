@@ -3,12 +3,11 @@
 import asyncio
 import math
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Account, ApiKey, Caller, Interface, digest, key_id_in
@@ -16,6 +15,8 @@ from cuepost.domain.errors import RateLimited, Unauthenticated
 from cuepost.ports.saving import OF_REQUEST, Saving, track_saving
 from cuepost.ports.store import CommitUnknown, Contention, StoreUnavailable, Transaction
 from cuepost.ports.system import Clock
+
+T = TypeVar("T")
 
 # How long other processes may still accept a key that was revoked.
 TRUST_SECONDS = 1.0
@@ -172,15 +173,13 @@ class RequestDeadline:
         if isinstance(error, StoreUnavailable | Contention):
             raise CommitUnknown(str(error), error.sqlstate) from error
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
+    async def excluding(self, client: Awaitable[T]) -> T:
         """Stop the clock while the client has to act, for example to send its body."""
         if self._seconds is None:
-            yield
-            return
+            return await client
         began, self._is_paused = self._loop.time(), True
         try:
-            yield
+            return await client
         finally:
             self._is_paused = False
             self._until += self._loop.time() - began

@@ -130,8 +130,7 @@ class GuardedCall:
         query = self._without_query
         if query is None or scope["query_string"]:
             query = read_query(scope["query_string"], self.operation.query)
-        with deadline.paused():
-            body, canonical = await self._body.read(headers, receive)
+        body, canonical = await deadline.excluding(self._body.read(headers, receive))
         idempotent = None
         if key is not None:
             idempotent = IdempotentCall(key.decode("ascii"), _fingerprint(scope, canonical))

@@ -172,8 +172,7 @@ class PageHandler:
         method = context.request.method
         handler = self._route.get if method in ("GET", "HEAD") else self._route.post
         if method == "POST" and handler is not None:
-            with deadline.paused():
-                context.form = await read_form(context.request)
+            context.form = await deadline.excluding(read_form(context.request))
             is_trusted = comes_from_here(context.request, self._site.base_url) and carries_token(
                 context.form.text(TOKEN_FIELD), known_cookie
             )
