@@ -14,6 +14,7 @@ from cuepost.interfaces.rest.observing import PROBLEM, RequestTelemetry, with_id
 from cuepost.interfaces.rest.open_pages import HealthChecks
 from cuepost.log_lines import REQUEST_ID
 from cuepost.ports.store import StoreUnavailable
+from cuepost.ports.system import Entropy
 from cuepost.testing import RepeatableEntropy
 from tests.application.harness import BASE_URL
 from tests.interfaces.rest.client import Api, problem
@@ -66,30 +67,25 @@ async def test_anything_else_is_replaced(sqlite_api: Api, given: str) -> None:
     assert id_of(answer) not in {given, ""}
 
 
+def worker(entropy: Entropy) -> httpx2.AsyncClient:
+    async def well() -> None: ...
+
+    registry = CollectorRegistry()
+    app = create_health_app(HealthChecks(well), registry, RequestTelemetry(registry), entropy)
+    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=BASE_URL)
+
+
 async def test_ids_of_two_processes_differ() -> None:
-    one, other = process_with(1), process_with(2)
-    async with one, other:
-        answers = [await each.get("/healthz") for each in (one, one, other)]
+    async with (
+        worker(lambda count: b"\1" * count) as one,
+        worker(lambda count: b"\2" * count) as two,
+    ):
+        answers = [await each.get("/healthz") for each in (one, one, two)]
     assert [id_of(each) for each in answers] == [
         "0101010101010101-1",
         "0101010101010101-2",
         "0202020202020202-1",
     ]
-
-
-def process_with(number: int) -> httpx2.AsyncClient:
-    """A client of another process, all of whose random bytes are this number."""
-
-    async def well() -> None: ...
-
-    registry = CollectorRegistry()
-    app = create_health_app(
-        HealthChecks(well),
-        registry,
-        RequestTelemetry(registry),
-        lambda count: bytes([number] * count),
-    )
-    return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=BASE_URL)
 
 
 def test_a_problem_that_comes_in_pieces_is_left_as_it_is() -> None:
@@ -127,14 +123,7 @@ async def test_what_is_logged_meanwhile_names_the_request(
 
 
 async def test_a_worker_answers_with_ids_and_counts_requests_too() -> None:
-    async def well() -> None: ...
-
-    registry = CollectorRegistry()
-    app = create_health_app(
-        HealthChecks(well), registry, RequestTelemetry(registry), RepeatableEntropy("ids")
-    )
-    transport = httpx2.ASGITransport(app)
-    async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as client:
+    async with worker(RepeatableEntropy("ids")) as client:
         first, second = [await client.get(path) for path in ("/readyz", "/nothing")]
         start = RepeatableEntropy("ids")(8).hex()
         assert (id_of(first), id_of(second)) == (f"{start}-1", f"{start}-2")
