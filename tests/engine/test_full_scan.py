@@ -5,61 +5,16 @@ from datetime import datetime, timedelta
 import pytest
 
 from cuepost.adapters.storage.records.claims import Claims
-from cuepost.engine.intake import FullScan
-from cuepost.ports.dispatch import BEGINNING, Claim, ScanProgress
-from cuepost.testing import Answer, VirtualClock
+from cuepost.ports.dispatch import BEGINNING, Claim
+from cuepost.testing import Answer
 from cuepost.tuning import LONGEST_WITHOUT_SCAN_SECONDS
-from tests.support.engine_harness import HOUR, MINUTE, EngineHarness, RunScenarios
+from tests.support.engine_harness import MINUTE, EngineHarness, RunScenarios
 
 COUNT = 40
 CLAIM_SECONDS = 0.01
 URL = "https://hooks.example.com/cue"
 OTHER_URL = "https://other.example.com/cue"
-INSTANT = 0.001
 LONGEST_WITHOUT_SCAN = timedelta(seconds=LONGEST_WITHOUT_SCAN_SECONDS)
-NOTHING_DUE = ScanProgress(BEGINNING, None)
-
-
-@pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock()
-
-
-def test_it_is_due_once_something_is(clock: VirtualClock) -> None:
-    look = FullScan(clock, clock.now)
-    look.done(ScanProgress(BEGINNING, clock.now() + HOUR))
-    assert look.seconds_left == HOUR.total_seconds()
-    clock.advance(HOUR.total_seconds() - INSTANT)
-    assert not look.is_due
-    clock.advance(INSTANT)
-    assert look.is_due
-
-
-def test_it_is_skipped_for_a_moment_only(clock: VirtualClock) -> None:
-    look = FullScan(clock, clock.now)
-    look.skipped(clock.monotonic())
-    clock.advance(LONGEST_WITHOUT_SCAN_SECONDS - INSTANT)
-    look.skipped(clock.monotonic())
-    assert look.seconds_left == pytest.approx(INSTANT)
-    assert not look.is_due
-    clock.advance(INSTANT)
-    assert look.is_due
-
-
-def test_after_a_full_scan_nothing_is_skipped(clock: VirtualClock) -> None:
-    look = FullScan(clock, clock.now)
-    look.skipped(clock.monotonic())
-    look.done(NOTHING_DUE)
-    clock.advance(HOUR.total_seconds())
-    assert not look.is_due
-
-
-def test_it_is_due_while_it_is_halfway(clock: VirtualClock) -> None:
-    look = FullScan(clock, clock.now)
-    look.done(ScanProgress(1, None))
-    assert look.is_due
-    look.done(NOTHING_DUE)
-    assert not look.is_due
 
 
 @pytest.fixture
@@ -126,6 +81,30 @@ def test_a_lane_that_is_never_announced_is_found_beside_lanes_that_always_are(
                 await engine.later(timedelta(seconds=CLAIM_SECONDS / 2))
         [found] = [each for each in engine.sent if each.request.url.text == OTHER_URL]
         assert found.at - began <= LONGEST_WITHOUT_SCAN + timedelta(seconds=3 * CLAIM_SECONDS)
+
+    run_embedded(scenario)
+
+
+def test_a_retry_is_found_when_it_is_due_beside_lanes_that_are_always_announced(
+    run_embedded: RunScenarios, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(engine: EngineHarness) -> None:
+        await engine.harness.endpoint()
+        announced = await engine.lanes()
+        await engine.harness.endpoint("project.failed", url=OTHER_URL)
+        engine.transport.will(OTHER_URL, 500)
+        slow_down_claims(engine, monkeypatch)
+        async with engine.delivering(direct=False) as dispatcher:
+            await engine.harness.report(
+                engine.harness.milestone(await engine.harness.project(), "failed")
+            )
+            dispatcher.work_for(await engine.lanes())
+            await engine.later(MINUTE - timedelta(seconds=0.6))
+            for _ in range(200):
+                dispatcher.work_for(announced)
+                await engine.later(timedelta(seconds=CLAIM_SECONDS / 2))
+        first, second = (each for each in engine.sent if each.request.url.text == OTHER_URL)
+        assert timedelta() <= second.at - first.at - MINUTE <= timedelta(seconds=4 * CLAIM_SECONDS)
 
     run_embedded(scenario)
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 from math import inf
 from uuid import UUID
@@ -61,7 +61,9 @@ class Intake:
         # A dict instead of a set, because it keeps the order of arrival.
         self._woken: dict[Lane, None] = {}
         self._wake_up = asyncio.Event()
-        self._full_scan = FullScan(clock, lambda: lease.now)
+        # The lane after which the next full scan continues, and when it is due, whichever lanes are
+        # woken before.
+        self._scan_after, self._scan_at = BEGINNING, inf
         # Lanes with deliveries left in the store.
         self.unfinished: set[Lane] = set()
         # Whether the last claim left no room for another.
@@ -121,7 +123,7 @@ class Intake:
         now = self._clock.monotonic()
         seconds = min(self._longest_sleep, self._board.next_expiry - now)
         if not self.is_full:
-            seconds = min(seconds, self._full_scan.seconds_left)
+            seconds = min(seconds, self._scan_at - now)
         seconds = max(0.0, seconds)
         self.sleeps_until = now + seconds
         try:
@@ -139,17 +141,14 @@ class Intake:
         self.is_full = room == 0
         if self.is_full and not self._lease.has_releases:
             return False
-        scan_after = self._full_scan.scan_after if self._needs_full_scan() else None
+        scan_after = self._scan_after if self._needs_full_scan(now) else None
         woken = self._next_woken()
         try:
             claimed, asked_at = await self._claimed(room, woken, scan_after)
         except BaseException:
             self._note_work(woken)
             raise
-        if claimed.scan is None:
-            self._full_scan.skipped(now)
-        else:
-            self._full_scan.done(claimed.scan)
+        self._note_scan(claimed.scan, now)
         self.unfinished = (self.unfinished - claimed.examined) | claimed.more
         served = claimed.more & {each.lane for each in claimed.assignments}
         self._board.claimed(served, claimed.examined - claimed.more, now)
@@ -159,12 +158,25 @@ class Intake:
         # lanes are woken when their attempts end.
         left = self.unfinished & (claimed.more | {each.lane for each in expired})
         self._note_work(lane for lane in left if self._board.claimable_of(lane) > 0)
-        return bool(self._woken) or self._full_scan.is_halfway
+        return bool(self._woken) or self._scan_after != BEGINNING
 
-    def _needs_full_scan(self) -> bool:
+    def _needs_full_scan(self, now: float) -> bool:
+        """A claim with a full scan takes about 1.5 times as long as one for woken lanes only.
+
+        But not all work has a wake-up: retries come due, workers die, a wake-up may be lost.
+        """
+        is_due = self._scan_after != BEGINNING or self._scan_at <= now
         is_lease_new = not self._lease.is_held
-        returns_some = self._lease.has_releases
-        return not self._woken or is_lease_new or returns_some or self._full_scan.is_due
+        return not self._woken or is_lease_new or self._lease.has_releases or is_due
+
+    def _note_scan(self, scan: ScanProgress | None, claimed_at: float) -> None:
+        if scan is None:
+            self._scan_at = min(self._scan_at, claimed_at + LONGEST_WITHOUT_SCAN_SECONDS)
+            return
+        self._scan_after, self._scan_at = scan.reached, inf
+        if scan.next_due is not None:
+            left = (scan.next_due - self._lease.now).total_seconds()
+            self._scan_at = self._clock.monotonic() + left
 
     def _next_woken(self) -> set[Lane]:
         """At most CLAIMED_AT_ONCE of the woken endpoints, the first to be woken first."""
@@ -221,48 +233,3 @@ class Intake:
         self._lanes.start_over()
         self.unfinished.clear()
         return self._lease.start_over()
-
-
-class FullScan:
-    """When a claim has to scan all endpoints, and not only those that the worker was woken for.
-
-    A claim with a full scan takes about 1.5 times as long, so endpoints with a wake-up are served
-    without one. But not all work has a wake-up: retries come due, workers die, a wake-up may be
-    lost. `now` is the time by which deliveries are due.
-    """
-
-    def __init__(self, clock: Clock, now: Callable[[], datetime]) -> None:
-        self._clock = clock
-        self._now = now
-        self.scan_after = BEGINNING
-        self._next_due: datetime | None = None
-        self._skipped_since: float | None = None
-
-    @property
-    def is_halfway(self) -> bool:
-        return self.scan_after != BEGINNING
-
-    @property
-    def seconds_left(self) -> float:
-        """Seconds until the next full scan is due, whichever endpoints are woken before."""
-        left = inf
-        if self._next_due is not None:
-            left = (self._next_due - self._now()).total_seconds()
-        if self._skipped_since is not None:
-            until = self._skipped_since + LONGEST_WITHOUT_SCAN_SECONDS
-            left = min(left, until - self._clock.monotonic())
-        return left
-
-    @property
-    def is_due(self) -> bool:
-        return self.is_halfway or self.seconds_left <= 0
-
-    def skipped(self, at: float) -> None:
-        """The last claim examined only endpoints with a wake-up."""
-        if self._skipped_since is None:
-            self._skipped_since = at
-
-    def done(self, scan: ScanProgress) -> None:
-        self.scan_after = scan.reached
-        self._next_due = scan.next_due
-        self._skipped_since = None
