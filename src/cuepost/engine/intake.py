@@ -66,10 +66,10 @@ class Intake:
         self._scan_after, self._scan_at = BEGINNING, inf
         # Lanes with deliveries left in the store.
         self.unfinished: set[Lane] = set()
-        # Whether the last claim left no room for another.
-        self.is_full = False
         self._is_slow = False
         self.sleeps_until: float | None = None
+        # Whether it sleeps because memory has no room for another claim.
+        self.is_full = False
         self.is_stopping = False
 
     def wake(self, endpoints: Iterable[Lane] = ()) -> None:
@@ -122,6 +122,7 @@ class Intake:
         """Wait until the next claim is needed, or until a wake-up."""
         now = self._clock.monotonic()
         seconds = min(self._longest_sleep, self._board.next_expiry - now)
+        self.is_full = self._board.room == 0
         if not self.is_full:
             seconds = min(seconds, self._scan_at - now)
         seconds = max(0.0, seconds)
@@ -129,7 +130,7 @@ class Intake:
         try:
             await self._clock.wait_for(self._wake_up, seconds)
         finally:
-            self.sleeps_until = None
+            self.sleeps_until, self.is_full = None, False
 
     async def claim(self) -> bool:
         """Claim what there is room for and begin it; return True to claim again at once."""
@@ -138,8 +139,7 @@ class Intake:
         self._lease.give_back(expired)
         self._board.adjust_room()
         room = min(CLAIMED_AT_ONCE, self._board.room)
-        self.is_full = room == 0
-        if self.is_full and not self._lease.has_releases:
+        if room == 0 and not self._lease.has_releases:
             return False
         scan_after = self._scan_after if self._needs_full_scan(now) else None
         woken = self._next_woken()
@@ -152,7 +152,6 @@ class Intake:
         self.unfinished = (self.unfinished - claimed.examined) | claimed.more
         served = claimed.more & {each.lane for each in claimed.assignments}
         self._board.claimed(served, claimed.examined - claimed.more, now)
-        self.is_full = len(claimed.assignments) >= room
         self._begin(claimed.assignments, self._as_of(asked_at))
         # Some lanes had no room when the claim was made, and have room by now. The other unfinished
         # lanes are woken when their attempts end.
