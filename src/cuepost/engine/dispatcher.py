@@ -19,7 +19,7 @@ from cuepost.engine.lane_board import Capacity, LaneBoard
 from cuepost.engine.lanes import Lanes
 from cuepost.engine.outcome_recorder import OutcomeRecorder
 from cuepost.engine.worker_lease import ENDLESS, LONG_AGO, WorkerLease
-from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane, Result
+from cuepost.ports.dispatch import Assignment, DeliveryKey, Lane, Result, Share
 from cuepost.ports.store import Store
 from cuepost.ports.system import Clock, IdSource
 from cuepost.ports.telemetry import Telemetry
@@ -45,6 +45,7 @@ class Dispatcher:
     longest_wait_seconds = LONGEST_WAIT_ALONE_SECONDS
     usual_sleep = timedelta(seconds=POLL_ALONE_SECONDS)
     usual_lease = ENDLESS
+    first_share: Share | None = None
     # Makes tasks of `run`; set before the first attempt.
     _spawn: Spawn
 
@@ -67,7 +68,7 @@ class Dispatcher:
         self._telemetry = telemetry
         self._lease = WorkerLease(clock, ids, lease or self.usual_lease)
         self._board = LaneBoard(capacity, clock)
-        self._lanes = self._new_lanes()
+        self._lanes = Lanes(self._lease, self._board, self.first_share)
         poll = longest_sleep or self.usual_sleep
         self._intake = Intake(
             store, clock, self._lease, self._board, self._lanes, begin=self._begin, poll=poll
@@ -78,9 +79,6 @@ class Dispatcher:
         self._attempt_ended = asyncio.Event()
         self._in_flight = self._begun = self._recorded = 0
         self.running = False
-
-    def _new_lanes(self) -> Lanes:
-        return Lanes()
 
     def _new_recorder(self) -> OutcomeRecorder:
         return OutcomeRecorder(

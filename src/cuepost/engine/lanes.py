@@ -18,71 +18,44 @@ from cuepost.tuning import (
 class Accepting(NamedTuple):
     """Lanes whose new deliveries other processes lease to this worker, and its share then."""
 
-    lanes: frozenset[Lane] = frozenset()
-    share: Share | None = None
+    lanes: frozenset[Lane]
+    share: Share | None
 
 
 class Lanes:
-    """All lanes: no other worker can use this store, so none has to be held in it."""
+    """The lanes that this worker owns, and those that it holds in the store.
 
-    share: Share | None = None
+    Without a share it is the only worker: it owns all lanes, and none has to be held.
+    """
 
-    def owns(self, lane: Lane) -> bool:
-        """Whether this worker is the one that sends to the endpoint."""
-        return True
-
-    def share_with(self, live: Sequence[UUID]) -> bool:
-        """Take this worker's share among the live workers; return True if the share has changed."""
-        return False
-
-    def start_over(self) -> None:
-        """The worker has a new id, and holds nothing."""
-
-    def idle(self, now: float) -> set[Lane]:
-        """Lanes that the next claim releases unless they have work."""
-        return set()
-
-    async def accept(
-        self, queue: DeliveryQueue, claimed: Claimed, idle: Collection[Lane], more: Collection[Lane]
-    ) -> Accepting:
-        """In the transaction of a claim: let others hand over what comes for held lanes.
-
-        `more` are lanes with deliveries left in the store, which are older.
-        """
-        return Accepting()
-
-    def committed(
-        self, claimed: Claimed, idle: Collection[Lane], accepting: Accepting, at: float
-    ) -> None:
-        """The claim is in the store."""
-
-
-class SharedLanes(Lanes):
-    """The lanes of one of several workers: those that it owns, and holds in the store."""
-
-    def __init__(self, lease: WorkerLease, board: LaneBoard) -> None:
+    def __init__(self, lease: WorkerLease, board: LaneBoard, share: Share | None) -> None:
         self._lease = lease
         self._board = board
-        self.share: Share = Share()
+        self.share = share
         # With the monotonic time at which each lane was last seen to have work.
         self._held: dict[Lane, float] = {}
         self._next_idle_check = 0.0
+        # Lanes that the next claim releases unless they have work.
         self._idle: set[Lane] = set()
-        self._accepting = Accepting(share=self.share)
+        self._accepting = Accepting(frozenset(), share)
         # Called with lanes that were released for the worker that owns them.
         self.announce: Callable[[Collection[Lane]], None] = lambda _: None
 
     def owns(self, lane: Lane) -> bool:
-        return self.share.has(lane)
+        """Whether this worker is the one that sends to the endpoint."""
+        return self.share is None or self.share.has(lane)
 
     def holds(self, lane: Lane) -> bool:
         """Whether no other worker can send to the endpoint now."""
-        return lane in self._held and self.share.has(lane)
+        return lane in self._held and self.owns(lane)
 
     def share_with(self, live: Sequence[UUID]) -> bool:
-        """Lanes outside the share are released as soon as their deliveries in memory are sent."""
+        """Take this worker's share among the live workers; return True if the share has changed.
+
+        Lanes outside the share are released as soon as their deliveries in memory are sent.
+        """
         worker, before = self._lease.worker, self.share
-        if worker in live:
+        if before is not None and worker in live:
             self.share = Share(live.index(worker), len(live))
         if self.share == before:
             return False
@@ -90,6 +63,7 @@ class SharedLanes(Lanes):
         return True
 
     def start_over(self) -> None:
+        """The worker has a new id, and holds nothing."""
         self._held.clear()
         self._idle.clear()
         self._accepting = self._accepting._replace(lanes=frozenset())
@@ -99,7 +73,7 @@ class SharedLanes(Lanes):
         self._held.clear()
 
     def idle(self, now: float) -> set[Lane]:
-        """No reservation is made in these lanes from now on."""
+        """Lanes to release; no reservation is made in them from now on."""
         if now >= self._next_idle_check:
             self._collect_idle(now)
         return set(self._idle)
@@ -120,6 +94,12 @@ class SharedLanes(Lanes):
     async def accept(
         self, queue: DeliveryQueue, claimed: Claimed, idle: Collection[Lane], more: Collection[Lane]
     ) -> Accepting:
+        """In the transaction of a claim: let others hand over what comes for held lanes.
+
+        `more` are lanes with deliveries left in the store, which are older.
+        """
+        if self.share is None:
+            return self._accepting
         before = self._accepting.lanes
         kept = before.difference(idle)
         if self.share != self._accepting.share:
@@ -132,6 +112,9 @@ class SharedLanes(Lanes):
     def committed(
         self, claimed: Claimed, idle: Collection[Lane], accepting: Accepting, at: float
     ) -> None:
+        """The claim is in the store."""
+        if self.share is None:
+            return
         self._accepting = accepting
         self._idle.difference_update(idle)
         self._held |= dict.fromkeys(claimed.held, at)

@@ -10,9 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.engine.dispatcher import Dispatcher
-from cuepost.engine.lanes import SharedLanes
 from cuepost.log_lines import log_store_error
-from cuepost.ports.dispatch import DeliveryKey, Lane
+from cuepost.ports.dispatch import DeliveryKey, Lane, Share
 from cuepost.ports.store import StoreError
 from cuepost.tuning import (
     HANDED_OVER_AT_ONCE,
@@ -36,7 +35,7 @@ class SharedDispatcher(Dispatcher):
     longest_wait_seconds = LONGEST_WAIT_SECONDS
     usual_sleep = timedelta(seconds=POLL_SECONDS)
     usual_lease = timedelta(seconds=LEASE_SECONDS)
-    _lanes: SharedLanes
+    first_share = Share()
 
     @cached_property
     def _beat_now(self) -> asyncio.Event:
@@ -47,9 +46,6 @@ class SharedDispatcher(Dispatcher):
     def _has_keys(self) -> asyncio.Event:
         """Set while there are deliveries that were handed over and not read yet."""
         return asyncio.Event()
-
-    def _new_lanes(self) -> SharedLanes:
-        return SharedLanes(self._lease, self._board)
 
     def reserve(self, endpoint: Lane) -> UUID | None:
         return super().reserve(endpoint) if self._lanes.holds(endpoint) else None
