@@ -98,7 +98,7 @@ class Dispatcher:
         may_take = (
             self.running
             and not self._intake.is_stopping
-            and self._lease.is_held
+            and self._clock.monotonic() < self._lease.until
             and endpoint not in self._intake.unfinished
             and self._board.reserve(endpoint)
         )
@@ -232,7 +232,7 @@ class Dispatcher:
         if until is not None and until <= self._clock.now():
             return False
         # A worker that was suspended past its lease must not send: another may have the work.
-        return self._lease.is_held and self._clock.monotonic() < fresh_until
+        return self._clock.monotonic() < min(fresh_until, self._lease.until)
 
     def _give_back(self, assignment: Assignment) -> None:
         self._lease.give_back([assignment])
@@ -278,7 +278,7 @@ class Dispatcher:
 
     def _written(self, results: Sequence[Result]) -> None:
         self._recorded += len(results)
-        self._lease.recorded(result.assignment for result in results)
+        self._lease.recorded(results)
         again = [each.next_step.due_at for each in results if each.next_step.due_at is not None]
         if again and self._intake.sleeps_until is None:
             # A claim is running, and may have read the queue before these results were written.

@@ -12,7 +12,7 @@ from math import inf
 from uuid import UUID
 
 from cuepost.log_lines import log_store_error
-from cuepost.ports.dispatch import Assignment, DeliveryKey, DeliveryQueue
+from cuepost.ports.dispatch import Assignment, DeliveryKey, DeliveryQueue, Result
 from cuepost.ports.store import Store, StoreError, StoreUnavailable
 from cuepost.ports.system import Clock, IdSource
 from cuepost.tuning import HEARTBEATS_PER_LEASE
@@ -47,8 +47,9 @@ class WorkerLease:
         self._clock = clock
         self._ids = ids
         self._length = length
-        self._until = LONG_AGO
-        self.is_registered = False
+        # When the lease expires, unless it is renewed. It is counted from before the call to the
+        # store, so it expires here earlier than there. LONG_AGO: the store has no such worker.
+        self.until = LONG_AGO
         self.clock_ahead = self._noted_ahead = timedelta(0)
         self._known: dict[UUID, Assignment] = {}
         # Leased to this worker by other processes, and not read yet; the first to be read first.
@@ -62,11 +63,12 @@ class WorkerLease:
 
     @property
     def is_held(self) -> bool:
-        """Once the lease has expired, only the store knows whether another worker has the work.
+        """Once the lease has expired, only the store knows whether another worker has the work."""
+        return self._clock.monotonic() < self.until
 
-        It is counted from before the call to the store, so it expires here earlier than there.
-        """
-        return self._clock.monotonic() < self._until
+    @property
+    def is_registered(self) -> bool:
+        return self.until != LONG_AGO
 
     @property
     def heartbeat_seconds(self) -> float:
@@ -92,10 +94,11 @@ class WorkerLease:
             self.released_orphans.discard(each.delivery_id)
         return accepted
 
-    def recorded(self, assignments: Iterable[Assignment]) -> None:
-        for each in assignments:
-            if self._known.get(each.delivery_id) is each:
-                del self._known[each.delivery_id]
+    def recorded(self, results: Iterable[Result]) -> None:
+        for each in results:
+            delivery_id = each.assignment.delivery_id
+            if self._known.get(delivery_id) is each.assignment:
+                del self._known[delivery_id]
 
     def give_back(self, assignments: Iterable[Assignment]) -> None:
         """Mark assignments that are not sent now; the next claim releases them in the store."""
@@ -118,7 +121,7 @@ class WorkerLease:
     def start_over(self) -> UUID:
         """Take a new worker id, because others may have the work of the old; return the old id."""
         old, self.worker = self.worker, self._ids(self._clock.now())
-        self.is_registered = False
+        self.until = LONG_AGO
         self._known.clear()
         self.expected.clear()
         self._unknown.clear()
@@ -178,8 +181,7 @@ class WorkerLease:
     def renewed(self, worker: UUID, asked_at: float, *, is_mine: bool) -> None:
         """The store was asked then whether that worker still exists, or told that it does."""
         if worker == self.worker:
-            self.is_registered = is_mine
-            self._until = asked_at + self._length.total_seconds() if is_mine else LONG_AGO
+            self.until = asked_at + self._length.total_seconds() if is_mine else LONG_AGO
 
     async def end(self, store: Store) -> None:
         """Release what was not sent; what is still leased then counts as interrupted."""
