@@ -24,7 +24,6 @@ from cuepost.ports.store import Store
 from cuepost.ports.system import Clock, IdSource
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
-    BUSY_FROM,
     LONGEST_IN_MEMORY_SECONDS,
     LONGEST_WAIT_ALONE_SECONDS,
     PAUSE_AFTER_CRASH_SECONDS,
@@ -65,7 +64,6 @@ class Dispatcher:
         self._pipeline = pipeline
         self._clock = clock
         self._capacity = capacity
-        self._telemetry = telemetry
         self._lease = WorkerLease(clock, ids, lease or self.usual_lease)
         self._board = LaneBoard(capacity, clock)
         self._lanes = Lanes(self._lease, self._board, self.first_share)
@@ -74,24 +72,22 @@ class Dispatcher:
             store, clock, self._lease, self._board, self._lanes, begin=self._begin, poll=poll
         )
         self._most_unrecorded = UNRECORDED_PER_ATTEMPT * capacity.attempts
-        self._recorder = self._new_recorder()
-        # Set when an attempt ends; cleared by the coroutine that is about to wait for it.
-        self._attempt_ended = asyncio.Event()
-        self._in_flight = self._begun = self._recorded = 0
-        self.running = False
-
-    def _new_recorder(self) -> OutcomeRecorder:
-        return OutcomeRecorder(
-            self._store,
-            self._clock,
-            self._telemetry,
+        self._recorder = OutcomeRecorder(
+            store,
+            clock,
+            telemetry,
             full_group=min(RESULTS_AT_ONCE, self._most_unrecorded),
             at_once=self.results_at_once,
             longest_wait=self.longest_wait_seconds,
-            is_busy=lambda: self._board.load >= BUSY_FROM or bool(self._intake.unfinished),
+            board=self._board,
+            intake=self._intake,
             written=self._written,
             unwritable=self._unwritable,
         )
+        # Cleared by the coroutine that is about to wait for it.
+        self._attempt_ended = asyncio.Event()
+        self._in_flight = self._begun = self._recorded = 0
+        self.running = False
 
     def reserve(self, endpoint: Lane) -> UUID | None:
         """Not if older deliveries of the endpoint are known to wait in the store."""
@@ -247,18 +243,11 @@ class Dispatcher:
                 log.error("event=attempt_crashed delivery=%s", delivery_id, exc_info=ended.error)
                 self._postpone(assignment)
             else:
-                self._report(ended)
                 self._recorder.put(worker, ended)
             self._free(assignment.lane)
             self._start_attempts()
         except Exception as error:  # noqa: BLE001  # raised in a task of `run`, which it ends
             self._spawn(_raised(error))
-
-    def _report(self, result: Result) -> None:
-        try:
-            self._telemetry.attempted(result)
-        except Exception:
-            log.exception("event=telemetry_crashed")
 
     def _free(self, endpoint: Lane) -> None:
         self._in_flight -= 1

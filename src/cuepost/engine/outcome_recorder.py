@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from cuepost.engine.intake import Intake
+from cuepost.engine.lane_board import LaneBoard
 from cuepost.log_lines import log_store_error
 from cuepost.ports.dispatch import Result
 from cuepost.ports.store import (
@@ -23,6 +25,7 @@ from cuepost.ports.store import (
 from cuepost.ports.system import Clock
 from cuepost.ports.telemetry import Telemetry
 from cuepost.tuning import (
+    BUSY_FROM,
     GROUP_TRIES,
     PAUSE_AFTER_CONTENTION_SECONDS,
     PAUSE_AFTER_FAILURE_SECONDS,
@@ -50,8 +53,9 @@ class _Held:
 class OutcomeRecorder:
     """`written` is called with results that are in the store, `unwritable` with one set aside.
 
-    These results no longer wait here by then. At most `at_once` results are written together; while
-    the engine is busy, they wait until there are `full_group`, at most `longest_wait` seconds.
+    These results no longer wait here by then. At most `at_once` results are written together. While
+    much is in memory, or more waits in the store, they wait until there are `full_group`, at most
+    `longest_wait` seconds.
     """
 
     store: Store
@@ -60,39 +64,42 @@ class OutcomeRecorder:
     full_group: int
     at_once: int
     longest_wait: float
-    is_busy: Callable[[], bool]
+    board: LaneBoard
+    intake: Intake
     written: Callable[[Sequence[Result]], None]
     unwritable: Callable[[Result], None]
+    unrecorded: int = 0
     _results: list[_Held] = field(default_factory=list)
     _singles: list[_Held] = field(default_factory=list)
     _failures: int = 0
     _writes: int = 0
-    _work: asyncio.Event = field(default_factory=asyncio.Event)
+    # Set when there is something to write, and when a group is full.
+    _wake_up: asyncio.Event = field(default_factory=asyncio.Event)
     _single_work: asyncio.Event = field(default_factory=asyncio.Event)
-    _group_full: asyncio.Event = field(default_factory=asyncio.Event)
     _empty: asyncio.Event = field(default_factory=asyncio.Event)
     _grouping_stopped: bool = False
 
-    @property
-    def unrecorded(self) -> int:
-        return len(self._results) + len(self._singles)
-
     def put(self, worker: UUID, result: Result) -> None:
+        try:
+            self.telemetry.attempted(result)
+        except Exception:
+            log.exception("event=telemetry_crashed")
         self._results.append(_Held(worker, result))
-        self._work.set()
-        if len(self._results) >= self.full_group:
-            self._group_full.set()
+        self.unrecorded += 1
+        if len(self._results) == 1 or len(self._results) >= self.full_group:
+            self._wake_up.set()
 
     async def run(self) -> None:
         while True:
-            await self._work.wait()
+            while not self._results:
+                self._wake_up.clear()
+                await self._wake_up.wait()
+            # A wake-up after this is for a full group.
+            self._wake_up.clear()
             may_wait = len(self._results) < self.full_group and not self._grouping_stopped
-            if may_wait and self.is_busy():
-                self._group_full.clear()
-                await self.clock.wait_for(self._group_full, self.longest_wait)
+            if may_wait and (self.board.load >= BUSY_FROM or self.intake.unfinished):
+                await self.clock.wait_for(self._wake_up, self.longest_wait)
             await self._flush()
-            if not self._results:
-                self._work.clear()
             if not self.unrecorded:
                 self._empty.set()
 
@@ -116,7 +123,7 @@ class OutcomeRecorder:
     def stop_grouping(self) -> None:
         """From now on results are written at once, without waiting for a group to fill."""
         self._grouping_stopped = True
-        self._group_full.set()
+        self._wake_up.set()
 
     async def finish(self, seconds: float) -> None:
         """Write what is left for at most this long; the rest counts as interrupted."""
@@ -179,12 +186,13 @@ class OutcomeRecorder:
             self._singles.remove(single)
             self.written([single.result])
         if single.refusals >= SINGLE_RESULT_TRIES:
-            self._singles.remove(single)
-            self._set_aside(single.result)
+            self._set_aside(single)
         return True
 
-    def _set_aside(self, result: Result) -> None:
-        assignment = result.assignment
+    def _set_aside(self, single: _Held) -> None:
+        self._singles.remove(single)
+        self.unrecorded -= 1
+        result, assignment = single.result, single.result.assignment
         log.error(
             "event=outcome_set_aside delivery=%s budget=%d attempt=%d outcome=%s",
             assignment.delivery_id,
@@ -207,6 +215,7 @@ class OutcomeRecorder:
 
         group, late = await self.store.write(record, Priority.BACKGROUND)
         self._writes += 1
+        self.unrecorded -= len(group)
         if late:
             log.warning("event=late_results count=%d", late)
         self.telemetry.recorded(len(group), late)
