@@ -102,20 +102,24 @@ def test_many_that_hang_hold_the_memory_for_a_second_at_most(run_embedded: RunSc
     run_embedded(scenario)
 
 
-def test_a_process_holds_only_what_it_can_send_in_time(
-    run_embedded: RunScenarios, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Deliveries that are outdated before their turn are given back and claimed again."""
-    dropped: list[Assignment] = []
+@pytest.fixture
+def dropped(monkeypatch: pytest.MonkeyPatch) -> list[Assignment]:
+    """Deliveries that were outdated before their turn: they are given back and claimed again."""
+    found: list[Assignment] = []
     drop_expired = LaneBoard.drop_expired
 
     def noted(self: LaneBoard, now: float) -> list[Assignment]:
-        found = drop_expired(self, now)
-        dropped.extend(found)
-        return found
+        expired = drop_expired(self, now)
+        found.extend(expired)
+        return expired
 
     monkeypatch.setattr(LaneBoard, "drop_expired", noted)
+    return found
 
+
+def test_a_process_holds_only_what_it_can_send_in_time(
+    run_embedded: RunScenarios, dropped: list[Assignment]
+) -> None:
     async def scenario(engine: EngineHarness) -> None:
         for number in range(40):
             await engine.harness.endpoint(url=url(number))
@@ -127,6 +131,25 @@ def test_a_process_holds_only_what_it_can_send_in_time(
             await engine.later(2 * MINUTE)
         assert len(engine.sent) == 800
         assert len(dropped) < 200
+
+    run_embedded(scenario)
+
+
+def test_of_the_queues_of_slow_endpoints_little_is_claimed_in_vain(
+    run_embedded: RunScenarios, dropped: list[Assignment]
+) -> None:
+    """Their attempts end together, so the slots are refilled one after the other at once."""
+
+    async def scenario(engine: EngineHarness) -> None:
+        for number in range(4):
+            await engine.harness.endpoint(url=url(number))
+            engine.transport.will(url(number), *[Answer(seconds=0.5)] * 100)
+        projects = [await engine.harness.project() for _ in range(100)]
+        await engine.harness.report(*map(engine.harness.milestone, projects))
+        async with engine.delivering(engine.dispatcher(attempts=32, cap=8), direct=False):
+            await engine.later(MINUTE)
+        assert len(engine.sent) == 400
+        assert len(dropped) < 100
 
     run_embedded(scenario)
 

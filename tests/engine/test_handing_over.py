@@ -111,6 +111,11 @@ def test_more_than_there_is_room_for_goes_back_and_closes_the_lane(
     run_postgres(scenario)
 
 
+def fill_memory(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(LaneBoard, "room", 0)
+    patch.setattr(LaneBoard, "reserve", lambda *_: False)
+
+
 async def report(engine: EngineHarness) -> None:
     """One event, for all endpoints."""
     await engine.harness.report(engine.harness.milestone(await engine.harness.project()))
@@ -140,7 +145,7 @@ def test_while_memory_is_full_what_is_handed_over_waits_and_is_not_given_back(
             engine.store.handover = OtherProcess(worker.hand_over)
             await report(engine)
             await engine.later(timedelta(seconds=0.05))
-            assert worker.state.held <= worker._capacity.held < 50
+            assert worker._board.load <= worker._board.capacity.held < 50
             leased = await engine.rows(sa.select(queue.c.worker))
             assert {holder for (holder,) in leased} == {worker.state.worker}
             await engine.later(SECOND)
@@ -158,7 +163,7 @@ def test_what_waits_for_memory_is_not_taken_for_orphaned(
             claims.clear()
             engine.store.handover = OtherProcess(worker.hand_over)
             with monkeypatch.context() as patched:
-                patched.setattr(LaneBoard, "room", 0)
+                fill_memory(patched)
                 await engine.harness.complete()
                 await engine.later(2 * LEASE)
                 assert len(engine.sent) == 1
@@ -178,7 +183,7 @@ def test_a_worker_that_leaves_releases_what_it_has_not_read(
             engine.transport.will(URL, Answer(seconds=9))
             await engine.harness.complete()
             await engine.later()
-            monkeypatch.setattr(LaneBoard, "room", 0)
+            fill_memory(monkeypatch)
             await engine.harness.complete()
             await engine.later(SECOND)
             worker.stop()
@@ -203,7 +208,7 @@ def test_too_many_that_wait_for_memory_go_back_and_close_their_lanes(
             await hold_the_lane(engine, worker)
             engine.store.handover = OtherProcess(worker.hand_over)
             with monkeypatch.context() as patched:
-                patched.setattr(LaneBoard, "room", 0)
+                fill_memory(patched)
                 for _ in range(5):
                     await engine.harness.complete()
                 await engine.later(SECOND)

@@ -63,7 +63,6 @@ class Dispatcher:
         self._store = store
         self._pipeline = pipeline
         self._clock = clock
-        self._capacity = capacity
         self._lease = WorkerLease(clock, ids, lease or self.usual_lease)
         self._board = LaneBoard(capacity, clock)
         self._lanes = Lanes(self._lease, self._board, self.first_share)
@@ -86,7 +85,7 @@ class Dispatcher:
         )
         # Cleared by the coroutine that is about to wait for it.
         self._attempt_ended = asyncio.Event()
-        self._in_flight = self._begun = self._recorded = 0
+        self._begun = self._recorded = 0
         self.running = False
 
     def reserve(self, endpoint: Lane) -> UUID | None:
@@ -101,7 +100,8 @@ class Dispatcher:
         return self._lease.worker if may_take else None
 
     def take(self, worker: UUID, assignments: Sequence[Assignment], as_of: datetime) -> None:
-        self._board.give_back([each.lane for each in assignments])
+        for each in assignments:
+            self._board.free(each.lane)
         # Assignments of an earlier lease are released together with that lease.
         if self.running and worker == self._lease.worker:
             released = self._lease.released_orphans
@@ -111,7 +111,8 @@ class Dispatcher:
             self._begin(mine, self._clock.monotonic() - age if age >= 0 else LONG_AGO)
 
     def give_back(self, endpoints: Sequence[Lane]) -> None:
-        self._board.give_back(endpoints)
+        for endpoint in endpoints:
+            self._board.free(endpoint)
         # A claim may have found no room because of them.
         self._intake.wake(endpoints)
 
@@ -133,9 +134,9 @@ class Dispatcher:
             stopping=self._intake.is_stopping,
             lease_held=self._lease.is_held,
             progress=self._begun + self._recorded,
-            in_flight=self._in_flight,
+            in_flight=self._board.in_flight,
             held=self._board.load,
-            lanes_ready=self._board.ready,
+            lanes_ready=len(self._board.ready),
             unrecorded=self._recorder.unrecorded,
             memory_full=self._intake.is_full,
             backlog=bool(self._intake.unfinished),
@@ -151,8 +152,7 @@ class Dispatcher:
         return self._lanes.owns(endpoint)
 
     def has_capacity_for(self, endpoint: Lane | None = None) -> bool:
-        is_full = self._in_flight >= self._capacity.attempts
-        return not is_full and (endpoint is None or self._board.has_slot(endpoint))
+        return self._board.has_capacity_for(endpoint)
 
     def stop(self) -> None:
         """Finish the attempts in flight and release the other deliveries."""
@@ -181,7 +181,7 @@ class Dispatcher:
     async def _leave(self) -> None:
         """Release what waits here, and wait for the attempts in flight."""
         self._lease.give_back(self._board.drop_waiting())
-        while self._in_flight:
+        while self._board.in_flight:
             self._attempt_ended.clear()
             await self._attempt_ended.wait()
 
@@ -195,14 +195,11 @@ class Dispatcher:
 
     def _start_attempts(self) -> None:
         """Start all attempts that may begin; none while too many results wait to be recorded."""
-        while self.running and self._in_flight < self._capacity.attempts:
-            if self._recorder.unrecorded >= self._most_unrecorded:
-                return
+        while self.running and self._recorder.unrecorded < self._most_unrecorded:
             taken = self._board.take()
             if taken is None:
                 return
             fresh_until, assignment = taken
-            self._in_flight += 1
             if not self._may_send(assignment, fresh_until):
                 self._give_back(assignment)
                 continue
@@ -250,12 +247,11 @@ class Dispatcher:
             self._spawn(_raised(error))
 
     def _free(self, endpoint: Lane) -> None:
-        self._in_flight -= 1
         self._board.done(endpoint)
         self._attempt_ended.set()
         if endpoint in self._intake.unfinished and self._board.claimable_of(endpoint) > 0:
             self._intake.wake([endpoint])
-        half_empty = self._board.load <= self._capacity.attempts
+        half_empty = self._board.load <= self._board.capacity.attempts
         if self._intake.is_full and (half_empty or not self._board.ready):
             self._intake.wake()
 

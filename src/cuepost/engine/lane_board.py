@@ -6,7 +6,7 @@ others, and its deliveries wait in the store. A lane with a backlog gets as many
 sends in a moment, because large claims would delay the small ones of other lanes.
 """
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
@@ -53,37 +53,34 @@ class _Lane:
     waiting: deque[tuple[float, Assignment]] = field(default_factory=deque)
     in_flight: int = 0
     load: int = 0
-    is_ready: bool = False
 
 
 @dataclass(slots=True)
 class _Pace:
-    """For a lane with a backlog: how much it may hold, and when it was last filled."""
+    """For a lane with a backlog: how much of it the lane may hold, and when it was last filled."""
 
     held: int
-    filled_at: float
+    filled_at: float = -inf
 
 
 class LaneBoard:
     def __init__(self, capacity: Capacity, clock: Clock) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self._clock = clock
         self._cap = capacity.per_endpoint
         self._most_per_lane = capacity.held_per_lane
         self._first_share = min(FIRST_SHARE_PER_SLOT * self._cap, self._most_per_lane)
-        self._most_held = capacity.held_at_first
+        self._most_held = self._held_at_first = capacity.held_at_first
         # Since when memory has been short, and how many assignments had been taken from it by then.
         self._short_since: tuple[float, int] | None = None
         self._paces: dict[Lane, _Pace] = {}
         self._lanes: dict[Lane, _Lane] = {}
-        self._ready: deque[Lane] = deque()
-        self._slow: dict[Lane, int] = {}
+        # Lanes from which an attempt may start, in the order of their turns.
+        self.ready: OrderedDict[Lane, _Lane] = OrderedDict()
         # No waiting assignment ceases to be fresh before this.
         self._fresh_until = inf
-        # Whether assignments were dropped although their endpoints would have taken them.
-        self.holds_too_many = False
         # `load` counts what waits, what is in flight and what is reserved.
-        self.load = self.waiting = 0
+        self.load = self.waiting = self.in_flight = 0
         # How many assignments have been taken since the start.
         self._taken = 0
 
@@ -96,41 +93,53 @@ class LaneBoard:
             lane.load += 1
             self.load += 1
             self.waiting += 1
-            self._mark_ready(assignment.lane, lane)
+            if lane.in_flight < self._cap:
+                self.ready[assignment.lane] = lane
 
     def take(self) -> tuple[float, Assignment] | None:
         """The next assignment of the lane whose turn it is, with the time until it is fresh."""
-        if not self._ready:
+        if not self.ready or self.in_flight >= self.capacity.attempts:
             return None
-        endpoint = self._ready.popleft()
-        lane = self._lanes[endpoint]
-        lane.is_ready = False
+        endpoint, lane = self.ready.popitem(last=False)
         taken = lane.waiting.popleft()
         self.waiting -= 1
         lane.in_flight += 1
+        self.in_flight += 1
         self._taken += 1
-        if not lane.waiting and endpoint in self._slow:
-            self._allow(endpoint, 2 * self._slow[endpoint])
-        self._mark_ready(endpoint, lane)
+        pace = None if lane.waiting else self._paces.get(endpoint)
+        if pace is not None and pace.held < self._first_share:
+            # The lane has got through what it had.
+            pace.held = min(self._first_share, 2 * pace.held)
+        if lane.waiting and lane.in_flight < self._cap:
+            self.ready[endpoint] = lane
         return taken
 
     def done(self, endpoint: Lane) -> None:
+        """An attempt has ended."""
         lane = self._lanes[endpoint]
         lane.in_flight -= 1
-        self._mark_ready(endpoint, lane)
-        self._unload(endpoint, lane, 1)
+        self.in_flight -= 1
+        if lane.waiting:
+            self.ready[endpoint] = lane
+        self.free(endpoint)
 
     def reserve(self, endpoint: Lane) -> bool:
         """Reserve room for one assignment; return False if memory or the lane has none."""
-        if self.room == 0 or self.room_of(endpoint) <= 0:
+        lane = self._lanes.get(endpoint) or _Lane()
+        if self.load >= self._most_held or lane.load >= self._most_per_lane:
             return False
-        self._lanes.setdefault(endpoint, _Lane()).load += 1
+        self._lanes[endpoint] = lane
+        lane.load += 1
         self.load += 1
         return True
 
-    def give_back(self, endpoints: Iterable[Lane]) -> None:
-        for endpoint in endpoints:
-            self._unload(endpoint, self._lanes[endpoint], 1)
+    def free(self, endpoint: Lane, count: int = 1) -> None:
+        """Reservations or assignments of the lane are gone."""
+        lane = self._lanes[endpoint]
+        self.load -= count
+        lane.load -= count
+        if not lane.load:
+            del self._lanes[endpoint]
 
     @property
     def busy(self) -> Collection[Lane]:
@@ -141,39 +150,30 @@ class LaneBoard:
         lane = self._lanes.get(endpoint)
         return lane.load if lane else 0
 
-    def has_slot(self, endpoint: Lane) -> bool:
-        """Whether one more attempt may be in flight."""
-        lane = self._lanes.get(endpoint)
-        return lane is None or lane.in_flight < self._cap
-
-    def room_of(self, endpoint: Lane) -> int:
-        """How many more assignments this lane may hold."""
-        lane = self._lanes.get(endpoint)
-        allowed = self._slow.get(endpoint, self._most_per_lane)
-        return allowed - lane.load if lane else allowed
+    def has_capacity_for(self, endpoint: Lane | None = None) -> bool:
+        """Whether one more attempt may be in flight, to that endpoint if one is named."""
+        lane = self._lanes.get(endpoint) if endpoint is not None else None
+        has_slot = lane is None or lane.in_flight < self._cap
+        return has_slot and self.in_flight < self.capacity.attempts
 
     def claimable_of(self, endpoint: Lane) -> int:
         """How many more this lane may claim; 0 while it holds more than half of its share."""
-        pace = self._paces.get(endpoint)
+        pace, load = self._paces.get(endpoint), self.load_of(endpoint)
         held = self._first_share if pace is None else pace.held
-        load = self.load_of(endpoint)
-        return min(self.room_of(endpoint), held - load) if 2 * load <= held else 0
+        # With less than the first share, an endpoint is so slow that none of its slots may idle.
+        return max(0, held - load) if 2 * load <= max(held, self._first_share) else 0
 
     def claimed(self, served: Collection[Lane], done: Iterable[Lane], at: float) -> None:
         """`served` lanes have more in the store; lanes that are `done` do not."""
         for endpoint in done:
             self._paces.pop(endpoint, None)
         for endpoint in served:
-            pace = self._paces.get(endpoint)
-            if pace is None:
-                self._paces[endpoint] = _Pace(self._first_share, at)
-            else:
-                pace.held = self._adjusted(pace.held, at - pace.filled_at)
-                pace.filled_at = at
-
-    @property
-    def ready(self) -> int:
-        return len(self._ready)
+            pace = self._paces.setdefault(endpoint, _Pace(self._first_share))
+            lasted, pace.filled_at = at - pace.filled_at, at
+            if pace.held >= self._first_share and lasted < QUICK_REFILL_SECONDS:
+                pace.held = min(self._most_per_lane, 2 * pace.held)
+            elif lasted > SLOW_REFILL_SECONDS:
+                pace.held = min(pace.held, max(self._first_share, pace.held // 2))
 
     @property
     def next_expiry(self) -> float:
@@ -183,21 +183,27 @@ class LaneBoard:
         )
 
     def drop_expired(self, now: float) -> list[Assignment]:
-        """Remove and return the assignments that are no longer fresh."""
+        """Remove and return the assignments that are no longer fresh.
+
+        Their lanes may claim less. If one of them could have been sent, memory holds too many.
+        """
         dropped: list[Assignment] = []
-        self.holds_too_many = False
         if now < self._fresh_until:
             return dropped
+        holds_too_many = False
         for endpoint, lane in list(self._lanes.items()):
             expired = []
             while lane.waiting and lane.waiting[0][0] <= now:
                 expired.append(lane.waiting.popleft()[1])
             if expired:
-                self.holds_too_many |= lane.is_ready
-                self._allow(endpoint, lane.load - len(expired))
+                holds_too_many |= endpoint in self.ready
+                pace = self._paces.setdefault(endpoint, _Pace(self._first_share))
+                pace.held = max(self._cap, min(pace.held, lane.load - len(expired)))
                 self._dropped(endpoint, lane, len(expired))
             dropped += expired
         self._fresh_until = self.next_expiry
+        if holds_too_many:
+            self._most_held, self._short_since = max(self.capacity.attempts, self.load // 2), None
         return dropped
 
     def drop_waiting(self) -> list[Assignment]:
@@ -208,6 +214,12 @@ class LaneBoard:
             self._dropped(endpoint, lane, len(waiting))
             dropped += waiting
         return dropped
+
+    def _dropped(self, endpoint: Lane, lane: _Lane, count: int) -> None:
+        if not lane.waiting:
+            self.ready.pop(endpoint, None)
+        self.waiting -= count
+        self.free(endpoint, count)
 
     @property
     def room(self) -> int:
@@ -223,49 +235,18 @@ class LaneBoard:
         """Hold only as much as can be sent before it is outdated, but more beside slow endpoints:
         what waits for them must not keep out the deliveries of others.
         """
-        attempts = self._capacity.attempts
-        if self.holds_too_many:
-            self._most_held = max(attempts, self.load // 2)
+        if not self.is_short_of_room:
+            self._short_since = None
         elif self._is_held_up():
-            self._most_held = min(self._capacity.held, 2 * self._most_held)
-        elif self.load < attempts:
-            self._most_held = self._capacity.held_at_first
+            self._most_held = min(self.capacity.held, 2 * self._most_held)
+            return
+        if self.load < self.capacity.attempts:
+            self._most_held = self._held_at_first
 
     def _is_held_up(self) -> bool:
         """Whether memory has been short for a while, because of endpoints that take too long."""
-        if not self.is_short_of_room:
-            self._short_since = None
-            return False
         now = self._clock.monotonic()
         since, before = self._short_since = self._short_since or (now, self._taken)
-        if self._ready or now - since < SHORT_OF_MEMORY_SECONDS:
+        if self.ready or now - since < SHORT_OF_MEMORY_SECONDS:
             return False
         return (self._taken - before) * LONGEST_IN_MEMORY_SECONDS < self.load * (now - since)
-
-    def _adjusted(self, held: int, lasted: float) -> int:
-        if lasted < QUICK_REFILL_SECONDS:
-            return min(self._most_per_lane, 2 * held)
-        return max(self._first_share, held // 2) if lasted > SLOW_REFILL_SECONDS else held
-
-    def _allow(self, endpoint: Lane, held: int) -> None:
-        self._slow[endpoint] = max(self._cap, held)
-        if self._slow[endpoint] >= self._most_per_lane:
-            del self._slow[endpoint]
-
-    def _mark_ready(self, endpoint: Lane, lane: _Lane) -> None:
-        if lane.waiting and lane.in_flight < self._cap and not lane.is_ready:
-            lane.is_ready = True
-            self._ready.append(endpoint)
-
-    def _dropped(self, endpoint: Lane, lane: _Lane, count: int) -> None:
-        if lane.is_ready and not lane.waiting:
-            lane.is_ready = False
-            self._ready.remove(endpoint)
-        self.waiting -= count
-        self._unload(endpoint, lane, count)
-
-    def _unload(self, endpoint: Lane, lane: _Lane, count: int) -> None:
-        self.load -= count
-        lane.load -= count
-        if not lane.load:
-            del self._lanes[endpoint]

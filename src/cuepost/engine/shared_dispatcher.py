@@ -146,7 +146,8 @@ class SharedDispatcher(Dispatcher):
                 surplus.append(assignment)
         if surplus:
             self._intake.decline(surplus)
-        self._board.give_back([each.lane for each in taken])
+        for assignment in taken:
+            self._board.free(assignment.lane)
         self._begin(taken, asked_at)
 
     async def _leave(self) -> None:
@@ -158,10 +159,10 @@ class SharedDispatcher(Dispatcher):
             self._attempt_ended.clear()
             self._lanes.leave()
             await self._release_lanes_except(self._board.busy)
-            if self._in_flight:
+            if self._board.in_flight:
                 await self._attempt_ended.wait()
                 await self._clock.wait(LEAVING_PAUSE_SECONDS)
-            if not self._in_flight:
+            if not self._board.in_flight:
                 return
 
     async def _release_lanes_except(self, busy: Collection[Lane]) -> None:
