@@ -9,7 +9,7 @@ import logging
 from collections.abc import Collection, Coroutine, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from cuepost.engine.attempt_pipeline import AttemptPipeline, Crash, Spawn
@@ -35,6 +35,12 @@ from cuepost.tuning import (
 )
 
 log = logging.getLogger("cuepost.engine")
+
+
+class _NotSent(NamedTuple):
+    """The attempt was not begun, because it would have been too late."""
+
+    assignment: Assignment
 
 
 class Dispatcher:
@@ -200,25 +206,23 @@ class Dispatcher:
             if taken is None:
                 return
             fresh_until, assignment = taken
-            if not self._may_send(assignment, fresh_until):
-                self._give_back(assignment)
-                continue
             ended = partial(self._ended, self._lease.worker)
-            if self._pipeline.start(assignment, ended, self._spawn):
+            if self._may_send(assignment, fresh_until) and self._pipeline.start(
+                assignment, ended, self._spawn
+            ):
                 self._begun += 1
             else:
                 self._spawn(self._make_attempt(assignment, fresh_until))
 
     async def _make_attempt(self, assignment: Assignment, fresh_until: float) -> None:
-        """For an attempt that needs a task, because no connection is open."""
+        """For an attempt that needs a task, because no connection is open, or that is too late."""
+        worker = self._lease.worker
+        ended: Result | Crash | _NotSent = _NotSent(assignment)
         # Checked again, because the process may have been suspended since `_start_attempts`.
         if self._may_send(assignment, fresh_until):
-            worker = self._lease.worker
             self._begun += 1
-            self._ended(worker, await self._pipeline.run(assignment))
-        else:
-            self._give_back(assignment)
-            self._start_attempts()
+            ended = await self._pipeline.run(assignment)
+        self._ended(worker, ended)
 
     def _may_send(self, assignment: Assignment, fresh_until: float) -> bool:
         until = assignment.access_until
@@ -227,33 +231,28 @@ class Dispatcher:
         # A worker that was suspended past its lease must not send: another may have the work.
         return self._clock.monotonic() < min(fresh_until, self._lease.until)
 
-    def _give_back(self, assignment: Assignment) -> None:
-        self._lease.give_back([assignment])
-        self._intake.wake()
-        self._free(assignment.lane)
-
-    def _ended(self, worker: UUID, ended: Result | Crash) -> None:
-        assignment = ended.assignment
+    def _ended(self, worker: UUID, ended: Result | Crash | _NotSent) -> None:
+        assignment, lane = ended.assignment, ended.assignment.lane
         try:
-            if isinstance(ended, Crash):
+            if isinstance(ended, Result):
+                self._recorder.put(worker, ended)
+            elif isinstance(ended, Crash):
                 delivery_id = assignment.delivery_id
                 log.error("event=attempt_crashed delivery=%s", delivery_id, exc_info=ended.error)
                 self._postpone(assignment)
             else:
-                self._recorder.put(worker, ended)
-            self._free(assignment.lane)
+                self._lease.give_back([assignment])
+                self._intake.wake()
+            self._board.done(lane)
+            self._attempt_ended.set()
+            if lane in self._intake.unfinished and self._board.claimable_of(lane) > 0:
+                self._intake.wake([lane])
+            half_empty = self._board.load <= self._board.capacity.attempts
+            if self._intake.is_full and (half_empty or not self._board.ready):
+                self._intake.wake()
             self._start_attempts()
         except Exception as error:  # noqa: BLE001  # raised in a task of `run`, which it ends
             self._spawn(_raised(error))
-
-    def _free(self, endpoint: Lane) -> None:
-        self._board.done(endpoint)
-        self._attempt_ended.set()
-        if endpoint in self._intake.unfinished and self._board.claimable_of(endpoint) > 0:
-            self._intake.wake([endpoint])
-        half_empty = self._board.load <= self._board.capacity.attempts
-        if self._intake.is_full and (half_empty or not self._board.ready):
-            self._intake.wake()
 
     def _postpone(self, assignment: Assignment) -> None:
         """The fault is in this service, not in the receiver, so no attempt is counted."""
