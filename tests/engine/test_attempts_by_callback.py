@@ -206,7 +206,7 @@ def test_a_bug_at_the_end_of_an_attempt_ends_the_dispatcher(
         def broken(*_: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(dispatcher._board, "done", broken)
+        monkeypatch.setattr(dispatcher.board, "done", broken)
         with pytest.raises(ExceptionGroup) as raised:
             await deliver_one(engine, dispatcher)
         assert raised.group_contains(ZeroDivisionError)

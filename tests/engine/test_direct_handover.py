@@ -109,7 +109,7 @@ def test_a_transaction_that_is_rolled_back_sends_nothing_and_keeps_no_room(
                 with pytest.raises(LookupError):
                     await harness.do(regretted)
             await engine.later()
-            assert (engine.sent, dispatcher._board.load) == ([], 0)
+            assert (engine.sent, dispatcher.board.load) == ([], 0)
 
     run_scenarios(scenario)
 

@@ -169,7 +169,7 @@ def test_a_process_whose_endpoints_are_quick_holds_no_more_than_it_needs(
             await engine.harness.report(*map(engine.harness.milestone, projects))
             while len(engine.sent) < 400:
                 await engine.later(timedelta(milliseconds=10))
-                held.append(dispatcher.state.held)
+                held.append(dispatcher.board.load)
         assert max(held) <= 16
 
     run_scenarios(scenario)

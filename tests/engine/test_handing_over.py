@@ -145,9 +145,9 @@ def test_while_memory_is_full_what_is_handed_over_waits_and_is_not_given_back(
             engine.store.handover = OtherProcess(worker.hand_over)
             await report(engine)
             await engine.later(timedelta(seconds=0.05))
-            assert worker._board.load <= worker._board.capacity.held < 50
+            assert worker.board.load <= worker.board.capacity.held < 50
             leased = await engine.rows(sa.select(queue.c.worker))
-            assert {holder for (holder,) in leased} == {worker.state.worker}
+            assert {holder for (holder,) in leased} == {worker.lease.worker}
             await engine.later(SECOND)
             assert (len(engine.sent), sum(claims)) == (100, 0)
 

@@ -73,7 +73,7 @@ def test_lanes_are_announced_to_a_new_worker_once_nothing_of_them_is_held(
                 one.workers_changed()
                 await engine.later(SECOND)
                 assert announced.lanes
-                assert not any(one.owns(lane) for lane in announced.lanes)
+                assert not any(one.lanes.owns(lane) for lane in announced.lanes)
                 other.work_for(announced.lanes)
                 await engine.later(SECOND)
                 assert await are_shared(engine, ENDPOINTS)
@@ -153,7 +153,7 @@ class Announced:
 
     def __init__(self, worker: SharedDispatcher) -> None:
         self.lanes: set[Lane] = set()
-        worker.announce_to(self._note)
+        worker.lanes.announce = self._note
 
     def _note(self, announced: Collection[Lane]) -> None:
         self.lanes |= set(announced)

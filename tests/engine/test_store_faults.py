@@ -243,7 +243,7 @@ def test_two_results_of_one_attempt_in_one_group_are_both_on_record(
         harness = engine.harness
         await harness.endpoint(url=URLS[0])
         dispatcher = engine.dispatcher()
-        put = dispatcher._recorder.put
+        put = dispatcher.recorder.put
 
         def twice(worker: UUID, result: Result) -> None:
             later = replace(result.attempt, started_at=result.attempt.started_at + AWAY)

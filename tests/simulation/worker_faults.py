@@ -69,7 +69,7 @@ class Bell:
 
     def _named(self, worker: UUID) -> Dispatcher | None:
         others = (each for each in self.awake if each is not self.direct)
-        return next((each for each in others if each.state.worker == worker), None)
+        return next((each for each in others if each.lease.worker == worker), None)
 
 
 @dataclass(slots=True)

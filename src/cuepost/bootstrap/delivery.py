@@ -80,10 +80,10 @@ async def delivering(container: Container, telemetry: EngineTelemetry) -> AsyncI
         dispatcher = _dispatcher(container, transport, spans)
         watchdog = Watchdog(dispatcher, container.store, container.system.clock, spans)
         telemetry.watch(
-            in_flight=lambda: dispatcher.state.in_flight,
-            held=lambda: dispatcher.state.held,
+            in_flight=lambda: dispatcher.board.in_flight,
+            held=lambda: dispatcher.board.load,
             stalled=lambda: watchdog.stalled is not None,
-            clock_ahead=lambda: dispatcher.clock_ahead_seconds,
+            clock_ahead=lambda: dispatcher.lease.clock_ahead / timedelta(seconds=1),
         )
         await _take_over(container)
         try:

@@ -30,7 +30,7 @@ class SharedHandover:
         self._dispatcher.give_back(endpoints)
 
     def reaches(self, worker: UUID) -> bool:
-        return self._wakeup.is_connected and worker != self._dispatcher.state.worker
+        return self._wakeup.is_connected and worker != self._dispatcher.lease.worker
 
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
         self._wakeup.hand_over(worker, keys)
@@ -69,7 +69,7 @@ def listen(
     """For a process that sends: notify other workers, and listen to notifications."""
     store, wakeup = _connected(container)
     store.handover = SharedHandover(dispatcher, wakeup)
-    dispatcher.announce_to(wakeup.announce)
+    dispatcher.lanes.announce = wakeup.announce
     return group.create_task(wakeup.run(dispatcher))
 
 

@@ -14,6 +14,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from cuepost.bootstrap.delivery import Delivery
+from cuepost.engine import watchdog
 
 
 @contextmanager
@@ -36,7 +37,8 @@ def showing_state(delivery: Delivery | None) -> Iterator[None]:
 def described(delivery: Delivery | None) -> Iterator[str]:
     if delivery is not None:
         stalled = delivery.watchdog.stalled or "no"
-        yield f'event=engine_state stalled="{stalled}" {delivery.dispatcher.state}'
+        state = watchdog.described(delivery.dispatcher)
+        yield f'event=engine_state stalled="{stalled}" {state}'
     tasks = asyncio.all_tasks()
     yield f"event=tasks count={len(tasks)}"
     for task in sorted(tasks, key=lambda each: each.get_name()):

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from datetime import timedelta
 from functools import cached_property
 from itertools import islice
@@ -48,59 +48,55 @@ class SharedDispatcher(Dispatcher):
         return asyncio.Event()
 
     def reserve(self, endpoint: Lane) -> UUID | None:
-        return super().reserve(endpoint) if self._lanes.holds(endpoint) else None
+        return super().reserve(endpoint) if self.lanes.holds(endpoint) else None
 
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
         """Another process has leased these deliveries to this worker, if it still has that id.
 
         Such a word may be lost; the lease is then orphaned, and a heartbeat finds it.
         """
-        if worker == self._lease.worker:
-            self._lease.expected.update({key[1]: key for key in keys})
+        if worker == self.lease.worker:
+            self.lease.expected.update({key[1]: key for key in keys})
             self._has_keys.set()
 
     def workers_changed(self) -> None:
         """Workers have come or gone, or notifications may have been missed."""
         self._beat_now.set()
-        self._intake.wake()
-
-    def announce_to(self, others: Callable[[Collection[Lane]], None]) -> None:
-        """`others` is called with the lanes that this worker has released for other workers."""
-        self._lanes.announce = others
+        self.intake.wake()
 
     def _loops(self) -> Sequence[Coroutine[Any, Any, None]]:
         return [*super()._loops(), self._send_heartbeats(), self._read_handed_over()]
 
     async def _send_heartbeats(self) -> None:
         while True:
-            await self._clock.wait_for(self._beat_now, self._lease.heartbeat_seconds)
+            await self._clock.wait_for(self._beat_now, self.lease.heartbeat_seconds)
             self._beat_now.clear()
             try:
                 may_have_work = await self._beat()
             except StoreError as error:
                 log_store_error(log, "heartbeat_failed", error, "heartbeat")
                 continue
-            if may_have_work or self._lease.has_releases or not self._lease.is_held:
-                self._intake.wake()
+            if may_have_work or self.lease.has_releases or not self.lease.is_held:
+                self.intake.wake()
 
     async def _beat(self) -> bool:
         """Renew the lease, remove dead workers, and share the lanes among the live ones."""
         asked_at = self._clock.monotonic()
-        worker, was_registered = self._lease.worker, self._lease.is_registered
+        worker, was_registered = self.lease.worker, self.lease.is_registered
         async with self._store.transaction() as transaction:
-            now = await self._lease.time(transaction.queue)
+            now = await self.lease.time(transaction.queue)
             # Before dead workers are removed, because this one may just have been suspended.
-            is_mine = await self._lease.renew(transaction.queue, now)
+            is_mine = await self.lease.renew(transaction.queue, now)
             gone = await transaction.queue.remove_dead_workers(now)
             live = await transaction.queue.live_workers(now)
         if was_registered:
-            self._lease.renewed(worker, asked_at, is_mine=is_mine)
-        return self._intake.share_with(live) or gone > 0
+            self.lease.renewed(worker, asked_at, is_mine=is_mine)
+        return self.intake.share_with(live) or gone > 0
 
     async def _read_handed_over(self) -> None:
         while True:
             await self._has_keys.wait()
-            keys = list(islice(self._lease.expected.values(), self._count_to_read()))
+            keys = list(islice(self.lease.expected.values(), self._count_to_read()))
             if not keys:
                 await self._clock.wait(PAUSE_WITH_FULL_MEMORY_SECONDS)
             else:
@@ -110,7 +106,7 @@ class SharedDispatcher(Dispatcher):
                     count = len(keys)
                     log_store_error(log, "handed_over_not_read", error, "hand-over", count=count)
                     await self._clock.wait(PAUSE_AFTER_FAILURE_SECONDS)
-            if not self._lease.expected:
+            if not self.lease.expected:
                 self._has_keys.clear()
 
     def _count_to_read(self) -> int:
@@ -118,60 +114,60 @@ class SharedDispatcher(Dispatcher):
 
         The others wait. Those too many are read all the same, so that their lanes stop accepting.
         """
-        self._board.adjust_room()
-        room, waiting = self._board.room, len(self._lease.expected)
-        if room < waiting and self._board.is_short_of_room:
+        self.board.adjust_room()
+        room, waiting = self.board.room, len(self.lease.expected)
+        if room < waiting and self.board.is_short_of_room:
             room = max(0, waiting - HANDED_OVER_WAITING)
         return min(room, HANDED_OVER_AT_ONCE)
 
     async def _take_handed_over(self, keys: Sequence[DeliveryKey]) -> None:
-        asked_at, worker = self._clock.monotonic(), self._lease.worker
+        asked_at, worker = self._clock.monotonic(), self.lease.worker
         async with self._store.single_read() as transaction:
             found = await transaction.queue.handed_over(worker, keys, self._clock.now())
         # If this worker has a new id, the deliveries of the old one are with other workers.
-        if worker != self._lease.worker:
+        if worker != self.lease.worker:
             return
         for _, delivery_id in keys:
-            self._lease.expected.pop(delivery_id, None)
-        if not self._lease.is_held:
+            self.lease.expected.pop(delivery_id, None)
+        if not self.lease.is_held:
             return
         taken, surplus = [], []
         for assignment, may_be_sent in found:
             lane = assignment.lane
-            if assignment.delivery_id in self._lease.released_orphans:
+            if assignment.delivery_id in self.lease.released_orphans:
                 continue
-            if may_be_sent and self._lanes.holds(lane) and self._board.reserve(lane):
+            if may_be_sent and self.lanes.holds(lane) and self.board.reserve(lane):
                 taken.append(assignment)
             else:
                 surplus.append(assignment)
         if surplus:
-            self._intake.decline(surplus)
+            self.intake.decline(surplus)
         for assignment in taken:
-            self._board.free(assignment.lane)
+            self.board.free(assignment.lane)
         self._begin(taken, asked_at)
 
     async def _leave(self) -> None:
         """Also release lanes as soon as they are idle, so that other workers can send."""
-        self._lease.give_back(self._board.drop_waiting())
-        self._lease.give_back_expected()
+        self.lease.give_back(self.board.drop_waiting())
+        self.lease.give_back_expected()
         while True:
             # Cleared before the store is called, because an attempt may end during the call.
             self._attempt_ended.clear()
-            self._lanes.leave()
-            await self._release_lanes_except(self._board.busy)
-            if self._board.in_flight:
+            self.lanes.leave()
+            await self._release_lanes_except(self.board.busy)
+            if self.board.in_flight:
                 await self._attempt_ended.wait()
                 await self._clock.wait(LEAVING_PAUSE_SECONDS)
-            if not self._board.in_flight:
+            if not self.board.in_flight:
                 return
 
     async def _release_lanes_except(self, busy: Collection[Lane]) -> None:
         now = self._clock.now()
         try:
             async with self._store.transaction() as transaction:
-                returned = await self._lease.release_returned(transaction.queue, now)
-                await transaction.queue.leave(self._lease.worker, busy)
+                returned = await self.lease.release_returned(transaction.queue, now)
+                await transaction.queue.leave(self.lease.worker, busy)
         except StoreError as error:
             log_store_error(log, "lanes_not_released", error, "leave")
         else:
-            self._lease.returned(returned)
+            self.lease.returned(returned)

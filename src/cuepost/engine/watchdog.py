@@ -24,6 +24,26 @@ NOT_STARTED = "claimed deliveries are not started"
 NOT_CLAIMED = "due deliveries are not claimed"
 
 
+def described(dispatcher: Dispatcher) -> str:
+    """What the engine is doing; `sleeps_until` is an instant of the monotonic clock."""
+    lease, board, intake = dispatcher.lease, dispatcher.board, dispatcher.intake
+    state = {
+        "worker": lease.worker,
+        "running": dispatcher.running,
+        "stopping": intake.is_stopping,
+        "lease_held": lease.is_held,
+        "progress": dispatcher.progress,
+        "in_flight": board.in_flight,
+        "held": board.load,
+        "lanes_ready": len(board.ready),
+        "unrecorded": dispatcher.recorder.unrecorded,
+        "memory_full": intake.is_full,
+        "backlog": bool(intake.unfinished),
+        "sleeps_until": intake.sleeps_until,
+    }
+    return " ".join(f"{name}={value}" for name, value in state.items())
+
+
 class Watchdog:
     def __init__(
         self, dispatcher: Dispatcher, store: Store, clock: Clock, telemetry: Telemetry
@@ -42,7 +62,7 @@ class Watchdog:
             await self.check()
 
     async def check(self) -> None:
-        progress = self._dispatcher.state.progress
+        progress = self._dispatcher.progress
         if progress != self._progress:
             self._progress, self._checks = progress, 0
             self._note(None)
@@ -53,20 +73,20 @@ class Watchdog:
 
     async def _reason(self) -> str | None:
         """The reason for the stall; None if nothing is due or the store is unavailable."""
-        before = self._dispatcher.state
-        if not before.running:
+        if not self._dispatcher.running:
             return None
+        dispatcher, recorder = self._dispatcher, self._dispatcher.recorder
+        unrecorded_before = recorder.unrecorded
         try:
             await self._wait_for_engine_writes()
             # If the store was slow until now, the engine gets time to continue.
             await self._clock.wait(WATCHDOG_SECONDS)
-            state = self._dispatcher.state
-            if not state.running or state.progress != self._progress:
+            if not dispatcher.running or dispatcher.progress != self._progress:
                 return None
-            if state.unrecorded:
+            if recorder.unrecorded:
                 # Results that came since then are about to be recorded.
-                return NOT_RECORDED if before.unrecorded else None
-            if state.lanes_ready and self._dispatcher.has_capacity_for():
+                return NOT_RECORDED if unrecorded_before else None
+            if dispatcher.board.ready and dispatcher.board.has_capacity_for():
                 return NOT_STARTED
             overdue = await self._overdue()
         except StoreError:
@@ -84,12 +104,12 @@ class Watchdog:
 
     async def _overdue(self) -> bool:
         # What is due is judged by the clock that all workers share.
-        ahead = timedelta(seconds=self._dispatcher.clock_ahead_seconds)
-        before = self._clock.now() - ahead - OVERDUE
+        lease, board = self._dispatcher.lease, self._dispatcher.board
+        before = self._clock.now() - lease.clock_ahead - OVERDUE
         async with self._store.snapshot() as transaction:
-            lanes = await transaction.queue.overdue(self._dispatcher.state.worker, before)
-        mine = filter(self._dispatcher.owns, lanes)
-        return any(self._dispatcher.has_capacity_for(lane) for lane in mine)
+            lanes = await transaction.queue.overdue(lease.worker, before)
+        mine = filter(self._dispatcher.lanes.owns, lanes)
+        return any(board.has_capacity_for(lane) for lane in mine)
 
     def _note(self, reason: str | None) -> None:
         if reason == self.stalled:
@@ -98,5 +118,5 @@ class Watchdog:
         if reason is None:
             log.warning('event=engine_goes_on after="%s"', before)
             return
-        log.error('event=engine_stalled reason="%s" %s', reason, self._dispatcher.state)
+        log.error('event=engine_stalled reason="%s" %s', reason, described(self._dispatcher))
         self._telemetry.stalled(reason)
