@@ -28,7 +28,7 @@ from cuepost.adapters.storage.tables import accounts, deliveries
 from cuepost.application.delivery_figures import Range
 from cuepost.bootstrap.container import running
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 from tests.support.store_rows import snapshot_rows
 
 PATH = "/ok"

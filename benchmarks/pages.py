@@ -30,7 +30,7 @@ from cuepost.adapters.system_clock import SystemIds, system_entropy
 from cuepost.application.service import Rules, Service, SystemPorts, assemble, inbox_prefix
 from cuepost.domain.access import Caller, Interface
 from cuepost.domain.egress_policy import EgressPolicy
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 from cuepost.interfaces.rest.app import create_app
 from cuepost.interfaces.rest.open_pages import HealthChecks
 from cuepost.interfaces.web.app import create_pages

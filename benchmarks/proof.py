@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from benchmarks.population import pieces
 from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.tables import attempts, deliveries, queue
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 from tests.faults.harness import asked
 from tests.support.history_checker import History, Seen, StoredDelivery
 from tests.support.store_rows import AnyStore, snapshot_rows

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from benchmarks.proof import require_all_seen
 from benchmarks.receiving import Receiver, read
-from cuepost.domain.ids import compose
+from cuepost.domain.instants import compose
 from cuepost.domain.signing import SigningSecret, signature
 
 BODY_BYTES = 300

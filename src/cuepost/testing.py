@@ -12,8 +12,7 @@ from uuid import UUID
 
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES, Account, Caller, Interface
 from cuepost.domain.attempt import Outcome, Timings, TlsFault
-from cuepost.domain.ids import compose
-from cuepost.domain.instants import to_millis
+from cuepost.domain.instants import compose, to_millis
 from cuepost.domain.project import Origin, Project, ProjectKind, ProjectStatus, Stage
 from cuepost.ports.system import Clock
 from cuepost.ports.transport import Exchange, Headers, Request

@@ -7,7 +7,7 @@ import pytest
 
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.endpoint import Endpoint
-from cuepost.domain.fanout import Subscriber
+from cuepost.domain.event import Subscriber
 from cuepost.ports.records import Page
 from cuepost.ports.store import Contention
 from tests.support.records import Records

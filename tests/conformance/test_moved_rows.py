@@ -12,8 +12,7 @@ from cuepost.adapters.storage.records.moved_rows import COLUMNS
 from cuepost.adapters.storage.tables import metadata, queue
 from cuepost.domain.access import Account, AccountState
 from cuepost.domain.delivery import DeliveryStatus
-from cuepost.domain.ids import compose
-from cuepost.domain.instants import to_millis
+from cuepost.domain.instants import compose, to_millis
 from cuepost.ports.dispatch import Claim
 from cuepost.ports.moves import CannotBeRead, Chunk, Move
 from tests.support.records import Records

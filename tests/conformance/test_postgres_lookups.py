@@ -16,7 +16,7 @@ from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.records import handed_over
 from cuepost.adapters.storage.records.postgres_queue import LEASE_WITH_FACTS
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 from cuepost.testing import START
 from tests.conformance.test_long_backlog import (
     MOST_ROWS_READ,

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage.postgres import PostgresStore
 from cuepost.adapters.storage.tables import PARTITIONED
 from cuepost.domain.delivery import FINAL
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 from cuepost.testing import START, VirtualClock
 from tests.support.postgres import fresh_database
 from tests.support.records import Records

@@ -15,8 +15,7 @@ from cuepost.domain.access import Account
 from cuepost.domain.delivery import FINAL, CancelReason, Delivery, DeliveryStatus, Trigger
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.event import Event
-from cuepost.domain.ids import compose
-from cuepost.domain.instants import to_millis
+from cuepost.domain.instants import compose, to_millis
 from cuepost.ports.history import DeliveryFilter, EventFilter
 from cuepost.testing import START
 from tests.support.records import Records

@@ -8,8 +8,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from cuepost.domain.ids import compose
-from cuepost.domain.instants import to_millis
+from cuepost.domain.instants import compose, to_millis
 from tests.migrations import old_values as old
 from tests.migrations.plain_sql import insert, make_days
 

@@ -7,8 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage import tables
-from cuepost.domain.ids import compose
-from cuepost.domain.instants import to_millis
+from cuepost.domain.instants import compose, to_millis
 from cuepost.testing import START
 from tests.migrations import old_values as old
 from tests.migrations.conftest import Database

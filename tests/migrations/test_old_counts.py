@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from cuepost.adapters.storage import tables
 from cuepost.adapters.storage.migrations import old_counts
 from cuepost.adapters.storage.sqlite import SqliteStore
-from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import instant_of
 from cuepost.testing import SequentialIds, VirtualClock
 from tests.conformance.test_delivery_counts import USUAL, Mix, mixed
 from tests.migrations.conftest import Database

@@ -12,8 +12,7 @@ from uuid import UUID
 from cuepost.domain.attempt import Outcome, outcome_of
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.endpoint import StoredSecret
-from cuepost.domain.ids import instant_of
-from cuepost.domain.instants import to_millis
+from cuepost.domain.instants import instant_of, to_millis
 from cuepost.domain.retry_schedule import RetrySchedule
 from cuepost.domain.signing import Signer, SigningSecret
 from cuepost.engine import attempt_pipeline

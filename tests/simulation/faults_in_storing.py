@@ -25,7 +25,7 @@ from cuepost.adapters.storage.sql import Sql
 from cuepost.application import milestone_batch
 from cuepost.application.milestone_batcher import MilestoneBatcher
 from cuepost.domain.delivery import CancelReason, Delivery
-from cuepost.domain.fanout import deliveries_of
+from cuepost.domain.event import deliveries_of
 from cuepost.ports.dispatch import Claim, Claimed, Lane, Target
 from cuepost.ports.store import Priority, StoreUnavailable, Transaction
 from tests.simulation.deliberate_faults import Patch, breaks

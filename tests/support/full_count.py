@@ -14,8 +14,7 @@ from cuepost.domain.delivery_counts import (
     interval_of,
     latency_bin,
 )
-from cuepost.domain.ids import instant_of
-from cuepost.domain.instants import from_millis, to_millis
+from cuepost.domain.instants import from_millis, instant_of, to_millis
 from tests.support.store_rows import AnyStore, rows
 
 Counted = Counter[tuple[object, ...]]

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuepost.adapters.system_clock import SystemClock, SystemIds, system_entropy
-from cuepost.domain.ids import instant_of
-from cuepost.domain.instants import EPOCH, at_millisecond
+from cuepost.domain.instants import EPOCH, at_millisecond, instant_of
 from cuepost.testing import START
 
 

@@ -18,8 +18,7 @@ from cuepost.domain.attempt import Outcome, Timings
 from cuepost.domain.delivery import DeliveryStatus, Trigger
 from cuepost.domain.egress_policy import EgressPolicy
 from cuepost.domain.event import event_body
-from cuepost.domain.ids import compose
-from cuepost.domain.instants import to_millis
+from cuepost.domain.instants import compose, to_millis
 from cuepost.domain.receiver_url import parse_receiver_url
 from cuepost.ports.dispatch import NextStep, Result, Target
 from cuepost.ports.store import StoreUnavailable

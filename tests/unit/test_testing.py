@@ -7,7 +7,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from cuepost.domain.access import ACCOUNT_SCOPES, SERVICE_SCOPES
-from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import instant_of
 from cuepost.domain.project import ProjectKind, ProjectStatus
 from cuepost.testing import START, Factory, RepeatableEntropy, SequentialIds, VirtualClock
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES, id_from
-from cuepost.domain.ids import composed
-from cuepost.domain.instants import to_millis
+from cuepost.domain.instants import composed, to_millis
 
 _COUNTER_BITS = 18
 # Of the 74 free bits: twelve above the variant, 62 below it.

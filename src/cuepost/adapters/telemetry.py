@@ -25,8 +25,7 @@ from prometheus_client.utils import floatToGoString
 from cuepost.adapters.guarded_transport import Unusable
 from cuepost.domain.attempt import Outcome
 from cuepost.domain.delivery import LIVE, DeliveryStatus, Trigger
-from cuepost.domain.ids import millis_of
-from cuepost.domain.instants import to_millis, to_text
+from cuepost.domain.instants import millis_of, to_millis, to_text
 from cuepost.log_lines import LogLines, log_store_error
 from cuepost.ports.dispatch import Result
 from cuepost.ports.store import Contention, Store, StoreUnavailable

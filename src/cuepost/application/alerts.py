@@ -19,9 +19,8 @@ from cuepost.domain.alert import (
     AlertMail,
     event_of,
 )
-from cuepost.domain.event import Event, event_body
+from cuepost.domain.event import Event, deliveries_of, event_body
 from cuepost.domain.event_catalog import endpoint_data
-from cuepost.domain.fanout import deliveries_of
 from cuepost.domain.health import QUIET, Condition
 from cuepost.domain.person import User
 from cuepost.ports.records import Page

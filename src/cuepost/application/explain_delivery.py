@@ -33,12 +33,11 @@ from cuepost.application.subject_search import (
     unfinished_project,
 )
 from cuepost.domain.access import Caller, Scope
-from cuepost.domain.eligibility import Ineligible, ineligibility
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.errors import NotFound
 from cuepost.domain.event import Event
 from cuepost.domain.event_catalog import BY_STATUS
-from cuepost.domain.project import Project, ProjectStatus
+from cuepost.domain.project import Ineligible, Project, ProjectStatus, ineligibility
 from cuepost.ports.records import Page
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock

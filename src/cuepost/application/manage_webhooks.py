@@ -20,9 +20,8 @@ from cuepost.domain.errors import (
     Invalid,
     NotFound,
 )
-from cuepost.domain.event import Event, event_body
+from cuepost.domain.event import Event, delivery_to, event_body
 from cuepost.domain.event_catalog import TEST_EVENT, webhook_test_data
-from cuepost.domain.fanout import delivery_to
 from cuepost.domain.health import RECENT, Health, health
 from cuepost.domain.receiver_url import ReceiverUrlRefused, parse_receiver_url
 from cuepost.domain.signing import KEY_BYTES, SigningSecret

@@ -1,6 +1,6 @@
 """A batch of milestones: status changes, events and deliveries that are written together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -8,13 +8,11 @@ from uuid import UUID
 from cuepost.domain.access import AccountState
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import Delivery
-from cuepost.domain.eligibility import ineligibility
 from cuepost.domain.errors import AccountMoving, IllegalTransition
-from cuepost.domain.event import Event, SilenceReason, event_body
+from cuepost.domain.event import Event, SilenceReason, Subscriber, deliveries_of, event_body
 from cuepost.domain.event_catalog import BY_STATUS, EventType, MilestoneFacts
-from cuepost.domain.fanout import Subscriber, deliveries_of
 from cuepost.domain.immutable import immutable
-from cuepost.domain.project import ProcessingError, Project, ProjectStatus, Stage
+from cuepost.domain.project import ProcessingError, Project, ProjectStatus, Stage, ineligibility
 from cuepost.ports.records import ProjectKey, ReportAnswer
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, IdSource
@@ -40,7 +38,7 @@ class MilestoneBatch:
     not_live: Mapping[UUID, AccountState]
     now: datetime
     ids: IdSource
-    result_url: Callable[[UUID], str]
+    base_url: str
     changed: dict[UUID, Project] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
@@ -91,7 +89,7 @@ class MilestoneBatch:
     def _announce(self, project: Project, event_type: EventType, milestone: Milestone) -> Event:
         event_id = self.ids(self.now)
         facts = MilestoneFacts(
-            project.id, project.status, project.stage, milestone.error, self.result_url(project.id)
+            project.id, project.status, project.stage, milestone.error, self.base_url
         )
         body = event_body(event_id, event_type.name, self.now, event_type.data(facts))
         ineligible = ineligibility(project, self.now)
@@ -128,14 +126,14 @@ class MilestoneBatches:
 
     clock: Clock
     ids: IdSource
-    result_url: Callable[[UUID], str]
+    base_url: str
 
     async def open(self, transaction: Transaction, projects: dict[UUID, Project]) -> MilestoneBatch:
         accounts = {project.account_id for project in projects.values()}
         subscribers = await transaction.endpoints.subscribers(accounts)
         not_live = await transaction.accounts.not_live(accounts)
         return MilestoneBatch(
-            projects, subscribers, not_live, self.clock.now(), self.ids, self.result_url
+            projects, subscribers, not_live, self.clock.now(), self.ids, self.base_url
         )
 
 

@@ -12,7 +12,6 @@ from cuepost.domain.access import AccountState, Caller, Scope
 from cuepost.domain.audit import Action
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import FINAL, Delivery, DeliveryStatus
-from cuepost.domain.eligibility import ineligibility
 from cuepost.domain.endpoint import Endpoint
 from cuepost.domain.errors import (
     EndpointDisabled,
@@ -21,6 +20,7 @@ from cuepost.domain.errors import (
     NotFound,
     ProjectNotEligible,
 )
+from cuepost.domain.project import ineligibility
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, IdSource
 

@@ -74,9 +74,6 @@ class Rules:
     portal: PortalPolicy = field(default_factory=PortalPolicy)
     password_sign_in: bool = True
 
-    def result_url(self, project_id: UUID) -> str:
-        return f"{self.base_url}/v1/projects/{project_id}/result"
-
     def webhook_page(self, webhook_id: UUID) -> str:
         return f"{self.base_url}/settings/webhooks/{webhook_id}"
 
@@ -225,7 +222,7 @@ def assemble(
 
 
 def _milestone_batches(system: SystemPorts, rules: Rules) -> MilestoneBatches:
-    return MilestoneBatches(system.clock, system.ids, rules.result_url)
+    return MilestoneBatches(system.clock, system.ids, rules.base_url)
 
 
 def _access(system: SystemPorts, rules: Rules, audit: AuditTrail) -> ManageAccess:

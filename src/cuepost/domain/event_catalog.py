@@ -29,13 +29,13 @@ _SAMPLE_WEBHOOK = "0198c0de-1111-7abc-8def-0123456789ab"
 
 @immutable
 class MilestoneFacts:
-    """What an event may contain about a project: metadata, never media or caption text."""
+    """What an event is made of: metadata of a project, never media or caption text."""
 
     project_id: UUID
     status: ProjectStatus
     stage: Stage
     error: ProcessingError | None
-    result_url: str
+    base_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,8 @@ def _position(facts: MilestoneFacts) -> dict[str, Any]:
 
 
 def _completed(facts: MilestoneFacts) -> Json:
-    return {**_position(facts), "resultUrl": facts.result_url}
+    result_url = f"{facts.base_url}/v1/projects/{facts.project_id}/result"
+    return {**_position(facts), "resultUrl": result_url}
 
 
 def _failed(facts: MilestoneFacts) -> Json:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from cuepost.domain.errors import PositionUnknown
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 
 # How far the clock of a process may be behind the others before its events are missed.
 CLOCK_TOLERANCE = timedelta(minutes=1)

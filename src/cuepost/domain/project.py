@@ -1,4 +1,4 @@
-"""A video project and the transitions between its statuses."""
+"""A video project, the transitions between its statuses, and whether it sends notifications."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -41,6 +41,12 @@ class Origin(StrEnum):
     APP = "app"
     API = "api"
     MCP = "mcp"
+
+
+class Ineligible(StrEnum):
+    STANDALONE_TRANSCRIPT = "standalone_transcript"
+    PROJECT_DELETED = "project_deleted"
+    PROJECT_ACCESS_EXPIRED = "project_access_expired"
 
 
 _S = ProjectStatus
@@ -160,3 +166,14 @@ def stage_after(current: Stage, to: ProjectStatus, reported: Stage | None) -> St
             FieldError("stage", "stage_mismatch", f"The stage of status {to} is {fixed}.")
         )
     return fixed
+
+
+def ineligibility(project: Project, now: datetime) -> Ineligible | None:
+    """The reason why this project's milestones are not sent now, or None."""
+    if project.deleted_at is not None:
+        return Ineligible.PROJECT_DELETED
+    if project.kind is ProjectKind.TRANSCRIPT:
+        return Ineligible.STANDALONE_TRANSCRIPT
+    if project.has_expired(now):
+        return Ineligible.PROJECT_ACCESS_EXPIRED
+    return None

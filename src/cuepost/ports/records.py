@@ -13,8 +13,7 @@ from cuepost.domain.artifact import Artifact
 from cuepost.domain.audit import Action, AuditEntry
 from cuepost.domain.endpoint import Endpoint, StoredSecret
 from cuepost.domain.errors import FieldError
-from cuepost.domain.event import SilenceReason
-from cuepost.domain.fanout import Subscriber
+from cuepost.domain.event import SilenceReason, Subscriber
 from cuepost.domain.immutable import immutable
 from cuepost.domain.project import Project
 

@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from cuepost.domain.eligibility import Ineligible, ineligibility
 from cuepost.domain.event import SilenceReason
-from cuepost.domain.project import Origin, ProjectKind
+from cuepost.domain.project import Ineligible, Origin, ProjectKind, ineligibility
 from cuepost.testing import START, Factory, SequentialIds, VirtualClock
 
 IDS = SequentialIds()

@@ -27,7 +27,8 @@ from cuepost.testing import START
 
 PROJECT = UUID("0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90")
 EVENT = UUID("0198c0de-7b2c-7f00-8a1b-2c3d4e5f6071")
-RESULT_URL = f"https://cuepost.example.com/v1/projects/{PROJECT}/result"
+BASE_URL = "https://cuepost.example.com"
+RESULT_URL = f"{BASE_URL}/v1/projects/{PROJECT}/result"
 OUT_OF_MEMORY = ProcessingError("out_of_memory", "The renderer ran out of memory.")
 
 every_type = pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
@@ -36,7 +37,7 @@ every_type = pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.n
 def facts(
     status: ProjectStatus, stage: Stage, error: ProcessingError | None = None
 ) -> MilestoneFacts:
-    return MilestoneFacts(PROJECT, status, stage, error, RESULT_URL)
+    return MilestoneFacts(PROJECT, status, stage, error, BASE_URL)
 
 
 def body_of(entry: EventType, stage: Stage, error: ProcessingError | None = None) -> bytes:

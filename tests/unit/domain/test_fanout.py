@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
-from cuepost.domain.event import Event
-from cuepost.domain.fanout import Subscriber, deliveries_of, delivery_to
+from cuepost.domain.event import Event, Subscriber, deliveries_of, delivery_to
 from cuepost.testing import START, SequentialIds
 
 IDS = SequentialIds()

@@ -6,8 +6,15 @@ from uuid import RFC_4122, UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuepost.domain.ids import RANDOM_BITS, compose, instant_of, lowest_at
-from cuepost.domain.instants import EPOCH, from_millis, to_millis
+from cuepost.domain.instants import (
+    EPOCH,
+    RANDOM_BITS,
+    compose,
+    from_millis,
+    instant_of,
+    lowest_at,
+    to_millis,
+)
 from cuepost.testing import START
 
 LAST = to_millis(datetime(9999, 12, 31, 23, 59, 59, 999_000, UTC))

@@ -7,8 +7,7 @@ from uuid import UUID
 import pytest
 
 from cuepost.domain.errors import PositionUnknown
-from cuepost.domain.ids import compose, lowest_at
-from cuepost.domain.instants import to_millis
+from cuepost.domain.instants import compose, lowest_at, to_millis
 from cuepost.domain.listener import CLOCK_TOLERANCE, Listener, Mark, TransactionNumbers
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

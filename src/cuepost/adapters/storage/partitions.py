@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from cuepost.adapters.storage.columns import PARTITION_KEYS
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 
 PARTITIONED = tuple(PARTITION_KEYS)
 AHEAD = timedelta(days=14)

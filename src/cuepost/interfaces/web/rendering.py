@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
-from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import instant_of
 from cuepost.interfaces.web.accents import address_of_accent
 from cuepost.interfaces.web.json_text import highlighted
 from cuepost.interfaces.web.static_files import address_of

@@ -7,7 +7,7 @@ from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.audit import Action, AuditEntry
-from cuepost.domain.ids import instant_of, lowest_at
+from cuepost.domain.instants import instant_of, lowest_at
 from cuepost.ports.records import EVERY_ENTRY, AuditFilter, Page
 
 _ENTRIES = """

@@ -11,7 +11,7 @@ from cuepost.adapters.storage.sql import Sql, quoted
 from cuepost.domain.access import AccountState
 from cuepost.domain.bulk_retry import BulkRetry, BulkRetryState
 from cuepost.domain.delivery import Delivery, DeliveryStatus
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 
 _FROM_JOBS = """
     SELECT account_id, id, webhook_id, since, until, statuses, state, total, retried, skipped,

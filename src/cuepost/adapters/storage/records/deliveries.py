@@ -20,7 +20,7 @@ from cuepost.adapters.storage.session import (
 )
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
-from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import instant_of
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 

@@ -16,7 +16,7 @@ from cuepost.adapters.storage.records.paging import HIGHEST, Chosen
 from cuepost.adapters.storage.session import AccountNumbers
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import FINAL, LIVE, DeliveryStatus
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 from cuepost.ports.history import DeliveryFilter
 from cuepost.ports.records import Page
 

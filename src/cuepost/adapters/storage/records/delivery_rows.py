@@ -15,7 +15,7 @@ from cuepost.adapters.storage.records.parking import unparked
 from cuepost.adapters.storage.row_writes import Row, inserted
 from cuepost.domain.attempt import Attempt, Outcome, Timings, TlsFault, trigger_of
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
-from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import instant_of
 
 
 class Ended(NamedTuple):

@@ -13,7 +13,7 @@ from cuepost.adapters.storage.session import Records, StoreSession, numbers_of
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.delivery import CancelReason
 from cuepost.domain.endpoint import Endpoint, StoredSecret
-from cuepost.domain.fanout import Subscriber
+from cuepost.domain.event import Subscriber
 from cuepost.ports.dispatch import Lane, Target
 from cuepost.ports.records import Page
 

@@ -10,7 +10,7 @@ from cuepost.adapters.storage.row_writes import inserted
 from cuepost.adapters.storage.session import Records, account_number, account_numbers
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.event import Event
-from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import instant_of
 from cuepost.ports.history import EventFilter
 from cuepost.ports.records import Page
 

@@ -13,7 +13,7 @@ from cuepost.domain.alert import Alert, AlertKind
 from cuepost.domain.delivery import DeliveryStatus
 from cuepost.domain.delivery_counts import FINE_MINUTES
 from cuepost.domain.health import RECENT, Condition, Recent
-from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import instant_of
 from cuepost.ports.dispatch import Lane, Result
 
 # While nothing changes, the instants of the last attempts move no more often than this.

@@ -8,8 +8,8 @@ from uuid import UUID
 from cuepost.adapters.storage.records import paging
 from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.ids import instant_of
 from cuepost.domain.inbox import Inbox, InboxAnswer, InboxMessage
+from cuepost.domain.instants import instant_of
 from cuepost.ports.records import Page
 
 _ADD = Sql(

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from cuepost.adapters.storage.sql import Sql, statement
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 from cuepost.ports.records import Page
 
 HIGHEST = UUID(int=(1 << 128) - 1)

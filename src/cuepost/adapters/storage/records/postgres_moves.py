@@ -7,7 +7,7 @@ from cuepost.adapters.storage.columns import PARTITION_KEYS
 from cuepost.adapters.storage.records.moves import AccountMoveRecords
 from cuepost.adapters.storage.session import Rows
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.ids import instant_of
+from cuepost.domain.instants import instant_of
 
 _TAKE_TURN = Sql(postgresql="SELECT pg_advisory_xact_lock(:lock::bigint)")
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from cuepost.adapters.storage import partitions
 from cuepost.adapters.storage.records.retention import RetentionRecords
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 
 # One index step for each account, however long the queue is.
 _ACCOUNT_WITH_LIVE = Sql(

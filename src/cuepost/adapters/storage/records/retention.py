@@ -9,7 +9,7 @@ from cuepost.adapters.storage.records.keys import OWNED
 from cuepost.adapters.storage.session import Records
 from cuepost.adapters.storage.sql import Sql, quoted
 from cuepost.domain.delivery_counts import FINE_MINUTES, HOUR_MINUTES
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 from cuepost.ports.retention import Expiring
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from cuepost.adapters.storage.records.retention import RetentionRecords
 from cuepost.adapters.storage.sql import Sql
-from cuepost.domain.ids import lowest_at
+from cuepost.domain.instants import lowest_at
 
 # SQLite reuses free pages; only those beyond this share of the file are returned to the system.
 SPARE_SHARE = 0.1
