@@ -91,7 +91,7 @@ class SqliteStore:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        transaction = self._new_transaction()
+        transaction = self._new_transaction(self._require_open())
         try:
             async with self._ledger.change(transaction.session.outbox.committed):
                 yield transaction
@@ -102,23 +102,21 @@ class SqliteStore:
     async def write(self, action: Action[T], priority: Priority) -> T:
         return await self._ledger.write(action, priority)
 
-    def _new_transaction(self) -> SqliteTransaction:
-        return SqliteTransaction(self._session(self._require_open()))
-
-    def _session(self, connection: sqlite3.Connection) -> SqliteSession:
-        return SqliteSession(connection, self._threads, Outbox(self.handover))
+    def _new_transaction(self, driver: sqlite3.Connection) -> SqliteTransaction:
+        return SqliteTransaction(SqliteSession(driver, self._threads, Outbox(self.handover)))
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Transaction]:
-        async with self._reading() as session:
-            yield SqliteTransaction(session)
+        async with self._reading() as connection:
+            yield self._new_transaction(connection)
 
     single_read = snapshot
 
     async def check(self) -> None:
         self._ledger.require_intact()
-        async with self._reading() as session:
-            found = await session.in_thread(lambda: schema.found_on_sqlite(session.driver))
+        async with self._reading() as connection:
+            session = self._new_transaction(connection).session
+            found = await session.in_thread(lambda: schema.found_on_sqlite(connection))
         try:
             found.require_usable()
         except schema.WrongSchema as error:
@@ -128,7 +126,7 @@ class SqliteStore:
         """Does nothing: the tables of this engine are not partitioned."""
 
     @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[SqliteSession]:
+    async def _reading(self) -> AsyncIterator[sqlite3.Connection]:
         self._require_open()
         connection = await self._idle_readers.get()
         if connection is None:
@@ -137,7 +135,7 @@ class SqliteStore:
         try:
             with translated():
                 connection.execute("BEGIN")
-            yield self._session(connection)
+            yield connection
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

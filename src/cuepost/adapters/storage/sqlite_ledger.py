@@ -71,7 +71,7 @@ class SqliteLedger:
     lock: MachineLock
     threads: Executor
     clock: Clock
-    new_transaction: Callable[[], SqliteTransaction]
+    new_transaction: Callable[[sqlite3.Connection], SqliteTransaction]
     sync: Callable[[int], None] = os.fdatasync
     _driver: sqlite3.Connection | None = None
     _log: int | None = None
@@ -152,7 +152,7 @@ class SqliteLedger:
             async with self._transaction() as driver:
                 for write in writes:
                     if not write.answer.done():
-                        await write.run(self.new_transaction())
+                        await write.run(self.new_transaction(driver))
                 all_ran = True
                 durable = any(write.priority is Priority.INGEST for write in writes)
                 await self._finish(driver, [write.committed for write in writes], durable=durable)
