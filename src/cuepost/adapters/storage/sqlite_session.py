@@ -92,7 +92,7 @@ class SqliteSession(StoreSession):
         except sqlite3.Error as error:
             raise port_error(error) from error
         if written.readers is None:
-            written.describe([name for name, *_ in cursor.description])
+            written.describe([name for name, *_ in cursor.description or ()])
         return written.read(rows)
 
     def _executed(self, statement: Sql, values: Mapping[str, Any]) -> int:
