@@ -70,6 +70,9 @@ PAUSE_AFTER_CRASH_SECONDS = 60.0
 
 # Milestones in one transaction; a single request may have more. 0041
 MILESTONES_AT_ONCE = 500
+# Of several requests, while another transaction could begin at once: on PostgreSQL the service then
+# works on one batch while the database works on the other. 0066
+MILESTONES_WHILE_FREE = 50
 # A group is written in one transaction; with larger ones a result costs less. 0068
 RESULTS_AT_ONCE = 250
 # SQLite writes milestones and results in turns. If a turn had fewer results than milestones, more
@@ -150,6 +153,7 @@ def broken_relations() -> list[str]:
             1 < HELD_AT_FIRST_PER_ATTEMPT <= HELD_PER_ATTEMPT and HELD_PER_SLOT > 1
         ),
         "there is room for what is in flight among the unrecorded": UNRECORDED_PER_ATTEMPT > 1,
+        "waiting batches may be larger": MILESTONES_WHILE_FREE < MILESTONES_AT_ONCE,
         "on SQLite results keep up with milestones": RESULTS_AT_ONCE_ALONE >= MILESTONES_AT_ONCE,
         "groups on SQLite wait less": LONGEST_WAIT_ALONE_SECONDS <= LONGEST_WAIT_SECONDS,
         "a group is written before its memory is stale": (

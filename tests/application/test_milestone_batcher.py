@@ -19,7 +19,7 @@ from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProjectStatus
 from cuepost.ports.records import ReportAnswer
 from cuepost.ports.store import Action, Priority, Store, Transaction
-from cuepost.tuning import MILESTONES_AT_ONCE
+from cuepost.tuning import MILESTONES_AT_ONCE, MILESTONES_WHILE_FREE
 from tests.application.harness import Harness
 
 PATIENCE_SECONDS = 10
@@ -67,6 +67,39 @@ async def test_a_caller_after_a_batch_whose_callers_were_cancelled_is_answered(
         await let_others_run()
         later = entry("later")
         assert later in await batcher.submit([later])
+
+
+async def test_large_requests_are_written_at_the_same_time_and_small_ones_together(
+    harness: Harness,
+) -> None:
+    written: list[int] = []
+    free = asyncio.Event()
+
+    async def write_batch(
+        transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
+    ) -> Answers:
+        written.append(len(entries))
+        await free.wait()
+        return answers_to(entries)
+
+    perform = replace(harness.service.perform, store=cast("Store", _OpenStore()))
+    batcher = MilestoneBatcher(perform, write_batch)
+
+    async def report(*counts: int) -> None:
+        written.clear()
+        free.clear()
+        async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as tasks:
+            for count in counts:
+                tasks.create_task(batcher.submit([entry(str(each)) for each in range(count)]))
+            await let_others_run()
+            free.set()
+
+    large = MILESTONES_WHILE_FREE
+    await report(large, large, large, large)
+    # No third can be written, so the others join the second, which has not begun yet.
+    assert written == [large, 3 * large]
+    await report(*[1] * large)
+    assert written == [large]
 
 
 class _OpenStore:

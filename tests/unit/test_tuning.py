@@ -21,6 +21,7 @@ BREAKS: dict[str, dict[str, float]] = {
     "an endpoint's first share is no less than its attempts": {"FIRST_SHARE_PER_SLOT": 0},
     "memory holds more than is in flight": {"HELD_PER_ATTEMPT": 1},
     "there is room for what is in flight among the unrecorded": {"UNRECORDED_PER_ATTEMPT": 1},
+    "waiting batches may be larger": {"MILESTONES_WHILE_FREE": 500},
     "on SQLite results keep up with milestones": {"MILESTONES_AT_ONCE": 501},
     "groups on SQLite wait less": {"LONGEST_WAIT_ALONE_SECONDS": 0.1},
     "a group is written before its memory is stale": {"LONGEST_WAIT_SECONDS": 1.0},

@@ -15,7 +15,7 @@ from cuepost.application.perform import Perform
 from cuepost.ports.records import ReportAnswer
 from cuepost.ports.saving import may_have_saved
 from cuepost.ports.store import Priority, StoreUnavailable, Transaction
-from cuepost.tuning import MILESTONES_AT_ONCE
+from cuepost.tuning import MILESTONES_AT_ONCE, MILESTONES_WHILE_FREE
 
 # On PostgreSQL two batches run concurrently, so that a large one does not delay a small one.
 BATCHES_AT_ONCE = 2
@@ -67,8 +67,10 @@ class MilestoneBatcher:
 
     async def submit(self, entries: Sequence[Entry]) -> Answers:
         """Returns the answers to these entries, and perhaps others."""
-        batch = self._newest
-        if not batch.is_open or len(batch.entries) + len(entries) > MILESTONES_AT_ONCE:
+        batch, writing = self._newest, sum(not each.done() for each in self._writers)
+        # While another batch can be written at the same time, a large one takes no others along.
+        room = MILESTONES_AT_ONCE if writing >= BATCHES_AT_ONCE else MILESTONES_WHILE_FREE
+        if not batch.is_open or len(batch.entries) + len(entries) > room:
             batch = self._newest = self._open_batch()
         batch.entries += entries
         answered: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
