@@ -28,7 +28,7 @@ def test_equal_columns_are_sent_once() -> None:
 
 def test_if_one_of_them_differs_all_are_sent_as_arrays() -> None:
     sql, values = written((1, "a", 5, None), (1, "b", 5, SilenceReason.STANDALONE_TRANSCRIPT))
-    assert values == [(1, 1), ("a", "b"), (5, 5), [None, 2]]
+    assert values == [(1, 1), ("a", "b"), (5, 5), (None, 2)]
     assert sql == (
         'INSERT INTO events ("account", "id", "occurred_at", "reason") '
         'SELECT given."account", given."id", given."occurred_at", given."reason" '

@@ -150,7 +150,7 @@ def test_a_list_elsewhere_is_one_value(driver: sqlite3.Connection) -> None:
     assert run(driver, each, numbers=[3, 1]) == [(3,), (1,)]
     assert run(driver, each, numbers=(DeliveryStatus.RETRYING,)) == [(3,)]
     assert run(driver, each, numbers=[]) == []
-    assert run(driver, Sql("SELECT substr(:ids, 17, 16) AS id"), ids=IDS) == [(IDS[1],)]
+    assert run(driver, Sql("SELECT substr(:ids, 17, 16) AS id"), ids=IDS) == [[IDS[1]]]
     unnested = Sql("SELECT unnest(:ids::uuid[])").postgresql
     assert unnested.values({"ids": IDS}) == [IDS]
 
@@ -200,7 +200,7 @@ def test_results_are_converted_by_the_names_of_their_columns(name: str) -> None:
 def test_columns_keep_their_places_and_may_share_a_name(dialect: Dialect) -> None:
     rows = [(1, "a", 3, 1), (2, "b", None, 2)]
     found = described(dialect, "number", "name", "status", "status").read(rows)
-    assert found == [
+    assert [tuple(row) for row in found] == [
         (1, "a", DeliveryStatus.RETRYING, DeliveryStatus.PENDING),
         (2, "b", None, DeliveryStatus.DELIVERING),
     ]

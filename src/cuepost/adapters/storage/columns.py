@@ -36,12 +36,16 @@ class ColumnType:
         return self.postgres_type in {"integer", "bigint", "smallint"}
 
 
-def converted(rows: Sequence[Any], converters: Converters) -> list[Sequence[Any]]:
-    """The columns of the rows, with the values of some of them converted; NULL stays NULL."""
-    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
-    for place, convert in converters:
-        columns[place] = [None if value is None else convert(value) for value in columns[place]]
-    return columns
+def converted(rows: Sequence[Any], converters: Converters) -> list[list[Any]]:
+    """The rows, with the values of some columns converted; NULL stays NULL."""
+    made = []
+    for row in rows:
+        values = list(row)
+        for place, convert in converters:
+            if (value := values[place]) is not None:
+                values[place] = convert(value)
+        made.append(values)
+    return made
 
 
 def _code(of: codes.Codes) -> ColumnType:

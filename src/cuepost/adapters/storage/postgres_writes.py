@@ -113,7 +113,7 @@ class Writes:
         return any(held.write.table == to.table for held in self._held)
 
     def add(self, to: RowWrite, rows: Sequence[Row]) -> None:
-        columns = converted(rows, to.to_postgres)
+        columns = list(zip(*converted(rows, to.to_postgres), strict=True))
         self._held[Shape(to, equal_columns(to, columns))] = columns
 
     def take(self) -> tuple[str, list[Any]]:

@@ -111,7 +111,7 @@ class Written:
         """The rows with values of the domain's types."""
         if not rows or not self.readers:
             return rows
-        return list(zip(*converted(rows, self.readers), strict=True))
+        return converted(rows, self.readers)
 
     def _reader_of(self, name: str) -> Convert | None:
         kind = KINDS.get(name)

@@ -103,7 +103,7 @@ class SqliteSession(StoreSession):
             raise port_error(error) from error
 
     def _written(self, to: RowWrite, rows: Sequence[Row]) -> Sequence[Any]:
-        encoded = list(zip(*converted(rows, to.to_sqlite), strict=True))
+        encoded = converted(rows, to.to_sqlite)
         returned: list[Any] = []
         done = 0
         try:

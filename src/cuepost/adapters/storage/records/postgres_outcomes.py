@@ -90,14 +90,15 @@ class PostgresOutcomeRecords(OutcomeRecords):
             return (), {}
         # Rows are deleted, and so locked, in the order of the arrays.
         in_order = sorted(results, key=lambda each: each.assignment.delivery_id)
-        columns = converted([_result(each) for each in in_order], _RESULT.to_postgres)
+        values = converted([_result(each) for each in in_order], _RESULT.to_postgres)
+        columns = list(zip(*values, strict=True))
         equal = equal_columns(_RESULT, columns)
-        values = {
+        parameters = {
             name: column[0] if name in equal else column
             for name, column in zip(_RESULT.columns, columns, strict=True)
         }
         rows = await self._session.fetch(
-            end_leased(equal), worker=worker, **values, **health.chosen_by(results, now)
+            end_leased(equal), worker=worker, **parameters, **health.chosen_by(results, now)
         )
         of_id = {each.assignment.delivery_id: each for each in reversed(in_order)}
         return [of_id[row[0]] for row in rows], _remembered(rows, 1)
