@@ -13,7 +13,6 @@ One text serves both engines, with a few notations that are translated:
 Results are converted by the names of their columns (see `columns.py`).
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,8 @@ from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
+
+import msgspec
 
 from cuepost.adapters.quick_ids import ID_BYTES, id_from
 from cuepost.adapters.storage.codes import BY_TYPE
@@ -202,7 +203,7 @@ def packed_ids(ids: Iterable[UUID]) -> bytes:
 
 def packed(values: Iterable[Any]) -> str:
     """A list of numbers or texts."""
-    return json.dumps(_coded_list(values))
+    return _JSON.encode(_coded_list(values)).decode()
 
 
 def _coded_list(values: Iterable[Any]) -> list[Any]:
@@ -217,6 +218,7 @@ def _list_on_sqlite(values: Sequence[Any]) -> Any:
     return packed_ids(values) if values and type(values[0]) in _IDS else packed(values)
 
 
+_JSON = msgspec.json.Encoder()
 _CODES: Mapping[type, Convert] = {each: codes.codes.__getitem__ for each, codes in BY_TYPE.items()}
 # Ids that were read from a database are of the driver's own UUID class.
 _IDS = (UUID, type(id_from(bytes(ID_BYTES))))
