@@ -1,8 +1,7 @@
 """A transaction: all records over one session. Each engine has its own classes for a few."""
 
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
 from cuepost.adapters.storage.records.alerts import AlertRecords
@@ -35,19 +34,31 @@ from cuepost.adapters.storage.records.service_state import ServiceStateRecords
 from cuepost.adapters.storage.records.users import UserRecords
 from cuepost.adapters.storage.session import StoreSession
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
-def records(kind: Callable[[Any], R]) -> cached_property[R]:
-    """Records of that kind, made with the session at their first use in a transaction."""
-    return cached_property(lambda transaction: kind(transaction.session))
+class records(Generic[R_co]):  # noqa: N801  # read like a function
+    """Records of that kind, made with the session at their first use in a transaction.
+
+    `cached_property` of Python 3.11 takes a lock.
+    """
+
+    def __init__(self, kind: Callable[[Any], R_co]) -> None:
+        self._kind = kind
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, transaction: "RecordsTransaction", _: type) -> R_co:
+        made = transaction.__dict__[self._name] = self._kind(transaction.session)
+        return made
 
 
 class RecordsTransaction:
-    queue: cached_property[QueueRecords]
-    outcomes: cached_property[OutcomeRecords]
-    retention: cached_property[RetentionRecords]
-    moves: cached_property[AccountMoveRecords]
+    queue: records[QueueRecords]
+    outcomes: records[OutcomeRecords]
+    retention: records[RetentionRecords]
+    moves: records[AccountMoveRecords]
 
     def __init__(self, session: StoreSession) -> None:
         self.session = session
