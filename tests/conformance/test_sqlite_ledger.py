@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
 from cuepost.adapters.storage import sqlite_ledger
 from cuepost.adapters.storage.sqlite import SqliteStore
+from cuepost.adapters.work_threads import WorkThreads
 from cuepost.domain.access import Account
 from cuepost.ports.store import Priority, StoreUnavailable, Transaction
 from tests.support.records import Records
@@ -289,20 +290,20 @@ async def test_the_log_is_emptied_behind_a_write_without_a_waiting_caller_if_one
         assert checkpoints.count == 1
 
 
-class KeepingThreads(ThreadPoolExecutor):
+class KeepingThreads(WorkThreads):
     """Keeps what its work returns, as a thread does that is suspended before it lets go of it."""
 
     def __init__(self) -> None:
-        super().__init__(1)
+        super().__init__(1, "keeping")
         self.kept: list[object] = []
 
-    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
+    def run(self, work: Callable[[], T]) -> "asyncio.Future[T]":
         def kept() -> T:
-            made = work(*arguments, **named)
+            made = work()
             self.kept.append(made)
             return made
 
-        return super().submit(kept)
+        return super().run(kept)
 
 
 async def test_a_checkpoint_is_over_before_the_next_write_is_committed(
@@ -311,7 +312,7 @@ async def test_a_checkpoint_is_over_before_the_next_write_is_committed(
     """SQLite refuses to commit while a checkpoint has a row that no one has read."""
     monkeypatch.setattr(sqlite_ledger, "CHECKPOINT_ROWS", 1)
     checkpoints = Checkpoints(sqlite_store)
-    with KeepingThreads() as threads, monkeypatch.context() as patch:
+    with closing(KeepingThreads()) as threads, monkeypatch.context() as patch:
         patch.setattr(sqlite_store._ledger, "threads", threads)
         for _ in range(3):
             await sqlite_store.write(adding(records.account()), Priority.INGEST)

@@ -49,13 +49,13 @@ class Groups(NoTelemetry):
 def hops(monkeypatch: pytest.MonkeyPatch) -> list[Callable[..., object]]:
     """What the embedded store actions to another thread."""
     handed: list[Callable[..., object]] = []
-    submit = AtOnce.submit
+    run = AtOnce.run
 
-    def noted(self: AtOnce, work: Callable[..., object], *values: object) -> object:
+    def noted(self: AtOnce, work: Callable[[], object]) -> object:
         handed.append(work)
-        return submit(self, work, *values)
+        return run(self, work)
 
-    monkeypatch.setattr(AtOnce, "submit", noted)
+    monkeypatch.setattr(AtOnce, "run", noted)
     return handed
 
 

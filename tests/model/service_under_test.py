@@ -17,7 +17,7 @@ from cuepost.testing import Answer, ScriptedTransport
 from tests.application.harness import OPERATOR, local_media, opened_harness
 from tests.interfaces.rest.client import Api, opened
 from tests.support.engine_harness import DAY, EngineHarness
-from tests.support.jumping_loop import JumpingLoop, JumpingSelector
+from tests.support.jumping_loop import JumpingSelector
 from tests.support.repeatable_store import RepeatableStore
 from tests.support.stepping_clock import SteppingClock
 from tests.support.store_rows import contradictions, empty
@@ -39,7 +39,7 @@ class ServiceUnderTest:
 
     def __init__(self, migrated_file: Path, folder: Path) -> None:
         self.clock = SteppingClock()
-        self._loop = JumpingLoop(JumpingSelector(self.clock.jump))
+        self._loop = asyncio.SelectorEventLoop(JumpingSelector(self.clock.jump))
         path = folder / "cuepost.db"
         shutil.copyfile(migrated_file, path)
         self._store = RepeatableStore(path, self.clock)

@@ -3,12 +3,11 @@
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor, Future
-from typing import Any, ParamSpec, TypeVar, TypeVarTuple
+from typing import Any, TypeVar
+
+from cuepost.adapters.work_threads import WorkThreads
 
 T = TypeVar("T")
-P = ParamSpec("P")
-Ts = TypeVarTuple("Ts")
 
 
 class Stuck(Exception):
@@ -43,39 +42,21 @@ class JumpingSelector(selectors.DefaultSelector):
         return super().select(timeout)
 
 
-class AtOnce(Executor):
+class AtOnce(WorkThreads):
     """Threads would end in another order at every run; here each call is done when it is asked."""
 
-    def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        done: Future[T] = Future()
+    def __init__(self) -> None:
+        super().__init__(0, "none")
+
+    def run(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         try:
-            done.set_result(work(*args, **kwargs))
+            made = work()
         except BaseException as error:  # noqa: BLE001  # the caller gets it
-            done.set_exception(error)
-        return done
-
-
-class JumpingLoop(asyncio.SelectorEventLoop):
-    def run_in_executor(
-        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
-    ) -> "asyncio.Future[T]":
-        """As ever, but what was done at once need not wake the loop up from another thread."""
-        if not isinstance(executor, AtOnce):
-            return super().run_in_executor(executor, func, *args)
-        done = executor.submit(func, *args)
-        answer: asyncio.Future[T] = self.create_future()
-        self.call_soon(_settle, answer, done)
+            answer.set_exception(error)
+        else:
+            answer.set_result(made)
         return answer
-
-
-def _settle(answer: "asyncio.Future[T]", done: "Future[T]") -> None:
-    if answer.cancelled():
-        return
-    error = done.exception()
-    if error is None:
-        answer.set_result(done.result())
-    else:
-        answer.set_exception(error)
 
 
 def run_jumping(
@@ -84,7 +65,7 @@ def run_jumping(
     awaits_reality: Callable[[], bool] | None = None,
 ) -> T:
     def loop() -> asyncio.AbstractEventLoop:
-        return JumpingLoop(JumpingSelector(jump, awaits_reality))
+        return asyncio.SelectorEventLoop(JumpingSelector(jump, awaits_reality))
 
     with asyncio.Runner(loop_factory=loop) as runner:
         return runner.run(main)

@@ -10,8 +10,7 @@ from tests.support.jumping_loop import AtOnce
 class RepeatableStore(SqliteStore):
     def __init__(self, path: Path, clock: Clock) -> None:
         super().__init__(path, clock)
-        at_once = AtOnce()
-        self._threads = self._ledger.threads = at_once  # type: ignore[assignment]  # no threads
+        self._threads = self._ledger.threads = AtOnce()
         self._ledger.sync = _not_at_all
 
     async def open(self) -> None:

@@ -10,7 +10,6 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +21,7 @@ from cuepost.adapters.storage.outbox import NoHandover, Outbox
 from cuepost.adapters.storage.sqlite_ledger import SqliteLedger
 from cuepost.adapters.storage.sqlite_session import SqliteSession, translated
 from cuepost.adapters.storage.sqlite_transaction import SqliteTransaction
+from cuepost.adapters.work_threads import WorkThreads
 from cuepost.ports.dispatch import Handover
 from cuepost.ports.store import Action, Priority, StoreUnavailable, Transaction
 from cuepost.ports.system import Clock
@@ -55,7 +55,7 @@ class SqliteStore:
         self.handover: Handover = NoHandover()
         self._path = path
         self._clock = clock
-        self._threads = ThreadPoolExecutor(READERS + 1, thread_name_prefix="sqlite")
+        self._threads = WorkThreads(READERS + 1, "sqlite")
         self._machine_lock = MachineLock(path.with_name(path.name + ".lock"), clock)
         self._ledger = SqliteLedger(
             path, self._machine_lock, self._threads, clock, self._new_transaction
@@ -87,7 +87,7 @@ class SqliteStore:
             self._readers, self._writer = [], None
             self._idle_readers.put_nowait(None)
         self._machine_lock.close()
-        self._threads.shutdown()
+        self._threads.close()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:

@@ -10,7 +10,6 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Executor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +21,7 @@ from cuepost.adapters.storage.machine_lock import MachineLock, wait_for_turn
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.sqlite_session import MANY_ROWS, port_error
 from cuepost.adapters.storage.sqlite_transaction import SqliteTransaction
+from cuepost.adapters.work_threads import WorkThreads
 from cuepost.ports.saving import committing
 from cuepost.ports.store import Action, CommitUnknown, Priority, StoreUnavailable
 from cuepost.ports.system import Clock
@@ -69,7 +69,7 @@ class SqliteLedger:
 
     path: Path
     lock: MachineLock
-    threads: Executor
+    threads: WorkThreads
     clock: Clock
     new_transaction: Callable[[sqlite3.Connection], SqliteTransaction]
     sync: Callable[[int], None] = os.fdatasync
@@ -92,7 +92,7 @@ class SqliteLedger:
         """Syncs the log first, so that every commit is on the disk, unless the disk fails."""
         if self._log is not None:
             with suppress(StoreUnavailable):
-                await self._in_thread(self._sync_log)
+                await self.threads.run(self._sync_log)
             os.close(self._log)
             self._log = self._driver = None
 
@@ -102,11 +102,12 @@ class SqliteLedger:
             raise StoreUnavailable("the log of the embedded store could not be synced; restart")
 
     async def write(self, action: Action[T], priority: Priority) -> T:
-        write = _Write[T](action, priority, asyncio.get_running_loop().create_future())
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        write = _Write(action, priority, answer)
         self._waiting.append(write)
         if self._turns is None or self._turns.done():
             self._turns = asyncio.ensure_future(self._take_turns())  # noqa: TID251  # it ends soon
-        return await write.answer
+        return await answer
 
     @asynccontextmanager
     async def change(self, committed: Callable[[], None]) -> AsyncIterator[None]:
@@ -114,10 +115,14 @@ class SqliteLedger:
 
         A caller that is cancelled during the commit learns the result only through `committed`.
         """
-        async with self._turn, self._transaction() as driver:
-            yield
-            with committing():
-                await run_to_completion(self._finish(driver, [committed], durable=True))
+        async with self._turn:
+            driver = await self._begin()
+            try:
+                yield
+                with committing():
+                    await run_to_completion(self._finish(driver, [committed], durable=True))
+            finally:
+                self._end(driver)
 
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:
@@ -149,13 +154,16 @@ class SqliteLedger:
     async def _write_together(self, writes: Sequence[_Write[Any]]) -> None:
         all_ran = False
         try:
-            async with self._transaction() as driver:
+            driver = await self._begin()
+            try:
                 for write in writes:
                     if not write.answer.done():
                         await write.run(self.new_transaction(driver))
                 all_ran = True
                 durable = any(write.priority is Priority.INGEST for write in writes)
                 await self._finish(driver, [write.committed for write in writes], durable=durable)
+            finally:
+                self._end(driver)
         except Exception as error:  # noqa: BLE001  # passed on to the waiting callers
             one_failed = not all_ran and any(write.has_begun for write in writes)
             await self._fail(writes, error, one_failed=one_failed)
@@ -174,27 +182,32 @@ class SqliteLedger:
             if not write.answer.done():
                 write.answer.set_exception(error)
 
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[sqlite3.Connection]:
-        """Rolls back unless the block has committed."""
+    async def _begin(self) -> sqlite3.Connection:
+        """Begins a transaction, which has to be ended."""
         self.require_intact()
         if self._driver is None:
             raise StoreUnavailable("the embedded store is closed")
         driver = self._driver
         await wait_for_turn(self.clock, self.lock.take)
         try:
-            await wait_for_turn(self.clock, self._has_begun)
-            self._rows_before = driver.total_changes
-            yield driver
-        finally:
+            await wait_for_turn(self.clock, partial(self._has_begun, driver))
+        except BaseException:
+            self.lock.release()
+            raise
+        self._rows_before = driver.total_changes
+        return driver
+
+    def _end(self, driver: sqlite3.Connection) -> None:
+        """Rolls back what was not committed."""
+        try:
             if driver.in_transaction:
                 driver.execute("ROLLBACK")
+        finally:
             self.lock.release()
 
-    def _has_begun(self) -> bool:
-        assert self._driver is not None
+    def _has_begun(self, driver: sqlite3.Connection) -> bool:
         try:
-            self._driver.execute("BEGIN IMMEDIATE")
+            driver.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 return False
@@ -217,12 +230,12 @@ class SqliteLedger:
                 # All rows are fetched, because an unfinished statement would make the next commit
                 # fail.
                 checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"
-                await self._in_thread(lambda: driver.execute(checkpoint).fetchall())
+                await self.threads.run(lambda: driver.execute(checkpoint).fetchall())
 
     async def commit(self, rows: int, *, durable: bool) -> None:
         commit = partial(self._commit, durable=durable)
         if durable or rows >= MANY_ROWS:
-            await self._in_thread(commit)
+            await self.threads.run(commit)
         else:
             commit()
 
@@ -243,6 +256,3 @@ class SqliteLedger:
         except OSError as error:
             self._is_log_damaged = True
             raise CommitUnknown(f"the embedded store is not on the disk: {error}") from error
-
-    async def _in_thread(self, work: Callable[[], object]) -> None:
-        await asyncio.get_running_loop().run_in_executor(self.threads, work)

@@ -1,9 +1,7 @@
 """A session on SQLite: short statements run on the calling thread, long ones in another."""
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import chain
@@ -15,6 +13,7 @@ from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.row_writes import Row, RowWrite, Verb
 from cuepost.adapters.storage.session import Numbers, StoreSession
 from cuepost.adapters.storage.sql import Sql, quoted
+from cuepost.adapters.work_threads import WorkThreads
 from cuepost.ports.store import KeyTaken, StoreError, StoreRefused, StoreUnavailable
 
 T = TypeVar("T")
@@ -55,7 +54,7 @@ class SqliteSession(StoreSession):
     def __init__(
         self,
         driver: sqlite3.Connection,
-        threads: ThreadPoolExecutor,
+        threads: WorkThreads,
         outbox: Outbox,
         numbers: Numbers | None = None,
     ) -> None:
@@ -83,11 +82,8 @@ class SqliteSession(StoreSession):
         return self._written(to, rows)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        loop = asyncio.get_running_loop()
         with translated():
-            return await run_to_completion(
-                loop.run_in_executor(self._threads, work), self.driver.interrupt
-            )
+            return await run_to_completion(self._threads.run(work), self.driver.interrupt)
 
     # The following do not use `translated`, because it takes longer than a short statement.
 
