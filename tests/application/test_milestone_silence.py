@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
+from cuepost.application.milestone_batch import Milestone, contradictions_of
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.domain.errors import FieldError
@@ -206,6 +208,25 @@ async def test_reports_that_contradict_themselves_are_named_and_store_nothing(
         ),
     ]
     assert await harness.dump() == before
+
+
+@pytest.mark.parametrize(
+    ("status", "stage"),
+    [
+        ("queued", "processing"),
+        ("processing", "processing"),
+        ("ready", "processing"),
+        ("exporting", "export"),
+        ("completed", "export"),
+    ],
+)
+def test_a_status_with_a_fixed_stage_accepts_that_stage_alone(status: str, stage: str) -> None:
+    reported = Milestone("report", UUID(int=1), ProjectStatus(status), Stage(stage))
+    assert contradictions_of(reported) == []
+    wrong = next(each for each in Stage if each != stage)
+    assert contradictions_of(replace(reported, stage=wrong)) == [
+        FieldError("stage", "stage_mismatch", f"The stage of status {status} is {stage}.")
+    ]
 
 
 async def test_a_report_that_contradicts_itself_holds_up_no_other(harness: Harness) -> None:

@@ -11,8 +11,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.tables import reports
 from cuepost.adapters.storage.transaction import RecordsTransaction
-from cuepost.application.milestone_batch import Milestone
-from cuepost.application.report_milestones import digest_of
+from cuepost.application.milestone_batch import Milestone, digest_of
 from cuepost.domain.artifact import Artifact
 from cuepost.domain.event import SilenceReason
 from cuepost.domain.project import ProcessingError, ProjectStatus, Stage

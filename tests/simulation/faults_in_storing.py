@@ -23,11 +23,11 @@ from cuepost.adapters.storage.records.queue import QueueRecords
 from cuepost.adapters.storage.records.sqlite_queue import SqliteClaims
 from cuepost.adapters.storage.sql import Sql
 from cuepost.application import milestone_batch
-from cuepost.application.milestone_batcher import MilestoneBatcher
+from cuepost.application.report_milestones import ReportMilestones
 from cuepost.domain.delivery import CancelReason, Delivery
 from cuepost.domain.event import deliveries_of
 from cuepost.ports.dispatch import Claim, Claimed, Lane, Target
-from cuepost.ports.store import Priority, StoreUnavailable, Transaction
+from cuepost.ports.store import Transaction
 from tests.simulation.deliberate_faults import Patch, breaks
 from tests.support import core_statements
 
@@ -59,18 +59,15 @@ def the_dead_never_missed(patch: Patch) -> None:
 
 @breaks("I1", seed=4)
 def acknowledged_before_the_commit(patch: Patch) -> None:
-    async def hasty(self: MilestoneBatcher, batch: Any) -> None:
-        async def begin(transaction: Transaction) -> None:
-            batch.is_open = False
-            answers = await self._write_batch(transaction, batch.entries, skip_locked=True)
-            batch.answer(answers)
+    write = ReportMilestones._write
 
-        try:
-            await self._perform.store.write(begin, Priority.INGEST)
-        except StoreUnavailable as error:
-            batch.fail(error)
+    async def hasty(self: ReportMilestones, waiting: Any, transaction: Transaction) -> Any:
+        answers = await write(self, waiting, transaction)
+        for answer in waiting.answers:
+            answer.set_result(answers)
+        return answers
 
-    patch.setattr(MilestoneBatcher, "_write", hasty)
+    patch.setattr(ReportMilestones, "_write", hasty)
 
 
 @breaks("I1")

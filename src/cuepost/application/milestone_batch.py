@@ -1,21 +1,37 @@
 """A batch of milestones: status changes, events and deliveries that are written together."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from cuepost.domain.access import AccountState
-from cuepost.domain.artifact import Artifact
+from cuepost.domain.artifact import Artifact, faults_of
 from cuepost.domain.delivery import Delivery
-from cuepost.domain.errors import AccountMoving, IllegalTransition
+from cuepost.domain.errors import AccountMoving, FieldError, IllegalTransition
 from cuepost.domain.event import Event, SilenceReason, Subscriber, deliveries_of, event_body
-from cuepost.domain.event_catalog import BY_STATUS, EventType, MilestoneFacts
+from cuepost.domain.event_catalog import (
+    BY_STATUS,
+    ERROR_MESSAGE_LIMIT,
+    EventType,
+    MilestoneFacts,
+)
 from cuepost.domain.immutable import immutable
-from cuepost.domain.project import ProcessingError, Project, ProjectStatus, Stage, ineligibility
+from cuepost.domain.instants import to_millis
+from cuepost.domain.project import (
+    STAGE_OF,
+    ProcessingError,
+    Project,
+    ProjectStatus,
+    Stage,
+    ineligibility,
+)
 from cuepost.ports.records import ProjectKey, ReportAnswer
 from cuepost.ports.store import Transaction
 from cuepost.ports.system import Clock, IdSource
+
+_DIGEST_BYTES = 16
 
 
 @immutable
@@ -29,6 +45,50 @@ class Milestone:
     error: ProcessingError | None = None
     artifacts: tuple[Artifact, ...] | None = None
     occurred_at: datetime | None = None
+
+
+def contradictions_of(milestone: Milestone) -> list[FieldError]:
+    errors: list[FieldError] = []
+    implied = STAGE_OF.get(milestone.status)
+    if implied is not None and milestone.stage not in (None, implied):
+        message = f"The stage of status {milestone.status} is {implied}."
+        errors.append(FieldError("stage", "stage_mismatch", message))
+    if milestone.error is not None and milestone.status is not ProjectStatus.FAILED:
+        errors.append(
+            FieldError("error", "error_not_expected", "Only a failed milestone has an error.")
+        )
+    if milestone.artifacts and milestone.status is not ProjectStatus.COMPLETED:
+        errors.append(
+            FieldError(
+                "artifacts", "artifacts_not_expected", "Only a completed milestone has artifacts."
+            )
+        )
+    errors += [
+        FieldError(f"artifacts[{place}].{fault.field}", fault.code, fault.message)
+        for place, artifact in enumerate(milestone.artifacts or ())
+        for fault in faults_of(artifact.name, artifact.key)
+    ]
+    return errors
+
+
+def digest_of(milestone: Milestone) -> bytes:
+    """Covers the meaning of the report: neither an implied stage nor text past the limit counts.
+
+    Every part but the artifacts has a fixed place, and no text contains the separator.
+    """
+    error, artifacts, occurred_at = milestone.error, milestone.artifacts, milestone.occurred_at
+    parts = [
+        milestone.project_id.hex,
+        milestone.status,
+        "" if milestone.status in STAGE_OF else milestone.stage or "",
+        "" if occurred_at is None else str(to_millis(occurred_at)),
+        "" if error is None else error.code,
+        "" if error is None else error.message[:ERROR_MESSAGE_LIMIT],
+        "" if artifacts is None else str(len(artifacts)),
+    ]
+    for each in artifacts or ():
+        parts += (each.kind, each.name, each.key, each.content_type, str(each.size_bytes))
+    return hashlib.sha256("\0".join(parts).encode()).digest()[:_DIGEST_BYTES]
 
 
 @dataclass(slots=True)

@@ -1,54 +1,174 @@
-"""Milestone reports of the pipeline; an accepted one is committed with its event and deliveries."""
+"""Milestone reports of the pipeline; an accepted one is committed with its event and deliveries.
 
-import hashlib
+Milestones that arrive while others are being written are written together, in one transaction. So
+the cost of each falls as the load rises, and no milestone waits for a batch to fill.
+"""
+
+import asyncio
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
-from cuepost.application.milestone_batch import Milestone, MilestoneBatch, MilestoneBatches
-from cuepost.application.milestone_batcher import Answers, Entry, MilestoneBatcher
+from cuepost.application.milestone_batch import (
+    Milestone,
+    MilestoneBatch,
+    MilestoneBatches,
+    contradictions_of,
+    digest_of,
+)
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Caller, Scope
-from cuepost.domain.artifact import faults_of
-from cuepost.domain.errors import FieldError, Invalid
+from cuepost.domain.errors import FieldError
 from cuepost.domain.event import SilenceReason
-from cuepost.domain.event_catalog import ERROR_MESSAGE_LIMIT
-from cuepost.domain.instants import to_millis
-from cuepost.domain.project import STAGE_OF, ProjectStatus, Stage, stage_after
 from cuepost.ports.records import ReportAnswer, ReportKey, StoredReport
-from cuepost.ports.store import Transaction
+from cuepost.ports.saving import may_have_saved
+from cuepost.ports.store import Priority, StoreUnavailable, Transaction
+from cuepost.tuning import MILESTONES_AT_ONCE, MILESTONES_WHILE_FREE
 
 # Stands for the account of a project that does not exist.
 NO_ACCOUNT = UUID(int=3)
-_DIGEST_BYTES = 16
+# On PostgreSQL two batches run concurrently, so that a large one does not delay a small one.
+BATCHES_AT_ONCE = 2
+PROJECTS_AT_ONCE = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """A milestone to be written, and the digest of its content."""
+
+    milestone: Milestone
+    digest: bytes
+
+
+Answers = dict[Entry, ReportAnswer]
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """Entries that are written together; more are accepted until that begins."""
+
+    entries: list[Entry] = field(default_factory=list)
+    is_open: bool = True
+    skip_locked: bool = True
+    # One for each caller, so that one can be cancelled without the others.
+    answers: list[asyncio.Future[Answers]] = field(default_factory=list)
+
+    def take_out(self, entries: Sequence[Entry]) -> bool:
+        """Remove the entries of a cancelled caller; return False if they are being written."""
+        if self.is_open:
+            leaving = set(entries)
+            self.entries = [each for each in self.entries if each not in leaving]
+        return self.is_open
 
 
 class ReportMilestones:
     def __init__(self, perform: Perform, milestone_batches: MilestoneBatches) -> None:
+        self._perform = perform
         self._milestone_batches = milestone_batches
-        self._batcher = MilestoneBatcher(perform, self._write)
+        self._waiting: deque[_Waiting] = deque()
+        self._newest = _Waiting(is_open=False)
+        self._writers: set[asyncio.Future[None]] = set()
+        self._turns_apart = asyncio.Semaphore(PROJECTS_AT_ONCE)
 
     async def report(self, caller: Caller, milestones: Sequence[Milestone]) -> list[ReportAnswer]:
         """Return one answer for each milestone, in order."""
         caller.require(Scope.MILESTONES_REPORT)
         entries = [
             _refused(each, SilenceReason.INVALID, *errors)
-            if (errors := _contradictions(each))
+            if (errors := contradictions_of(each))
             else Entry(each, digest_of(each))
             for each in milestones
         ]
         valid = [each for each in entries if isinstance(each, Entry)]
-        answers = await self._batcher.submit(valid) if valid else {}
+        answers = await self._submit(valid) if valid else {}
         return [answers[each] if isinstance(each, Entry) else each for each in entries]
 
-    async def _write(
-        self, transaction: Transaction, entries: Sequence[Entry], *, skip_locked: bool
-    ) -> Answers:
+    async def _submit(self, entries: Sequence[Entry]) -> Answers:
+        """Returns the answers to these entries, and perhaps others."""
+        newest, writing = self._newest, sum(not each.done() for each in self._writers)
+        # While another batch can be written at the same time, a large one takes no others along.
+        room = MILESTONES_AT_ONCE if writing >= BATCHES_AT_ONCE else MILESTONES_WHILE_FREE
+        if not newest.is_open or len(newest.entries) + len(entries) > room:
+            newest = self._newest = self._begin_waiting()
+        newest.entries += entries
+        answered: asyncio.Future[Answers] = asyncio.get_running_loop().create_future()
+        newest.answers.append(answered)
+        try:
+            answers = await answered
+        except asyncio.CancelledError:
+            if not newest.take_out(entries):
+                may_have_saved()
+            raise
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001  # the cause may be another request in the batch
+            return await self._write_apart(entries)
+        locked = [each for each in entries if each not in answers]
+        return answers | await self._write_apart(locked) if locked else answers
+
+    def _begin_waiting(self) -> _Waiting:
+        waiting = _Waiting()
+        self._waiting.append(waiting)
+        # A writer is done in the step in which it finds nothing waiting, so a running one
+        # will see this batch. Callbacks of tasks come a step later, and would be too late.
+        self._writers = {each for each in self._writers if not each.done()}
+        if len(self._writers) < BATCHES_AT_ONCE:
+            writer = asyncio.ensure_future(self._write_waiting())  # noqa: TID251  # it ends soon
+            self._writers.add(writer)
+        return waiting
+
+    async def _write_waiting(self) -> None:
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            answers: Answers = {}
+            try:
+                # There are none if their callers were cancelled.
+                if waiting.entries:
+                    write = partial(self._write, waiting)
+                    answers = await self._perform.store.write(write, Priority.INGEST)
+            except Exception as error:  # noqa: BLE001  # passed to the callers
+                for answer in waiting.answers:
+                    if not answer.done():
+                        answer.set_exception(error)
+            else:
+                for answer in waiting.answers:
+                    if not answer.done():
+                        answer.set_result(answers)
+            finally:
+                # It is not waiting any more, so a later caller must not join it.
+                waiting.is_open = False
+
+    async def _write_apart(self, entries: Sequence[Entry]) -> Answers:
+        """Write each project separately, so that one that stays locked delays no other."""
+        of_project: dict[UUID, list[Entry]] = defaultdict(list)
+        for each in entries:
+            of_project[each.milestone.project_id].append(each)
+        written = await asyncio.gather(
+            *(self._write_one_project(some) for some in of_project.values()), return_exceptions=True
+        )
+        answers: Answers = {}
+        for some in written:
+            if isinstance(some, BaseException):
+                raise some
+            answers |= some
+        return answers
+
+    async def _write_one_project(self, entries: list[Entry]) -> Answers:
+        async with self._turns_apart:
+            alone = _Waiting(entries, skip_locked=False)
+            return await self._perform.change(partial(self._write, alone))
+
+    async def _write(self, waiting: _Waiting, transaction: Transaction) -> Answers:
         """With `skip_locked` there is no answer for projects that other transactions have locked,
         nor for those of accounts that are moving; these are written separately.
 
         Projects are locked first, so that a concurrent report of the same milestone waits for the
         lock and then finds the stored report.
         """
+        waiting.is_open = False
+        entries, skip_locked = waiting.entries, waiting.skip_locked
         named = {each.milestone.project_id for each in entries}
         projects = await transaction.projects.lock_any(named, skip_locked=skip_locked)
         missing = named - projects.keys()
@@ -90,26 +210,6 @@ def _decided(
     return answers, new
 
 
-def digest_of(milestone: Milestone) -> bytes:
-    """Covers the meaning of the report: neither an implied stage nor text past the limit counts.
-
-    Every part but the artifacts has a fixed place, and no text contains the separator.
-    """
-    error, artifacts, occurred_at = milestone.error, milestone.artifacts, milestone.occurred_at
-    parts = [
-        milestone.project_id.hex,
-        milestone.status,
-        "" if milestone.status in STAGE_OF else milestone.stage or "",
-        "" if occurred_at is None else str(to_millis(occurred_at)),
-        "" if error is None else error.code,
-        "" if error is None else error.message[:ERROR_MESSAGE_LIMIT],
-        "" if artifacts is None else str(len(artifacts)),
-    ]
-    for each in artifacts or ():
-        parts += (each.kind, each.name, each.key, each.content_type, str(each.size_bytes))
-    return hashlib.sha256("\0".join(parts).encode()).digest()[:_DIGEST_BYTES]
-
-
 def _answer_again(kept: StoredReport, milestone: Milestone, digest: bytes) -> ReportAnswer:
     if kept.digest is None or kept.digest == digest:
         return kept.answer
@@ -118,27 +218,3 @@ def _answer_again(kept: StoredReport, milestone: Milestone, digest: bytes) -> Re
 
 def _refused(milestone: Milestone, reason: SilenceReason, *errors: FieldError) -> ReportAnswer:
     return ReportAnswer(milestone.report_id, False, None, False, reason, errors)
-
-
-def _contradictions(milestone: Milestone) -> list[FieldError]:
-    errors: list[FieldError] = []
-    try:
-        stage_after(Stage.PROCESSING, milestone.status, milestone.stage)
-    except Invalid as invalid:
-        errors += invalid.errors
-    if milestone.error is not None and milestone.status is not ProjectStatus.FAILED:
-        errors.append(
-            FieldError("error", "error_not_expected", "Only a failed milestone has an error.")
-        )
-    if milestone.artifacts and milestone.status is not ProjectStatus.COMPLETED:
-        errors.append(
-            FieldError(
-                "artifacts", "artifacts_not_expected", "Only a completed milestone has artifacts."
-            )
-        )
-    errors += [
-        FieldError(f"artifacts[{place}].{fault.field}", fault.code, fault.message)
-        for place, artifact in enumerate(milestone.artifacts or ())
-        for fault in faults_of(artifact.name, artifact.key)
-    ]
-    return errors

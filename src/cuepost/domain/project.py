@@ -107,7 +107,7 @@ class Project:
             self.kind,
             self.origin,
             to,
-            stage_after(self.stage, to, stage),
+            STAGE_OF.get(to) or stage or self.stage,
             self.access_expires_at,
             self.created_at,
             now,
@@ -155,17 +155,6 @@ def access_of_new(until: datetime | None, now: datetime) -> datetime | None:
             FieldError("accessExpiresAt", "expiry_in_the_past", "Choose a time in the future.")
         )
     return until
-
-
-def stage_after(current: Stage, to: ProjectStatus, reported: Stage | None) -> Stage:
-    fixed = STAGE_OF.get(to)
-    if fixed is None:
-        return reported or current
-    if reported is not None and reported is not fixed:
-        raise Invalid(
-            FieldError("stage", "stage_mismatch", f"The stage of status {to} is {fixed}.")
-        )
-    return fixed
 
 
 def ineligibility(project: Project, now: datetime) -> Ineligible | None:
