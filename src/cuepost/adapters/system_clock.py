@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES, id_from
-from cuepost.domain.instants import composed, to_millis
+from cuepost.domain.instants import compose, to_millis
 
 _COUNTER_BITS = 18
 # Of the 74 free bits: twelve above the variant, 62 below it.
@@ -46,7 +46,7 @@ class SystemIds:
 
     def __call__(self, at: datetime) -> UUID:
         # Most ids are of the same instant as the one before.
-        lowest = self._lowest if at == self._at else composed(to_millis(at), 0)
+        lowest = self._lowest if at == self._at else compose(to_millis(at), 0).int
         self._counter = self._counter + 1 if lowest == self._lowest else 0
         self._at, self._lowest = at, lowest
         # More than 2^18 ids in a millisecond wrap the counter; the random bits still differ.

@@ -20,7 +20,7 @@ from cuepost.domain.errors import (
     Invalid,
     NotFound,
 )
-from cuepost.domain.event import Event, delivery_to, event_body
+from cuepost.domain.event import Event, Subscriber, deliveries_of, event_body
 from cuepost.domain.event_catalog import TEST_EVENT, webhook_test_data
 from cuepost.domain.health import RECENT, Health, health
 from cuepost.domain.receiver_url import ReceiverUrlRefused, parse_receiver_url
@@ -214,7 +214,8 @@ class ManageWebhooks:
             occurred_at=now,
             body=event_body(event_id, TEST_EVENT, now, webhook_test_data(webhook_id)),
         )
-        delivery = delivery_to(webhook_id, event, self.ids, trigger=Trigger.TEST)
+        to = Subscriber(webhook_id, frozenset({TEST_EVENT}))
+        [delivery] = deliveries_of(event, [to], self.ids, Trigger.TEST)
         await transaction.events.add([event])
         await transaction.deliveries.add([delivery])
         await self.audit.note(

@@ -41,13 +41,8 @@ def at_millisecond(instant: datetime) -> datetime:
 
 def compose(millis: int, random_bits: int) -> UUID:
     """A version 7 UUID with that time; `random_bits` fills the 74 free bits."""
-    return UUID(int=composed(millis, random_bits))
-
-
-def composed(millis: int, random_bits: int) -> int:
-    """As `compose`, but returns the number."""
     high, low = random_bits >> 62 & 0xFFF, random_bits & _LOW_62
-    return millis << 80 | _VERSION_7 | high << 64 | _RFC_VARIANT | low
+    return UUID(int=millis << 80 | _VERSION_7 | high << 64 | _RFC_VARIANT | low)
 
 
 def lowest_at(instant: datetime) -> UUID:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cuepost.domain.delivery import CancelReason, Delivery, DeliveryStatus, Trigger
-from cuepost.domain.event import Event, Subscriber, deliveries_of, delivery_to
+from cuepost.domain.event import Event, Subscriber, deliveries_of
 from cuepost.testing import START, SequentialIds
 
 IDS = SequentialIds()
@@ -69,6 +69,6 @@ def test_a_stopped_subscriber_gets_a_cancelled_record_that_says_why(reason: Canc
 
 
 def test_a_test_delivery_says_that_it_is_one() -> None:
-    to = subscriber()
-    made = delivery_to(to.webhook_id, EVENT, IDS, trigger=Trigger.TEST)
+    to = subscriber("project.ready")
+    [made] = deliveries_of(EVENT, [to], IDS, Trigger.TEST)
     assert made == replace(pending(made, to), trigger=Trigger.TEST)
