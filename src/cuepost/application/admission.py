@@ -127,6 +127,7 @@ class RateLimit:
         return Allowance(limit, int(bucket.tokens), reset)
 
 
+@dataclass(eq=False)
 class RequestDeadline:
     """Raises StoreUnavailable after the timeout, because requests wait mostly for the store.
 
@@ -136,11 +137,11 @@ class RequestDeadline:
     stopped for a while, the timer notices that as it fires, and is set again.
     """
 
-    def __init__(self, seconds: float | None) -> None:
-        self._seconds = seconds
-        self._saving = Saving()
-        self._timer: asyncio.TimerHandle | None = None
-        self._is_paused = self._has_expired = False
+    seconds: float | None
+    _saving: Saving = field(default_factory=Saving)
+    _timer: asyncio.TimerHandle | None = None
+    _is_paused: bool = False
+    _has_expired: bool = False
 
     def __enter__(self) -> Self:
         task = asyncio.current_task()
@@ -148,8 +149,8 @@ class RequestDeadline:
         self._task, self._cancelling = task, task.cancelling()
         self._saving_before = OF_REQUEST.set(self._saving)
         self._loop = asyncio.get_running_loop()
-        if self._seconds is not None:
-            self._until = self._loop.time() + self._seconds
+        if self.seconds is not None:
+            self._until = self._loop.time() + self.seconds
             self._timer = self._loop.call_at(self._until, self._on_timer)
         return self
 
@@ -167,7 +168,7 @@ class RequestDeadline:
             is_ours = self._task.uncancel() <= self._cancelling
             if is_ours and kind is asyncio.CancelledError:
                 late = CommitUnknown if self._saving.begun else StoreUnavailable
-                raise late(f"the request was not done within {self._seconds:g} s") from error
+                raise late(f"the request was not done within {self.seconds:g} s") from error
         if isinstance(error, CommitUnknown) or not self._saving.begun:
             return
         if isinstance(error, StoreUnavailable | Contention):
@@ -175,7 +176,7 @@ class RequestDeadline:
 
     async def excluding(self, client: Awaitable[T]) -> T:
         """Stop the clock while the client has to act, for example to send its body."""
-        if self._seconds is None:
+        if self.seconds is None:
             return await client
         began, self._is_paused = self._loop.time(), True
         try:
