@@ -5,7 +5,7 @@ changes are held back and travel together, each trip to the server. The figures 
 the work takes today: fewer are an improvement, to be written down here; more have to be explained.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 from cuepost.application.milestone_batch import Milestone
-from cuepost.ports.telemetry import NoTelemetry
+from cuepost.ports.dispatch import Result
 from cuepost.testing import Answer
 from cuepost.tuning import RESULTS_AT_ONCE, RESULTS_AT_ONCE_ALONE
 from tests.support.engine_harness import EngineHarness, RunScenarios
@@ -33,16 +33,6 @@ TRIPS_TO_CLAIM_AND_DELIVER = 11
 # What is it, where to; begin, end it, count it, commit.
 TRIPS_TO_DELIVER_WHAT_WAS_HANDED_OVER = 6
 TO_DELIVER_A_BACKLOG = 38
-
-
-class Groups(NoTelemetry):
-    """The results that were recorded in each transaction."""
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-
-    def recorded(self, results: int, superseded: int) -> None:
-        self.sizes.append(results)
 
 
 @pytest.fixture
@@ -199,18 +189,25 @@ def test_a_backlog(run_scenarios: RunScenarios, hops: list[object]) -> None:
 
 def test_results_that_waited_for_the_store(run_scenarios: RunScenarios) -> None:
     async def scenario(engine: EngineHarness) -> None:
-        engine.telemetry = noted = Groups()
         at_once = RESULTS_AT_ONCE_ALONE if engine.is_embedded else RESULTS_AT_ONCE
         count = at_once + MANY
         await engine.harness.endpoint()
         engine.transport.will(URL, *[Answer(seconds=1)] * count)
-        async with engine.delivering(engine.dispatcher(attempts=count, cap=count)):
+        dispatcher, groups = engine.dispatcher(attempts=count, cap=count), list[int]()
+        written = dispatcher.recorder.written
+
+        def noted(results: Sequence[Result]) -> None:
+            groups.append(len(results))
+            written(results)
+
+        dispatcher.recorder.written = noted
+        async with engine.delivering(dispatcher):
             await engine.later()
             await engine.harness.report(*await milestones_of(engine, count))
             engine.store.watch.fails = lambda _: True
             await engine.later(timedelta(seconds=2))
             engine.store.watch.fails = never
             await engine.later(timedelta(seconds=2))
-            assert noted.sizes == [at_once, MANY]
+            assert groups == [at_once, MANY]
 
     run_scenarios(scenario)

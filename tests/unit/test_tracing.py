@@ -29,7 +29,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[Span]:
         with traced(NoTelemetry()) as telemetry:
             telemetry.attempted(failed)
             telemetry.attempted(delivered)
-            telemetry.recorded(2, 0)
+            telemetry.late(0)
     return collected.spans()
 
 

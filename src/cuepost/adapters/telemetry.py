@@ -175,8 +175,8 @@ class EngineTelemetry:
         if logger.isEnabledFor(logging.INFO):
             self._lines.add(f"destination_unusable={why} event={event_id}")
 
-    def recorded(self, results: int, superseded: int) -> None:
-        self._late.inc(superseded)
+    def late(self, results: int) -> None:
+        self._late.inc(results)
 
     def stalled(self, reason: str) -> None:
         self._stalls.inc()

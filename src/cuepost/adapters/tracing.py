@@ -59,8 +59,8 @@ class Traced:
         ended_at = attempt.started_at + timedelta(milliseconds=attempt.duration_ms)
         span.end(_nanos(ended_at))
 
-    def recorded(self, results: int, superseded: int) -> None:
-        self._inner.recorded(results, superseded)
+    def late(self, results: int) -> None:
+        self._inner.late(results)
 
     def stalled(self, reason: str) -> None:
         self._inner.stalled(reason)

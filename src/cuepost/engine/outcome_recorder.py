@@ -218,5 +218,5 @@ class OutcomeRecorder:
         self.unrecorded -= len(group)
         if late:
             log.warning("event=late_results count=%d", late)
-        self.telemetry.recorded(len(group), late)
+            self.telemetry.late(late)
         return group

@@ -14,8 +14,8 @@ class Telemetry(Protocol):
         """Called once for each attempt that has ended, before its result is recorded."""
         ...
 
-    def recorded(self, results: int, superseded: int) -> None:
-        """Results were recorded; `superseded` of them came after another worker took over."""
+    def late(self, results: int) -> None:
+        """Called with how many of the recorded results came after another worker took over."""
         ...
 
     def stalled(self, reason: str) -> None:
@@ -28,7 +28,7 @@ class NoTelemetry:
 
     def attempted(self, result: Result) -> None: ...
 
-    def recorded(self, results: int, superseded: int) -> None: ...
+    def late(self, results: int) -> None: ...
 
     def stalled(self, reason: str) -> None: ...
 
