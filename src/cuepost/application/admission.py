@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 from cuepost.application.perform import Perform
 from cuepost.domain.access import Account, ApiKey, Caller, Interface, digest, key_id_in
 from cuepost.domain.errors import RateLimited, Unauthenticated
+from cuepost.domain.immutable import immutable
 from cuepost.ports.saving import OF_REQUEST, Saving, track_saving
 from cuepost.ports.store import CommitUnknown, Contention, StoreUnavailable, Transaction
 from cuepost.ports.system import Clock
@@ -85,7 +86,7 @@ class Authenticate:
         self._known[fingerprint] = known
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Allowance:
     """For the RateLimit headers: limit per minute, tokens left, seconds until it is full."""
 

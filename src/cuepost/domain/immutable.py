@@ -1,4 +1,4 @@
-"""Immutable dataclasses for values that are created several times for every delivery."""
+"""Immutable dataclasses for values that are created for every delivery or every request."""
 
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform

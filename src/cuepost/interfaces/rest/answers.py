@@ -1,10 +1,10 @@
 """Responses as values: created by a handler, as bytes, and stored for idempotent replays."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
+from cuepost.domain.immutable import immutable
 from cuepost.interfaces.wire_models.shapes import ResponseModel
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -19,7 +19,7 @@ COMMON_HEADERS: Headers = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reply:
     """The result of a handler; `location` is the path of a created object.
 
@@ -31,7 +31,7 @@ class Reply:
     version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rendered:
     status: int
     body: bytes

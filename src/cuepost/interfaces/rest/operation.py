@@ -10,6 +10,7 @@ from cuepost.application.service import Service
 from cuepost.domain.access import Caller, Scope
 from cuepost.domain.account_reference import AccountReference
 from cuepost.domain.errors import Refused
+from cuepost.domain.immutable import immutable
 from cuepost.domain.version import Expected
 from cuepost.interfaces.rest.answers import Rendered, Reply
 from cuepost.interfaces.wire_models.shapes import Request, ResponseModel
@@ -24,7 +25,7 @@ class NoInput(Request, frozen=True):
     """The model of a missing body or query; every field is refused as unknown."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call(Generic[Body, Query]):
     """A validated request; `expected` are the versions in `If-Match`.
 
