@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import ID_BYTES, id_from
-from cuepost.domain.instants import compose, to_millis
+from cuepost.domain.instants import MILLIS_SHIFT, compose, to_millis
 
 _COUNTER_BITS = 18
 # Of the 74 free bits: twelve above the variant, 62 below it.
 _LOW_COUNTER_BITS = 6
 _CHANCE_BITS = 74 - _COUNTER_BITS
+# An id with version and variant, but without time and random bits.
+_EMPTY_ID = compose(0, 0).int
 # Linux stops CLOCK_MONOTONIC while the machine is suspended, but leases expire nevertheless.
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -46,7 +48,7 @@ class SystemIds:
 
     def __call__(self, at: datetime) -> UUID:
         # Most ids are of the same instant as the one before.
-        lowest = self._lowest if at == self._at else compose(to_millis(at), 0).int
+        lowest = self._lowest if at == self._at else to_millis(at) << MILLIS_SHIFT | _EMPTY_ID
         self._counter = self._counter + 1 if lowest == self._lowest else 0
         self._at, self._lowest = at, lowest
         # More than 2^18 ids in a millisecond wrap the counter; the random bits still differ.

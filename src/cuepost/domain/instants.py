@@ -11,6 +11,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _EXACT_AS_FLOAT = 2**32 * 1000
 RANDOM_BITS = 74
+# Of the 128 bits of an id, those below the time.
+MILLIS_SHIFT = 80
 _VERSION_7 = 0x7 << 76
 _RFC_VARIANT = 0b10 << 62
 _LOW_62 = (1 << 62) - 1
@@ -42,17 +44,17 @@ def at_millisecond(instant: datetime) -> datetime:
 def compose(millis: int, random_bits: int) -> UUID:
     """A version 7 UUID with that time; `random_bits` fills the 74 free bits."""
     high, low = random_bits >> 62 & 0xFFF, random_bits & _LOW_62
-    return UUID(int=millis << 80 | _VERSION_7 | high << 64 | _RFC_VARIANT | low)
+    return UUID(int=millis << MILLIS_SHIFT | _VERSION_7 | high << 64 | _RFC_VARIANT | low)
 
 
 def lowest_at(instant: datetime) -> UUID:
     """The lower bound of all ids made at that instant or later; no id is older than the epoch."""
-    return UUID(int=max(to_millis(instant), 0) << 80)
+    return UUID(int=max(to_millis(instant), 0) << MILLIS_SHIFT)
 
 
 def millis_of(identifier: UUID) -> int:
     """The time in an id, in milliseconds since the epoch."""
-    return identifier.int >> 80
+    return identifier.int >> MILLIS_SHIFT
 
 
 def instant_of(identifier: UUID) -> datetime:
