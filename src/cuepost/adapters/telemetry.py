@@ -166,8 +166,20 @@ class EngineTelemetry:
             self._delay.observe(max(waited, 0) / 1_000)
         if next_step.status in self._ended.of:
             self._ended.of[next_step.status] += 1
-        if logger.isEnabledFor(logging.INFO):
-            self._lines.add(_line(result))
+        if not logger.isEnabledFor(logging.INFO):
+            return
+        target, timings, due_at = assignment.target, attempt.timings, next_step.due_at
+        phases = (timings.dns_ms, timings.connect_ms, timings.tls_ms, timings.first_byte_ms)
+        dns, connect, tls, first_byte = ["-" if ms is None else f"{ms:.1f}" for ms in phases]
+        self._lines.add(
+            f"account={target.account_id} webhook={target.webhook_id} "
+            f"delivery={assignment.delivery_id} event={assignment.event_id} "
+            f"type={assignment.event_type} budget={assignment.budget} number={assignment.number} "
+            f"trigger={assignment.trigger} outcome={attempt.outcome} "
+            f"status={attempt.response_status or '-'} ms={attempt.duration_ms:.1f} "
+            f"dns_ms={dns} connect_ms={connect} tls_ms={tls} first_byte_ms={first_byte} "
+            f"verdict={next_step.status} due_again={'-' if due_at is None else to_text(due_at)}"
+        )
 
     def unusable(self, why: Unusable, request: Request) -> None:
         self._unusable.of[why] += 1
@@ -249,21 +261,4 @@ def _unusable_destinations(registry: CollectorRegistry) -> Tally:
         "reason",
         list(Unusable),
         registry,
-    )
-
-
-def _line(result: Result) -> str:
-    assignment, attempt, next_step = result.assignment, result.attempt, result.next_step
-    target, timings = assignment.target, attempt.timings
-    phases = (timings.dns_ms, timings.connect_ms, timings.tls_ms, timings.first_byte_ms)
-    dns, connect, tls, first_byte = ["-" if ms is None else f"{ms:.1f}" for ms in phases]
-    return (
-        f"account={target.account_id} webhook={target.webhook_id} "
-        f"delivery={assignment.delivery_id} event={assignment.event_id} "
-        f"type={assignment.event_type} budget={assignment.budget} number={assignment.number} "
-        f"trigger={assignment.trigger} outcome={attempt.outcome} "
-        f"status={attempt.response_status or '-'} ms={attempt.duration_ms:.1f} "
-        f"dns_ms={dns} connect_ms={connect} tls_ms={tls} first_byte_ms={first_byte} "
-        f"verdict={next_step.status} "
-        f"due_again={'-' if next_step.due_at is None else to_text(next_step.due_at)}"
     )
