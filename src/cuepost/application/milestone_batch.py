@@ -15,7 +15,7 @@ from cuepost.domain.event_catalog import (
     BY_STATUS,
     ERROR_MESSAGE_LIMIT,
     EventType,
-    MilestoneFacts,
+    milestone_data,
 )
 from cuepost.domain.immutable import immutable
 from cuepost.domain.instants import to_millis
@@ -148,10 +148,7 @@ class MilestoneBatch:
 
     def _announce(self, project: Project, event_type: EventType, milestone: Milestone) -> Event:
         event_id = self.ids(self.now)
-        facts = MilestoneFacts(
-            project.id, project.status, project.stage, milestone.error, self.base_url
-        )
-        body = event_body(event_id, event_type.name, self.now, event_type.data(facts))
+        data = milestone_data(project, milestone.error, self.base_url)
         ineligible = ineligibility(project, self.now)
         event = Event(
             project.account_id,
@@ -160,7 +157,7 @@ class MilestoneBatch:
             self.now,
             project.id,
             milestone.occurred_at or self.now,
-            body,
+            event_body(event_id, event_type.name, self.now, data),
             SilenceReason(ineligible) if ineligible else None,
         )
         if event.reason is None:

@@ -1,15 +1,14 @@
-"""The event types. A new one needs only an entry here, because all other code uses this table."""
+"""The event types and their data. All other code uses this table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from cuepost.domain.immutable import immutable
 from cuepost.domain.instants import to_text
-from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
+from cuepost.domain.project import ProcessingError, Project, ProjectStatus, Stage
 
 Json = Mapping[str, Any]
 
@@ -27,24 +26,12 @@ _SAMPLE_PROJECT = "0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90"
 _SAMPLE_WEBHOOK = "0198c0de-1111-7abc-8def-0123456789ab"
 
 
-@immutable
-class MilestoneFacts:
-    """What an event is made of: metadata of a project, never media or caption text."""
-
-    project_id: UUID
-    status: ProjectStatus
-    stage: Stage
-    error: ProcessingError | None
-    base_url: str
-
-
 @dataclass(frozen=True, slots=True)
 class EventType:
     name: str
     meaning: str
     subscribed_by_default: bool
     status: ProjectStatus | None
-    data: Callable[[MilestoneFacts], Json]
     data_properties: Json
     sample_data: Json
 
@@ -87,27 +74,19 @@ def _object(properties: Json) -> dict[str, Any]:
     }
 
 
-def _position(facts: MilestoneFacts) -> dict[str, Any]:
-    return {
-        "projectId": str(facts.project_id),
-        "status": facts.status,
-        "stage": facts.stage,
+def milestone_data(project: Project, error: ProcessingError | None, base_url: str) -> Json:
+    """Of an event of a project: its metadata, never its name, media or caption text."""
+    data: dict[str, Any] = {
+        "projectId": str(project.id),
+        "status": project.status,
+        "stage": project.stage,
     }
-
-
-def _completed(facts: MilestoneFacts) -> Json:
-    result_url = f"{facts.base_url}/v1/projects/{facts.project_id}/result"
-    return {**_position(facts), "resultUrl": result_url}
-
-
-def _failed(facts: MilestoneFacts) -> Json:
-    error = facts.error or UNEXPLAINED
-    message = error.message[:ERROR_MESSAGE_LIMIT]
-    return {**_position(facts), "error": {"code": error.code, "message": message}}
-
-
-def _not_from_a_project(facts: MilestoneFacts) -> Json:
-    raise LookupError("this event type does not come from a project")
+    if project.status is ProjectStatus.COMPLETED:
+        data["resultUrl"] = f"{base_url}/v1/projects/{project.id}/result"
+    elif project.status is ProjectStatus.FAILED:
+        error = error or UNEXPLAINED
+        data["error"] = {"code": error.code, "message": error.message[:ERROR_MESSAGE_LIMIT]}
+    return data
 
 
 def endpoint_data(webhook_id: UUID, since: datetime, recovered_at: datetime | None) -> Json:
@@ -128,7 +107,6 @@ CATALOG: tuple[EventType, ...] = (
         meaning="The finished export is available.",
         subscribed_by_default=True,
         status=ProjectStatus.COMPLETED,
-        data=_completed,
         data_properties={
             "projectId": _UUID,
             "status": {"const": "completed"},
@@ -147,7 +125,6 @@ CATALOG: tuple[EventType, ...] = (
         meaning="Processing or export failed.",
         subscribed_by_default=True,
         status=ProjectStatus.FAILED,
-        data=_failed,
         data_properties={
             "projectId": _UUID,
             "status": {"const": "failed"},
@@ -172,7 +149,6 @@ CATALOG: tuple[EventType, ...] = (
         "It does not confirm that a person has reviewed it.",
         subscribed_by_default=False,
         status=ProjectStatus.READY,
-        data=_position,
         data_properties={
             "projectId": _UUID,
             "status": {"const": "ready"},
@@ -185,7 +161,6 @@ CATALOG: tuple[EventType, ...] = (
         meaning="The project was cancelled.",
         subscribed_by_default=False,
         status=ProjectStatus.CANCELLED,
-        data=_position,
         data_properties={"projectId": _UUID, "status": {"const": "cancelled"}, "stage": _STAGE},
         sample_data={"projectId": _SAMPLE_PROJECT, "status": "cancelled", "stage": "processing"},
     ),
@@ -194,7 +169,6 @@ CATALOG: tuple[EventType, ...] = (
         meaning="Sent when a test is asked for. Handle it apart from project events.",
         subscribed_by_default=False,
         status=None,
-        data=_not_from_a_project,
         data_properties={"webhookId": _UUID, "message": {"type": "string"}},
         sample_data={"webhookId": _SAMPLE_WEBHOOK, "message": TEST_MESSAGE},
     ),
@@ -204,7 +178,6 @@ CATALOG: tuple[EventType, ...] = (
         "it is about no project, and is never sent to the endpoint that fails.",
         subscribed_by_default=False,
         status=None,
-        data=_not_from_a_project,
         data_properties={"webhookId": _UUID, "failingSince": _MOMENT},
         sample_data={"webhookId": _SAMPLE_WEBHOOK, "failingSince": _SAMPLE_MOMENT},
     ),
@@ -214,7 +187,6 @@ CATALOG: tuple[EventType, ...] = (
         "event, and is never sent to that endpoint itself.",
         subscribed_by_default=False,
         status=None,
-        data=_not_from_a_project,
         data_properties={"webhookId": _UUID, "failingSince": _MOMENT, "recoveredAt": _MOMENT},
         sample_data={
             "webhookId": _SAMPLE_WEBHOOK,

@@ -18,12 +18,12 @@ from cuepost.domain.event_catalog import (
     SUBSCRIBABLE,
     TEST_EVENT,
     EventType,
-    MilestoneFacts,
     endpoint_data,
+    milestone_data,
     webhook_test_data,
 )
-from cuepost.domain.project import ProcessingError, ProjectStatus, Stage
-from cuepost.testing import START
+from cuepost.domain.project import ProcessingError, Stage
+from cuepost.testing import START, Factory, SequentialIds, VirtualClock
 
 PROJECT = UUID("0198c0de-5a3b-7d21-9c4e-3f6a5b7c8d90")
 EVENT = UUID("0198c0de-7b2c-7f00-8a1b-2c3d4e5f6071")
@@ -34,12 +34,6 @@ OUT_OF_MEMORY = ProcessingError("out_of_memory", "The renderer ran out of memory
 every_type = pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
 
 
-def facts(
-    status: ProjectStatus, stage: Stage, error: ProcessingError | None = None
-) -> MilestoneFacts:
-    return MilestoneFacts(PROJECT, status, stage, error, BASE_URL)
-
-
 def body_of(entry: EventType, stage: Stage, error: ProcessingError | None = None) -> bytes:
     if entry.name == TEST_EVENT:
         data = webhook_test_data(PROJECT)
@@ -47,7 +41,11 @@ def body_of(entry: EventType, stage: Stage, error: ProcessingError | None = None
         recovered = START if entry.name == ENDPOINT_RECOVERED else None
         data = endpoint_data(PROJECT, START, recovered)
     else:
-        data = entry.data(facts(entry.status, stage, error))
+        ids = SequentialIds()
+        project = Factory(ids, VirtualClock()).project(
+            ids(START), id=PROJECT, status=entry.status, stage=stage
+        )
+        data = milestone_data(project, error, BASE_URL)
     return event_body(EVENT, entry.name, START, data)
 
 
@@ -126,11 +124,6 @@ def test_the_data_of_a_test_event_names_the_endpoint() -> None:
         "webhookId": str(PROJECT),
         "message": "This is a test event from cuepost. Handle it apart from project events.",
     }
-
-
-def test_a_test_event_cannot_be_made_from_a_project() -> None:
-    with pytest.raises(LookupError):
-        BY_NAME[TEST_EVENT].data(facts(ProjectStatus.READY, Stage.PROCESSING))
 
 
 @every_type
