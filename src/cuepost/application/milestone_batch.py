@@ -147,33 +147,30 @@ class MilestoneBatch:
             await transaction.projects.replace_artifacts(self.artifacts)
 
     def _announce(self, project: Project, event_type: EventType, milestone: Milestone) -> Event:
-        event_id = self.ids(self.now)
+        event_id, now = self.ids(self.now), self.now
         data = milestone_data(project, milestone.error, self.base_url)
-        ineligible = ineligibility(project, self.now)
         event = Event(
             project.account_id,
             event_id,
             event_type.name,
-            self.now,
+            now,
             project.id,
-            milestone.occurred_at or self.now,
-            event_body(event_id, event_type.name, self.now, data),
-            SilenceReason(ineligible) if ineligible else None,
+            milestone.occurred_at or now,
+            event_body(event_id, event_type.name, now, data),
         )
-        if event.reason is None:
-            event = self._fan_out(event)
+        ineligible = ineligibility(project, now)
+        if ineligible is not None:
+            event = event.silenced(SilenceReason(ineligible))
+        else:
+            made = deliveries_of(event, self.subscribers.get(event.account_id, ()), self.ids)
+            self.deliveries += made
+            stopped = [each.reason for each in made if each.reason is not None]
+            if not made:
+                event = event.silenced(SilenceReason.NOT_SUBSCRIBED)
+            elif len(stopped) == len(made):
+                # Access belongs to the account, so it is closed for all its endpoints or for none.
+                event = event.silenced(SilenceReason(stopped[0]))
         self.events.append(event)
-        return event
-
-    def _fan_out(self, event: Event) -> Event:
-        made = deliveries_of(event, self.subscribers.get(event.account_id, ()), self.ids)
-        self.deliveries += made
-        if not made:
-            return event.silenced(SilenceReason.NOT_SUBSCRIBED)
-        stopped = [delivery.reason for delivery in made if delivery.reason is not None]
-        if len(stopped) == len(made):
-            # Access belongs to the account, so it is closed for all its endpoints or for none.
-            return event.silenced(SilenceReason(stopped[0]))
         return event
 
 
