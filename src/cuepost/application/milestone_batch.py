@@ -49,15 +49,15 @@ class Milestone:
 
 def contradictions_of(milestone: Milestone) -> list[FieldError]:
     errors: list[FieldError] = []
-    implied = STAGE_OF.get(milestone.status)
-    if implied is not None and milestone.stage not in (None, implied):
-        message = f"The stage of status {milestone.status} is {implied}."
+    stage, status = milestone.stage, milestone.status
+    if stage is not None and STAGE_OF.get(status, stage) is not stage:
+        message = f"The stage of status {status} is {STAGE_OF[status]}."
         errors.append(FieldError("stage", "stage_mismatch", message))
-    if milestone.error is not None and milestone.status is not ProjectStatus.FAILED:
+    if milestone.error is not None and status is not ProjectStatus.FAILED:
         errors.append(
             FieldError("error", "error_not_expected", "Only a failed milestone has an error.")
         )
-    if milestone.artifacts and milestone.status is not ProjectStatus.COMPLETED:
+    if milestone.artifacts and status is not ProjectStatus.COMPLETED:
         errors.append(
             FieldError(
                 "artifacts", "artifacts_not_expected", "Only a completed milestone has artifacts."
