@@ -62,7 +62,7 @@ def _of_resources() -> Iterator[Aim]:
         yield Aim(3, text, "s", cpu(run), "the least Python peer", _least_python_peer, 0.2)
         for what, measured, most in (
             ("at rest", value(f"memory.{key}.rest"), 55),
-            ("under load", raw(run, "app MB"), 100),
+            ("under load", value(f"memory.{key}.load"), 100),
             ("added by a very long queue", raw(f"memory.{key}.pending", "more"), 50),
         ):
             text = f"{name}, memory {what}"

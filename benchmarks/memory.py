@@ -1,6 +1,7 @@
-"""Memory of the idle service, and how much more it needs for a long queue.
+"""Memory of the idle service, of the busy one, and how much more it needs for a long queue.
 
-Also the CPU of a start, until the greeting that is printed once connections are accepted.
+One process is both API and worker, as `cuepost serve` is on either store. Also the CPU of a start,
+until the greeting that is printed once connections are accepted.
 
 The peak resident memory is measured while it sends a queue of few and of very many deliveries to
 the same endpoints. They answer with a delay, so that the service is busy all the time.
@@ -11,8 +12,10 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.backlog import add_pending
+from benchmarks.delivery import cases, fed_case, populated
 from benchmarks.environment import Product, product
 from benchmarks.figures import Figure, NotRun
+from benchmarks.population import pieces
 from benchmarks.processes import cpu_seconds, highest_megabytes, resident_megabytes
 from benchmarks.receiving import read
 from benchmarks.sizes import Sizes
@@ -21,6 +24,7 @@ from tests.support.history_checker import signature_fits
 
 SLOW = tuple(f"/slow/{number}" for number in range(100))
 SETTLED_SECONDS = 3.0
+WHOLE = ("serve",)
 
 
 def measured(sizes: Sizes) -> Iterator[Figure | NotRun]:
@@ -33,6 +37,8 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
     yield Figure(f"memory.{store.key}.rest", what, "MB", rest)
     what = f"CPU of cuepost on {store.name}, from its start until it takes requests"
     yield Figure(f"memory.{store.key}.start", what, "s", starting)
+    what = f"memory of cuepost on {store.name}, under load"
+    yield Figure(f"memory.{store.key}.load", what, "MB", _under_load(store, sizes))
     few = _while_sending(store, sizes, sizes.few_pending)
     many = _while_sending(store, sizes, sizes.many_pending)
     raw = {f"with {sizes.few_pending:,} pending": few, "more": many - few}
@@ -42,12 +48,24 @@ def _measured_on(store: StoreChoice, sizes: Sizes) -> Iterator[Figure]:
 
 def _at_rest(store: StoreChoice) -> tuple[float, float]:
     """Megabytes when idle, and CPU seconds of the start; the schema already exists."""
-    with product(store) as it:
+    with product(store, halves=WHOLE) as it:
         it.stop()
-        it.start()
-        starting = cpu_seconds(it.pids) / len(it.pids)
+        it.start(WHOLE)
+        starting = cpu_seconds(it.pids)
         time.sleep(SETTLED_SECONDS)
         return resident_megabytes(it.pids), starting
+
+
+def _under_load(store: StoreChoice, sizes: Sizes) -> float:
+    """Megabytes after two rounds of the first case of `delivery`, in batches."""
+    case = next(cases(sizes))
+    with populated(store, case, 2, halves=WHOLE) as it:
+        projects = it.populated.in_turn()
+        memory = [
+            fed_case(it, part, case)["app MB"] for part in pieces(projects, len(projects) // 2)
+        ]
+        it.proved()
+    return max(memory)
 
 
 def _while_sending(store: StoreChoice, sizes: Sizes, pending: int) -> float:

@@ -70,6 +70,7 @@ def others() -> list[Figure]:
     for store in ("sqlite", "postgres"):
         found += [
             Figure(f"memory.{store}.rest", "", "MB", 50),
+            Figure(f"memory.{store}.load", "", "MB", 90),
             Figure(f"overview.{store}", "", "ms", 30),
             Figure(f"memory.{store}.pending", "", "MB", 110, {"more": 20.0}),
             Figure(f"growth.{store}", "", "s", 0.04, grown),
