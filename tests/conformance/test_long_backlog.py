@@ -89,6 +89,16 @@ async def test_results_are_not_looked_for_among_all_leases(
             assert not any("queue_in_flight" in step for step in steps)
 
 
+async def test_results_are_compared_with_endpoints_in_trouble_only(
+    postgres_store: PostgresStore,
+) -> None:
+    """In a group for many endpoints each would otherwise be compared with all of them."""
+    async with driver_in(postgres_store._begin(_HOT_WRITE)) as driver:
+        for statement in (OPEN_AND_HEALTH, *ENDING):
+            steps = await planned(driver, statement.postgresql.text)
+            assert any("CTE Scan on troubled" in step for step in steps)
+
+
 async def test_what_is_announced_is_claimed_without_being_planned_again(
     postgres_store: PostgresStore, records: Records
 ) -> None:

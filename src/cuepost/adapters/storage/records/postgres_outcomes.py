@@ -15,14 +15,15 @@ from cuepost.adapters.storage.row_writes import Row, inserted
 from cuepost.adapters.storage.sql import Sql, by_keys
 from cuepost.ports.dispatch import Lane, Result
 
-_CHANGING = ", ".join(f"changing.{name}" for name in health.COLUMNS)
+_TROUBLED = ", ".join(f"troubled.{name}" for name in health.COLUMNS)
 # The count of `changing` forces endpoints to be locked before the queue, because disabling an
-# endpoint locks in this order too.
+# endpoint locks in this order too. `troubled` is few rows or none: each delivery is compared with
+# all of them.
 _HEALTH = f"""
     changing AS ({health.CHANGING}), acknowledge AS (
         UPDATE endpoints SET last_delivered_at = :now FROM changing
         WHERE endpoints.number == changing.number AND changing.is_untroubled
-    )
+    ), troubled AS MATERIALIZED (SELECT * FROM changing WHERE NOT is_untroubled)
     """
 _IS_LOCKED = "(SELECT count(*) FROM changing) >= 0"
 # Found by their keys, because the index of leases has an entry for every delivery that was in
@@ -31,9 +32,8 @@ _IS_LOCKED = "(SELECT count(*) FROM changing) >= 0"
 OPEN_AND_HEALTH = by_keys(
     f"""
     WITH {_HEALTH}
-    SELECT {", ".join(f"queue.{name}" for name in Open._fields)}, {_CHANGING}
-    FROM queue
-    LEFT JOIN changing ON changing.number = queue.endpoint AND NOT changing.is_untroubled
+    SELECT {", ".join(f"queue.{name}" for name in Open._fields)}, {_TROUBLED}
+    FROM queue LEFT JOIN troubled ON troubled.number = queue.endpoint
     """,
     "queue.account",
     "queue.id",
@@ -75,8 +75,8 @@ def end_leased(equal: tuple[str, ...]) -> Sql:
         ), history AS (
             INSERT INTO deliveries ({columns}) SELECT {columns} FROM ended
         )
-        SELECT ended.id, {_CHANGING} FROM ended
-        LEFT JOIN changing ON changing.number = ended.endpoint AND NOT changing.is_untroubled
+        SELECT ended.id, {_TROUBLED} FROM ended
+        LEFT JOIN troubled ON troubled.number = ended.endpoint
         """
     )
 
@@ -120,5 +120,5 @@ def _result(each: Result) -> Row:
 
 
 def _remembered(rows: Sequence[Any], place: int) -> dict[Lane, health.Remembered]:
-    """From rows with the columns of `changing` from this place on, which are mostly empty."""
+    """From rows with the columns of `troubled` from this place on, which are mostly empty."""
     return health.remembered(row[place:] for row in rows if row[place] is not None)
