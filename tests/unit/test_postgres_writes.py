@@ -3,17 +3,24 @@
 import pytest
 
 from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Writes
-from cuepost.adapters.storage.row_writes import inserted
+from cuepost.adapters.storage.records.counts import COUNTED, KEY, TABLE
+from cuepost.adapters.storage.row_writes import Row, RowWrite, inserted
 from cuepost.adapters.storage.tables import metadata
 from cuepost.domain.event import SilenceReason
 
 ADD = inserted("events", "account", "id", "occurred_at", "reason")
+COUNT = RowWrite("accumulate", TABLE, (*KEY, *COUNTED), KEY)
 
 
-def written(*rows: tuple[object, ...]) -> tuple[str, list[object]]:
+def written(*rows: Row, to: RowWrite = ADD) -> tuple[str, list[object]]:
     writes = Writes()
-    writes.add(ADD, rows)
+    writes.add(to, rows)
     return writes.take()
+
+
+def counted(**counts: int) -> tuple[str, list[object]]:
+    row = (1, 2, 5, 0, *(counts.get(name, 0) for name in COUNTED))
+    return written(row, row, to=COUNT)
 
 
 def test_equal_columns_are_sent_once() -> None:
@@ -35,6 +42,26 @@ def test_if_one_of_them_differs_all_are_sent_as_arrays() -> None:
         "FROM unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::smallint[]) "
         'AS given("account", "id", "occurred_at", "reason")'
     )
+
+
+def test_counts_of_zero_are_not_added() -> None:
+    sql, values = counted(delivered=1, http_2xx=1, latency_0=1)
+    changed = sql.partition(" DO UPDATE SET ")[2]
+    assert [each.split('"')[1] for each in changed.split(", ")] == [
+        "delivered",
+        "http_2xx",
+        "latency_0",
+        "latency_1",
+        "latency_2",
+    ]
+    assert values.count(0) == len(COUNTED) - 5
+
+
+def test_other_counts_are_added_though_they_are_equal() -> None:
+    sql, values = counted(delivered=1, abandoned=1)
+    changed = sql.partition(" DO UPDATE SET ")[2]
+    assert [each.split('"')[1] for each in changed.split(", ")] == list(COUNTED)
+    assert values[len(KEY) + COUNTED.index("abandoned")] == (1, 1)
 
 
 @pytest.mark.parametrize("table", OFTEN_EQUAL)

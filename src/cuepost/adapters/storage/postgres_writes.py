@@ -60,10 +60,13 @@ OFTEN_EQUAL: Mapping[str, tuple[str, ...]] = {
 
 
 def equal_columns(to: RowWrite, values: Columns) -> tuple[str, ...]:
-    """Those of `OFTEN_EQUAL`, if each of them has the same value in all rows."""
+    """Those of `OFTEN_EQUAL`, if each of them has the same value in all rows.
+
+    In rows that are added to others the value has to be 0, so that these columns stay as they are.
+    """
     for place in _often_equal(to):
         column = values[place]
-        if column.count(column[0]) != len(column):
+        if column.count(0 if to.verb == "accumulate" else column[0]) != len(column):
             return ()
     return OFTEN_EQUAL.get(to.table, ())
 
@@ -146,7 +149,8 @@ def _insert(shape: Shape, first: int) -> str:
 
 def _accumulate(shape: Shape, first: int) -> str:
     table, key = shape.write.table, shape.write.key
-    counted = (name for name in shape.write.columns if name not in key)
+    kept = (*key, *shape.equal)
+    counted = (name for name in shape.write.columns if name not in kept)
     sums = ", ".join(f'"{name}" = {table}."{name}" + excluded."{name}"' for name in counted)
     return f"{_insert(shape, first)} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sums}"
 
