@@ -33,7 +33,8 @@ from cuepost.interfaces.web.app import create_pages
 from cuepost.ports.system import CannotOpen
 from cuepost.settings import Settings
 
-OBJECTS_BETWEEN_COLLECTIONS = 10_000
+# More than the deliveries in memory consist of, because none of that is garbage.
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 logger = logging.getLogger("cuepost")
 
