@@ -98,11 +98,12 @@ class Lanes:
 
         `more` are lanes with deliveries left in the store, which are older.
         """
-        if self.share is None:
+        is_same_share = self.share == self._accepting.share
+        if self.share is None or (is_same_share and not (claimed.held or idle or more)):
             return self._accepting
         before = self._accepting.lanes
         kept = before.difference(idle)
-        if self.share != self._accepting.share:
+        if not is_same_share:
             kept = frozenset(filter(self.owns, kept))
         lanes = kept.union(filter(self.owns, claimed.held)).difference(more)
         closed = before - lanes - (set(idle) - claimed.held)
