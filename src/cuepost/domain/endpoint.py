@@ -7,6 +7,7 @@ from uuid import UUID
 
 from cuepost.domain.errors import FieldError, Invalid, RotationOverlapActive
 from cuepost.domain.event_catalog import BY_NAME, DEFAULT_SUBSCRIPTION, SUBSCRIBABLE
+from cuepost.domain.immutable import immutable
 from cuepost.domain.instants import to_text
 
 
@@ -26,7 +27,7 @@ class Endpoint:
     last_failed_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@immutable
 class StoredSecret:
     """A signing secret as it is stored: sealed, with the hint that users may see."""
 

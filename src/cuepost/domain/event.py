@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -66,7 +66,7 @@ def event_body(
     return f'{{{head},"data":{{{",".join(members)}}}}}'.encode()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Subscriber:
     """What fan-out needs of an endpoint; `stopped` is the reason why it gets nothing now."""
 

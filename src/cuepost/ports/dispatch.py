@@ -34,7 +34,7 @@ class Share:
         return int(self.workers * (lane * _GOLDEN_RATIO % 1.0)) == self.rank
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Target:
     """Where an endpoint's deliveries go, and its live secrets, the newest first."""
 
