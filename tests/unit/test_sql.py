@@ -51,10 +51,14 @@ def driver() -> sqlite3.Connection:
 
 
 def run(driver: sqlite3.Connection, sql: Sql, **named: Any) -> Sequence[Any]:
-    written = sql.sqlite
-    cursor = driver.execute(written.text, written.values(named))
-    written.describe([name for name, *_ in cursor.description])
-    return written.read(cursor.fetchall())
+    """Both texts of the statement find the same, if it has one for lists of one."""
+    found = []
+    for written in (sql.on_sqlite(named), sql.sqlite):
+        cursor = driver.execute(written.text, written.values(named))
+        written.describe([name for name, *_ in cursor.description])
+        found.append(written.read(cursor.fetchall()))
+    assert found[0] == found[1]
+    return found[0]
 
 
 def keys(driver: sqlite3.Connection, condition: str, **named: Any) -> str:
@@ -136,6 +140,30 @@ def test_a_list_of_numbers_codes_or_texts_is_one_parameter(driver: sqlite3.Conne
 def test_nothing_is_in_an_empty_list(driver: sqlite3.Connection, column: str) -> None:
     assert keys(driver, f"{column} IN :none", none=[]) == ""
     assert keys(driver, f"{column} NOT IN :none", none=()) == "abc"
+
+
+@pytest.mark.parametrize("listed", [list, tuple, set, frozenset, dict.fromkeys])
+def test_a_list_of_one_on_sqlite_is_a_value(driver: sqlite3.Connection, listed: Any) -> None:
+    sql = Sql("SELECT 1 FROM queue WHERE queue.id IN :ids AND status NOT IN :others FOR UPDATE")
+    one: dict[str, Any] = {"ids": listed(IDS[:1]), "others": listed([DeliveryStatus.RETRYING])}
+    written = sql.on_sqlite(one)
+    assert written.text.strip() == "SELECT 1 FROM queue WHERE queue.id = ?1 AND status IS NOT ?2"
+    assert written.values(one) == [IDS[0].bytes, 3]
+    none = {"ids": listed([]), "others": listed([])}
+    assert (sql.on_sqlite(none), written.values(none)) == (written, [None, None])
+    for name, several in (("ids", IDS[:2]), ("others", list(DeliveryStatus)[:2])):
+        assert sql.on_sqlite(one | {name: listed(several)}) is sql.sqlite
+    assert keys(driver, "id IN :ids", ids=listed([IDS[1]])) == "b"
+    assert keys(driver, "account NOT IN :accounts", accounts=listed([2])) == "ab"
+    assert keys(driver, "account NOT IN :accounts", accounts=listed([])) == "abc"
+
+
+def test_a_text_of_its_own_for_lists_of_one() -> None:
+    sql = Sql(sqlite="SELECT json_each(:ids)", sqlite_of_one="SELECT 1 WHERE id IN :ids")
+    assert sql.on_sqlite({"ids": IDS[:1]}).text == "SELECT 1 WHERE id = ?1"
+    assert sql.on_sqlite({"ids": IDS[:2]}).text == "SELECT json_each(?1)"
+    without_lists = Sql("SELECT :value")
+    assert without_lists.on_sqlite({"value": 1}) is without_lists.sqlite
 
 
 def test_a_query_behind_in_is_left_as_it_is(driver: sqlite3.Connection) -> None:

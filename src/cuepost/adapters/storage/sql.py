@@ -4,7 +4,8 @@ One text serves both engines, with a few notations that are translated:
 
 - `:name` is a parameter. Values are converted by their Python type.
 - `column IN :names` and `column NOT IN :names` take a list, which is one parameter of any length.
-  The column's name determines the type of the members.
+  The column's name determines the type of the members. With NOT IN the column must not be NULL.
+  On SQLite there is a second text, for lists with no more than one member.
 - `:name::type` gives PostgreSQL a type that it cannot infer; SQLite needs none.
 - `column == value` becomes a comparison with a list of one, which PostgreSQL's planner can only
   look up in an index and never use for a hash or merge join, however few rows it expects.
@@ -14,7 +15,7 @@ Results are converted by the names of their columns (see `columns.py`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
@@ -54,13 +55,29 @@ _ROW_LOCK = re.compile(
 class Sql:
     """A statement: one text, or one for each engine if they differ too much."""
 
-    def __init__(self, text: str = "", *, sqlite: str = "", postgresql: str = "") -> None:
+    def __init__(
+        self, text: str = "", *, sqlite: str = "", sqlite_of_one: str = "", postgresql: str = ""
+    ) -> None:
+        """`sqlite_of_one` compares columns with single values instead of the same lists."""
         self._sqlite = sqlite or text
+        self._sqlite_of_one = sqlite_of_one
         self._postgresql = postgresql or text
 
     @cached_property
     def sqlite(self) -> "Written":
         return _on_sqlite(self._sqlite)
+
+    @cached_property
+    def sqlite_of_one(self) -> "Written | None":
+        """For lists of one member or none: SQLite makes a table of every list, which takes longer
+        than to read a row."""
+        return _on_sqlite_of_one(self._sqlite_of_one or self._sqlite)
+
+    def on_sqlite(self, values: Mapping[str, Any]) -> "Written":
+        of_one = self.sqlite_of_one
+        if of_one is None or any(len(values[name]) > 1 for name in of_one.lists):
+            return self.sqlite
+        return of_one
 
     @cached_property
     def postgresql(self) -> "Written":
@@ -88,6 +105,7 @@ class Written:
     def __init__(self, text: str, lists: Mapping[str, Convert], engine: Engine) -> None:
         """`lists` has the conversions of the parameters that are lists."""
         names = list(dict.fromkeys(_PARAMETER.findall(text)))
+        self.lists = tuple(lists)
         self.text = _PARAMETER.sub(lambda found: f"{engine.mark}{names.index(found[1]) + 1}", text)
         self._engine = engine
         self._parameters = [(name, lists.get(name)) for name in names]
@@ -131,6 +149,19 @@ def _on_sqlite(text: str) -> Written:
 
     plain = _CAST.sub("", _ROW_LOCK.sub("", text))
     return Written(_LIST.sub(listed, plain), lists, _SQLITE)
+
+
+def _on_sqlite_of_one(text: str) -> Written | None:
+    """None if nothing is compared with a list."""
+    lists: dict[str, Convert] = {}
+
+    def compared(found: re.Match[str]) -> str:
+        column, _, inverted, parameter = found.groups()
+        lists[parameter] = _only
+        return f"{column} {'IS NOT' if inverted else '='} :{parameter}"
+
+    of_one = _LIST.sub(compared, _CAST.sub("", _ROW_LOCK.sub("", text)))
+    return Written(of_one, lists, _SQLITE) if lists else None
 
 
 def _on_postgres(text: str) -> Written:
@@ -211,6 +242,14 @@ def _coded_list(values: Iterable[Any]) -> list[Any]:
     listed = list(values)
     code = _CODES.get(type(listed[0])) if listed else None
     return listed if code is None else [code(value) for value in listed]
+
+
+def _only(values: Collection[Any]) -> Any:
+    """The member, or NULL, which equals nothing and differs from every value."""
+    for value in values:
+        convert = _SQLITE.values.get(type(value))
+        return value if convert is None else convert(value)
+    return None
 
 
 def _list_on_sqlite(values: Sequence[Any]) -> Any:

@@ -88,7 +88,7 @@ class SqliteSession(StoreSession):
     # The following do not use `translated`, because it takes longer than a short statement.
 
     def _fetched(self, statement: Sql, values: Mapping[str, Any]) -> Sequence[Any]:
-        written = statement.sqlite
+        written = statement.on_sqlite(values)
         try:
             cursor = self.driver.execute(written.text, written.values(values))
             rows = cursor.fetchall()
@@ -99,7 +99,7 @@ class SqliteSession(StoreSession):
         return written.read(rows)
 
     def _executed(self, statement: Sql, values: Mapping[str, Any]) -> int:
-        written = statement.sqlite
+        written = statement.on_sqlite(values)
         try:
             return self.driver.execute(written.text, written.values(values)).rowcount
         except sqlite3.Error as error:
@@ -157,41 +157,53 @@ def port_error(error: sqlite3.Error) -> StoreError:
 @cache
 def _statement(to: RowWrite, rows: int) -> str:
     """For that number of rows."""
-    marks = f"({', '.join('?' for _ in to.columns)})"
-    return _TEXTS[to.verb](to, ", ".join([marks] * rows))
+    return _TEXTS[to.verb](to, rows)
 
 
-def _insertion(to: RowWrite, values: str) -> str:
+def _values(to: RowWrite, rows: int) -> str:
+    return ", ".join([f"({', '.join('?' for _ in to.columns)})"] * rows)
+
+
+def _insertion(to: RowWrite, rows: int) -> str:
     # OR FAIL needs no statement journal: if a row is refused, the whole transaction is rolled back.
-    return f"INSERT OR FAIL INTO {to.table} ({quoted(to.columns)}) VALUES {values}"
+    return f"INSERT OR FAIL INTO {to.table} ({quoted(to.columns)}) VALUES {_values(to, rows)}"
 
 
-def _accumulation(to: RowWrite, values: str) -> str:
+def _accumulation(to: RowWrite, rows: int) -> str:
     counted = (name for name in to.columns if name not in to.key)
     sums = ", ".join(f"{name} = {name} + excluded.{name}" for name in counted)
-    return f"{_insertion(to, values)} ON CONFLICT ({quoted(to.key)}) DO UPDATE SET {sums}"
+    return f"{_insertion(to, rows)} ON CONFLICT ({quoted(to.key)}) DO UPDATE SET {sums}"
 
 
-def _change(to: RowWrite, values: str) -> str:
-    new = {name: f"new.column{place}" for place, name in enumerate(to.columns, 1)}
+# SQLite makes a table of the given rows, unless there is only one.
+
+
+def _change(to: RowWrite, rows: int) -> str:
+    value, source = "new.column", f" FROM (VALUES {_values(to, rows)}) AS new"
+    if rows == 1:
+        value, source = "?", ""
+    new = {name: f"{value}{place}" for place, name in enumerate(to.columns, 1)}
     changes = ", ".join(f'"{name}" = {new[name]}' for name in to.columns if name not in to.key)
     match = " AND ".join(f'{to.table}."{name}" = {new[name]}' for name in to.key)
-    return f"UPDATE {to.table} SET {changes} FROM (VALUES {values}) AS new WHERE {match}"
+    return f"UPDATE {to.table} SET {changes}{source} WHERE {match}"
 
 
-def _deletion(to: RowWrite, values: str) -> str:
+def _deletion(to: RowWrite, rows: int) -> str:
+    returning = f' RETURNING "{to.key[0]}"' if to.returns else ""
+    if rows == 1:
+        match = " AND ".join(f'"{name}" = ?' for name in to.key)
+        return f"DELETE FROM {to.table} WHERE {match}{returning}"
     # SQLite compares all columns with the affinity of the first, and would use no index for ids
     # that are compared as numbers.
     in_order = sorted(enumerate(to.key, 1), key=lambda each: kind_of(to.table, each[1]).is_number)
     names = quoted(name for _, name in in_order)
     columns = ", ".join(f"column{place}" for place, _ in in_order)
-    returning = f' RETURNING "{to.key[0]}"' if to.returns else ""
     # Without the SELECT the whole table would be read.
-    listed = f"SELECT {columns} FROM (VALUES {values})"
+    listed = f"SELECT {columns} FROM (VALUES {_values(to, rows)})"
     return f"DELETE FROM {to.table} WHERE ({names}) IN ({listed}){returning}"
 
 
-_TEXTS: Mapping[Verb, Callable[[RowWrite, str], str]] = {
+_TEXTS: Mapping[Verb, Callable[[RowWrite, int], str]] = {
     "insert": _insertion,
     "accumulate": _accumulation,
     "update": _change,

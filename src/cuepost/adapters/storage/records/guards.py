@@ -24,6 +24,9 @@ _FOUND = Sql(
             FROM json_each(:report_ids) AS listed
         )
         """,
+    sqlite_of_one=f"""
+        SELECT {_COLUMNS} FROM reports WHERE report_id IN :report_ids AND account IN :accounts
+        """,
     # The planner cannot use a comparison with a list of one for a join, so it has to look up each
     # row and never scans the whole table, however few rows it expects.
     postgresql=f"""
