@@ -67,7 +67,7 @@ async def test_everybody_hears_of_work(postgres_database: str) -> None:
         talking(postgres_database) as (speaker, own_ear),
         talking(postgres_database) as (_, ear),
     ):
-        speaker.announce([ONE, TWO])
+        speaker.work_for([ONE, TWO])
 
         assert await ear.next() == {ONE, TWO}
         assert await own_ear.next() == {ONE, TWO}
@@ -82,11 +82,11 @@ async def test_a_lane_that_is_announced_again_while_it_is_sent_is_sent_again(
 
         async def announcing_again(connection: Any, query: str, *values: Any, **more: Any) -> str:
             if "pg_notify" in query and repeats:
-                speaker.announce([repeats.pop()])
+                speaker.work_for([repeats.pop()])
             return await execute(connection, query, *values, **more)
 
         monkeypatch.setattr(asyncpg.Connection, "execute", announcing_again)
-        speaker.announce([ONE])
+        speaker.work_for([ONE])
         assert [await ear.next(), await ear.next()] == [{ONE}, {ONE}]
 
 
@@ -107,7 +107,7 @@ async def test_who_only_speaks_hears_nothing_and_is_heard(postgres_database: str
     wakeup = PostgresWakeup(postgres_database, SystemClock())
     async with talking(postgres_database) as (_, ear), asyncio.TaskGroup() as group:
         task = group.create_task(wakeup.run(None))
-        wakeup.announce([ONE])
+        wakeup.work_for([ONE])
         assert await ear.next() == {ONE}
         assert wakeup.is_connected
         task.cancel()
@@ -119,14 +119,14 @@ async def test_who_only_listens_notices_the_end_and_listens_again(postgres_datab
         assert await ear.next() == frozenset()
 
         async with talking(postgres_database) as (speaker, _):
-            speaker.announce([ONE])
+            speaker.work_for([ONE])
             assert await ear.next() == {ONE}
 
 
 async def test_what_is_announced_without_a_connection_is_said_later(postgres_database: str) -> None:
     async with talking(postgres_database) as (speaker, ear):
         await end_connections(postgres_database)
-        speaker.announce([TWO])
+        speaker.work_for([TWO])
 
         while (heard := await ear.next()) == frozenset():
             pass
@@ -147,7 +147,7 @@ async def test_a_driver_that_has_lost_its_way_costs_a_connection_and_no_more(
 
     monkeypatch.setattr(asyncpg.Connection, "execute", failing_once)
     async with talking(postgres_database) as (wakeup, ear):
-        wakeup.announce([ONE])
+        wakeup.work_for([ONE])
         assert await ear.next() == frozenset()
         assert await ear.next() == {ONE}
     assert failures == []

@@ -9,11 +9,12 @@ dispatcher, or the time until a heartbeat finds the lease.
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 from uuid import UUID
 
 from cuepost.adapters.quick_ids import id_from
+from cuepost.adapters.storage.outbox import NoHandover
 from cuepost.adapters.storage.postgres_connecting import Driver, connect
 from cuepost.adapters.storage.postgres_session import DRIVER_ERRORS
 from cuepost.adapters.storage.records.postgres_queue import WORK_CHANNEL
@@ -41,7 +42,10 @@ class Listener(Protocol):
         ...
 
 
-class PostgresWakeup:
+class PostgresWakeup(NoHandover):
+    """Hands over to the workers of other processes; by itself, it is the handover of a process that
+    sends nothing."""
+
     def __init__(self, url: str, clock: Clock) -> None:
         self._url = url
         self._clock = clock
@@ -50,12 +54,15 @@ class PostgresWakeup:
         self._has_pending = asyncio.Event()
         self.is_connected = False
 
-    def announce(self, lanes: Collection[Lane]) -> None:
-        self._lanes.update(lanes)
-        self._has_pending.set()
+    def reaches(self, worker: UUID) -> bool:
+        return self.is_connected
 
     def hand_over(self, worker: UUID, keys: Sequence[DeliveryKey]) -> None:
         self._deliveries[worker] += keys
+        self._has_pending.set()
+
+    def work_for(self, lanes: Collection[Lane]) -> None:
+        self._lanes.update(lanes)
         self._has_pending.set()
 
     async def run(self, listener: Listener | None) -> None:
@@ -93,10 +100,11 @@ class PostgresWakeup:
     async def _send(self, connection: Driver) -> None:
         self._has_pending.clear()
         while self._lanes or self._deliveries:
-            await self._send_lanes(connection)
+            if self._lanes:
+                await self._send_lanes(connection)
             for worker, keys in list(self._deliveries.items()):
-                some = keys[:DELIVERIES_AT_ONCE]
-                await _notify(connection, " ".join((worker.hex, *map(_written, some))))
+                some = [f"{account}:{each.hex}" for account, each in keys[:DELIVERIES_AT_ONCE]]
+                await _notify(connection, " ".join((worker.hex, *some)))
                 del keys[: len(some)]
                 if not keys:
                     del self._deliveries[worker]
@@ -106,8 +114,7 @@ class PostgresWakeup:
         lanes = sorted(self._lanes)[:LANES_AT_ONCE]
         self._lanes.difference_update(lanes)
         try:
-            if lanes:
-                await _notify(connection, " ".join(map(str, lanes)))
+            await _notify(connection, " ".join(map(str, lanes)))
         except BaseException:
             self._lanes.update(lanes)
             raise
@@ -120,7 +127,9 @@ async def _listen(connection: Driver, listener: Listener) -> None:
         if not payload:
             listener.workers_changed()
         elif len(first) == _LENGTH_OF_ID:
-            listener.hand_over(UUID(first), list(_read(rest)))
+            keys = (each.partition(":") for each in rest.split())
+            found = [(int(account), id_from(bytes.fromhex(each))) for account, _, each in keys]
+            listener.hand_over(UUID(first), found)
         else:
             listener.work_for([int(lane) for lane in payload.split()])
 
@@ -131,14 +140,3 @@ async def _listen(connection: Driver, listener: Listener) -> None:
 
 async def _notify(connection: Driver, payload: str) -> None:
     await connection.execute("SELECT pg_notify($1, $2)", WORK_CHANNEL, payload)
-
-
-def _written(key: DeliveryKey) -> str:
-    account, delivery_id = key
-    return f"{account}:{delivery_id.hex}"
-
-
-def _read(written: str) -> Iterator[DeliveryKey]:
-    for each in written.split():
-        account, _, delivery_id = each.partition(":")
-        yield int(account), id_from(bytes.fromhex(delivery_id))
