@@ -46,22 +46,18 @@ class WorkThreads:
 
     def _serve(self) -> None:
         while (task := self._tasks.get()) is not None:
-            self._do(*task)
+            work, loop, answer = task
+            made, error = None, None
+            if not answer.cancelled():
+                try:
+                    made = work()
+                except BaseException as caught:  # noqa: BLE001  # passed to the caller
+                    error = caught
+            # The loop may be closed by now.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._finish, answer, made, error)
             # What the work refers to does not stay in memory until the next.
-            del task
-
-    def _do(
-        self, work: Callable[[], T], loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[T]"
-    ) -> None:
-        made, error = None, None
-        if not answer.cancelled():
-            try:
-                made = work()
-            except BaseException as caught:  # noqa: BLE001  # passed to the caller
-                error = caught
-        # The loop may be closed by now.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(self._finish, answer, made, error)
+            del task, work, loop, answer, made, error
 
     def _finish(
         self, answer: "asyncio.Future[Any]", made: object, error: BaseException | None
