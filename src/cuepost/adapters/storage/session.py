@@ -81,11 +81,11 @@ class StoreSession(ABC):
             await self.write(row_write("delete", table, key, key), tuples(key, rows))
 
 
+@dataclass(eq=False)
 class Records:
     """Reads and writes one kind of record."""
 
-    def __init__(self, session: StoreSession) -> None:
-        self._session = session
+    _session: StoreSession
 
 
 @dataclass(frozen=True, slots=True)

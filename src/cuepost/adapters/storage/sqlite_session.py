@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeVar
@@ -45,27 +46,20 @@ _NOTHING: dict[None, None] = {}
 sqlite3.register_adapter(type(None), _NOTHING.get)
 
 
+@dataclass(eq=False)
 class SqliteSession(StoreSession):
     """Runs each statement on the calling thread, except writes of many rows."""
 
+    driver: sqlite3.Connection
+    threads: WorkThreads
+    outbox: Outbox
+    numbers: Numbers = field(default_factory=Numbers)
     dialect = "sqlite"
     uses_server_clock = False
 
-    def __init__(
-        self,
-        driver: sqlite3.Connection,
-        threads: WorkThreads,
-        outbox: Outbox,
-        numbers: Numbers | None = None,
-    ) -> None:
-        self.driver = driver
-        self._threads = threads
-        self.outbox = outbox
-        self.numbers = Numbers() if numbers is None else numbers
-
     @property
     def offloaded(self) -> "ThreadedSession":
-        return ThreadedSession(self.driver, self._threads, self.outbox, self.numbers)
+        return ThreadedSession(self.driver, self.threads, self.outbox, self.numbers)
 
     async def fetch(self, statement: Sql, **values: Any) -> Sequence[Any]:
         return self._fetched(statement, values)
@@ -83,7 +77,7 @@ class SqliteSession(StoreSession):
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         with translated():
-            return await run_to_completion(self._threads.run(work), self.driver.interrupt)
+            return await run_to_completion(self.threads.run(work), self.driver.interrupt)
 
     # The following do not use `translated`, because it takes longer than a short statement.
 

@@ -1,7 +1,8 @@
 """A transaction: all records over one session. Each engine has its own classes for a few."""
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
 
 from cuepost.adapters.storage.records.access import AccountRecords, KeyRecords
 from cuepost.adapters.storage.records.alerts import AlertRecords
@@ -54,15 +55,13 @@ class records(Generic[R_co]):  # noqa: N801  # read like a function
         return made
 
 
+@dataclass(eq=False)
 class RecordsTransaction:
-    queue: records[QueueRecords]
-    outcomes: records[OutcomeRecords]
-    retention: records[RetentionRecords]
-    moves: records[AccountMoveRecords]
-
-    def __init__(self, session: StoreSession) -> None:
-        self.session = session
-
+    session: StoreSession
+    queue: ClassVar[records[QueueRecords]]
+    outcomes: ClassVar[records[OutcomeRecords]]
+    retention: ClassVar[records[RetentionRecords]]
+    moves: ClassVar[records[AccountMoveRecords]]
     accounts = records(AccountRecords)
     keys = records(KeyRecords)
     users = records(UserRecords)
