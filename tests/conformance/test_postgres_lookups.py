@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import PostgresStore
-from cuepost.adapters.storage.records import handed_over
+from cuepost.adapters.storage.records import queue
 from cuepost.adapters.storage.records.postgres_queue import LEASE_WITH_FACTS
 from cuepost.adapters.storage.sql import Sql
 from cuepost.domain.instants import lowest_at
@@ -31,7 +31,7 @@ from tests.support.store_rows import run
 ID = lowest_at(START)
 PAIRS: dict[str, Any] = {"accounts": [1], "deliveries": [ID], "worker": UUID(int=1)}
 CASES: dict[str, tuple[Sql, dict[str, Any]]] = {
-    "what was handed over": (handed_over._LEASED, {"lowest": ID, "highest": ID}),
+    "what was handed over": (queue._HANDED_OVER, {"lowest": ID, "highest": ID}),
     "a claim": (LEASE_WITH_FACTS, {"events": [ID], "first_event": ID, "last_event": ID}),
 }
 # If only these were there at the last ANALYZE, the server expects that nothing waits.

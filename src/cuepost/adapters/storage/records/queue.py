@@ -9,13 +9,14 @@ from uuid import UUID
 from cuepost.adapters.storage.columns import IN_FLIGHT
 from cuepost.adapters.storage.records import stops
 from cuepost.adapters.storage.records.attempts import add_uncounted
-from cuepost.adapters.storage.records.claim_statements import EARLIEST
-from cuepost.adapters.storage.records.claims import Claims
+from cuepost.adapters.storage.records.claim_statements import EARLIEST, Due
+from cuepost.adapters.storage.records.claims import Claims, Fact, assignment_of, stopped_by
 from cuepost.adapters.storage.records.counts import Tally
+from cuepost.adapters.storage.records.delivery_pages import lowest_of
 from cuepost.adapters.storage.records.delivery_rows import KEY
-from cuepost.adapters.storage.records.handed_over import handed_over
+from cuepost.adapters.storage.records.endpoints import load_targets
 from cuepost.adapters.storage.session import Records
-from cuepost.adapters.storage.sql import Sql
+from cuepost.adapters.storage.sql import Sql, by_keys
 from cuepost.domain.attempt import Attempt, interrupted, trigger_of
 from cuepost.domain.delivery import CancelReason, DeliveryStatus, Trigger
 from cuepost.ports.dispatch import Assignment, Claim, Claimed, DeliveryKey, Lane
@@ -64,6 +65,25 @@ _UNKNOWN = Sql(
     """
 )
 _LEASED = Sql("SELECT id FROM queue WHERE worker = :worker")
+# Forces PostgreSQL to look up each row by its key. While the tables are small, it would otherwise
+# choose any index that begins with the account, or the index of leases, and read all its entries
+# for each delivery. The bounds limit the partitions in which events are searched.
+_HANDED_OVER = by_keys(
+    f"""
+    SELECT {", ".join(f"queue.{name}" for name in Due._fields)},
+        events.body, projects.access_expires_at, projects.deleted_at, queue.stop_reason
+    FROM queue
+    JOIN accounts ON accounts.number = queue.account
+    JOIN events
+        ON events.account == queue.account AND events.id == queue.event_id
+        AND (events.id BETWEEN :lowest AND :highest OR events.id = :lowest)
+    LEFT JOIN projects
+        ON projects.id == queue.project_id AND (projects.account_id = accounts.id) IS TRUE
+    """,
+    "queue.account",
+    "queue.id",
+    "AND (queue.worker = :worker) IS TRUE",
+)
 _LIVING = Sql("SELECT id FROM workers WHERE alive_until > :now AND NOT leaving ORDER BY id")
 _HELD = f"SELECT {', '.join(_Held._fields)} FROM queue WHERE {IN_FLIGHT}"
 _OF_GONE = Sql(f"{_HELD} AND worker IN :gone ORDER BY id FOR UPDATE")
@@ -149,7 +169,29 @@ class QueueRecords(Records):
     async def handed_over(
         self, worker: UUID, keys: Sequence[DeliveryKey], now: datetime
     ) -> Sequence[tuple[Assignment, bool]]:
-        return await handed_over(self._session, worker, keys, now)
+        """Read without a claim, because they were leased when they were created."""
+        ids = [delivery_id for _, delivery_id in keys]
+        rows = await self._session.fetch(
+            _HANDED_OVER,
+            worker=worker,
+            accounts=[account for account, _ in keys],
+            deliveries=ids,
+            # An event has the millisecond of its deliveries, and a lower id.
+            lowest=lowest_of(min(ids)),
+            highest=max(ids),
+        )
+        width = len(Due._fields)
+        due = [Due._make(row[:width]) for row in rows]
+        targets = await load_targets(self._session, {each.endpoint for each in due}, now)
+        found: list[tuple[Assignment, bool]] = []
+        for each, row in zip(due, rows, strict=True):
+            *facts, stop_reason = row[width:]
+            fact, target = Fact._make(facts), targets.get(each.endpoint)
+            if target is not None:
+                # It may have been stopped since it was created.
+                may_be_sent = stop_reason is None and stopped_by(fact, now) is None
+                found.append((assignment_of(each, fact, target), may_be_sent))
+        return found
 
     async def overdue(self, worker: UUID, before: datetime) -> Collection[Lane]:
         rows = await self._session.fetch(EARLIEST, now=before)
