@@ -12,9 +12,9 @@ from uuid import UUID
 
 from cuepost.adapters.storage.records import claim_statements as sql
 from cuepost.adapters.storage.records.claim_statements import Due
-from cuepost.adapters.storage.records.counts import Tally
 from cuepost.adapters.storage.records.delivery_rows import KEPT, KEY
 from cuepost.adapters.storage.records.endpoints import load_targets
+from cuepost.adapters.storage.records.stops import add_ended
 from cuepost.adapters.storage.session import Records
 from cuepost.domain.delivery import CancelReason, DeliveryStatus
 from cuepost.ports.dispatch import BEGINNING, Assignment, Claim, Claimed, Lane, ScanProgress, Target
@@ -130,16 +130,6 @@ class Claims(Records, ABC):
         if idle:
             await self._session.execute(sql.RELEASE_LANES, worker=worker, idle=idle)
 
-    async def _end(self, ended: Sequence[dict[str, Any]], now: datetime) -> None:
-        await self._session.insert("deliveries", [row | {"finished_at": now} for row in ended])
-        keys = [{name: row[name] for name in KEY} for row in ended]
-        await self._session.delete("queue", KEY, keys)
-        tally = Tally()
-        for row in ended:
-            which = row["account"], row["endpoint"], row["id"]
-            tally.ended(*which, row["status"], row["attempt_count"])
-        await tally.write(self._session)
-
     async def _assigned(
         self, worker: UUID, picked: Sequence[Due], now: datetime
     ) -> list[Assignment]:
@@ -154,12 +144,14 @@ class Claims(Records, ABC):
             fact, target = facts.get(row.event_id), targets.get(row.endpoint)
             if fact is None or target is None:
                 log.error("event=delivery_without_event_or_endpoint delivery=%s", row.id)
-                ended.append(_ended(row, DeliveryStatus.FAILED, None))
+                ended.append(_ended(row, DeliveryStatus.FAILED, None, now))
             elif (reason := stopped_by(fact, now)) is not None:
-                ended.append(_ended(row, DeliveryStatus.CANCELLED, reason))
+                ended.append(_ended(row, DeliveryStatus.CANCELLED, reason, now))
             else:
                 assignments.append(assignment_of(row, fact, target))
-        await self._end(ended, now)
+        keys = [{name: row[name] for name in KEY} for row in ended]
+        await self._session.delete("queue", KEY, keys)
+        await add_ended(self._session, ended)
         return assignments
 
 
@@ -192,9 +184,11 @@ def stopped_by(fact: Fact, now: datetime) -> CancelReason | None:
     return None
 
 
-def _ended(row: Due, status: DeliveryStatus, reason: CancelReason | None) -> dict[str, Any]:
+def _ended(
+    row: Due, status: DeliveryStatus, reason: CancelReason | None, now: datetime
+) -> dict[str, Any]:
     kept = {name: getattr(row, name) for name in KEPT}
-    return kept | {"status": status, "reason": reason}
+    return kept | {"status": status, "reason": reason, "finished_at": now}
 
 
 def _in_order(chosen: set[Lane], in_turn: Sequence[Lane]) -> list[Lane]:

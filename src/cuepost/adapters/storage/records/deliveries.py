@@ -49,20 +49,12 @@ class DeliveryRecords(Records):
                 ended.append(rows.ended_row(each, account, endpoint))
         await self._session.write(rows.ADD_LIVE, live)
         if ended:
-            await self._add_ended(ended)
+            await stops.add_ended(self._session, ended)
         reserved = self._session.outbox.reserved
         if reserved:
             lanes = {each.lane for each in reserved}
             now = reserved[0].delivery.created_at
             self._session.outbox.assign(await load_targets(self._session, lanes, now))
-
-    async def _add_ended(self, ended: Sequence[dict[str, Any]]) -> None:
-        await self._session.insert("deliveries", ended)
-        tally = Tally()
-        for row in ended:
-            which = row["account"], row["endpoint"], row["id"]
-            tally.ended(*which, row["status"], row["attempt_count"])
-        await tally.write(self._session)
 
     async def get(self, account_id: UUID, delivery_id: UUID) -> Delivery | None:
         return await self._one((sql.ONE_LIVE, sql.ONE_ENDED), account_id, delivery_id)

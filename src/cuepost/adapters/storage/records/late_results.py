@@ -55,7 +55,7 @@ async def replace_interrupted(
 
 async def keep(session: StoreSession, worker: UUID, late: Sequence[Result]) -> int:
     """Stores them as superseded attempts unless already recorded; the number of new ones."""
-    keys = _keys([each.assignment for each in late])
+    keys = keys_of([each.assignment for each in late])
     rows = await _recorded(session, [each.assignment for each in late])
     ended = {(key, *made) for key, *made in await session.fetch(_ENDED, **keys)}
     new = [
@@ -84,10 +84,10 @@ def _ended_with(made: Attempt) -> tuple[UUID, int, int, datetime]:
 async def _recorded(session: StoreSession, of: Sequence[Assignment]) -> list[_Recorded]:
     if not of:
         return []
-    return [_Recorded._make(row) for row in await session.fetch(_RECORDED, **_keys(of))]
+    return [_Recorded._make(row) for row in await session.fetch(_RECORDED, **keys_of(of))]
 
 
-def _keys(of: Sequence[Assignment]) -> dict[str, Sequence[object]]:
+def keys_of(of: Sequence[Assignment]) -> dict[str, Sequence[object]]:
     return {
         "accounts": [each.account for each in of],
         "deliveries": [each.delivery_id for each in of],

@@ -118,13 +118,6 @@ class OutcomeRecords(Records, ABC):
         await self._session.write(ADD_ATTEMPTS, made)
 
 
-def keys_of(results: Sequence[Result]) -> dict[str, Sequence[object]]:
-    return {
-        "accounts": [each.assignment.account for each in results],
-        "deliveries": [each.assignment.delivery_id for each in results],
-    }
-
-
 def _in_order(results: Sequence[Result], recorded: Sequence[Result]) -> list[Result]:
     """Those that were recorded, as their attempts ended; a stop may have changed what follows."""
     by_attempt = {id(each.attempt): each for each in recorded}

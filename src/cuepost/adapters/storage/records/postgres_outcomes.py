@@ -10,7 +10,8 @@ from cuepost.adapters.storage.columns import converted, kind_of
 from cuepost.adapters.storage.postgres_writes import equal_columns
 from cuepost.adapters.storage.records import health
 from cuepost.adapters.storage.records.delivery_rows import ATTEMPT_COLUMNS, KEPT, attempt_values
-from cuepost.adapters.storage.records.outcomes import ENDED, Open, OutcomeRecords, by_id, keys_of
+from cuepost.adapters.storage.records.late_results import keys_of
+from cuepost.adapters.storage.records.outcomes import ENDED, Open, OutcomeRecords, by_id
 from cuepost.adapters.storage.row_writes import Row, inserted
 from cuepost.adapters.storage.sql import Sql, by_keys
 from cuepost.ports.dispatch import Lane, Result
@@ -106,9 +107,8 @@ class PostgresOutcomeRecords(OutcomeRecords):
     async def _open(
         self, rest: Sequence[Result], now: datetime, changing: dict[Lane, health.Remembered]
     ) -> dict[UUID, Open]:
-        rows = await self._session.fetch(
-            OPEN_AND_HEALTH, **keys_of(rest), **health.chosen_by(rest, now)
-        )
+        keys = keys_of([each.assignment for each in rest])
+        rows = await self._session.fetch(OPEN_AND_HEALTH, **keys, **health.chosen_by(rest, now))
         changing |= _remembered(rows, len(Open._fields))
         return by_id(rows)
 

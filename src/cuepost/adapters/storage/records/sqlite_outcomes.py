@@ -5,13 +5,13 @@ from datetime import datetime
 from uuid import UUID
 
 from cuepost.adapters.storage.records import health
+from cuepost.adapters.storage.records.late_results import keys_of
 from cuepost.adapters.storage.records.outcomes import (
     ADD_ENDED,
     Open,
     OutcomeRecords,
     by_id,
     ended_row,
-    keys_of,
 )
 from cuepost.adapters.storage.row_writes import deleted
 from cuepost.adapters.storage.sql import Sql, by_keys
@@ -54,4 +54,5 @@ class SqliteOutcomeRecords(OutcomeRecords):
     async def _open(
         self, rest: Sequence[Result], now: datetime, changing: dict[Lane, health.Remembered]
     ) -> dict[UUID, Open]:
-        return by_id(await self._session.fetch(_OPEN, **keys_of(rest)))
+        keys = keys_of([each.assignment for each in rest])
+        return by_id(await self._session.fetch(_OPEN, **keys))

@@ -93,6 +93,16 @@ async def cancel(
         tally.ended(account, endpoint, each, DeliveryStatus.CANCELLED, attempts)
 
 
+async def add_ended(session: StoreSession, ended: Sequence[dict[str, Any]]) -> None:
+    """Adds deliveries that ended without an attempt, and counts them."""
+    await session.insert("deliveries", ended)
+    tally = Tally()
+    for row in ended:
+        which = row["account"], row["endpoint"], row["id"]
+        tally.ended(*which, row["status"], row["attempt_count"])
+    await tally.write(session)
+
+
 async def stop_project(
     session: StoreSession, account: int, project_id: UUID, reason: CancelReason, now: datetime
 ) -> None:
