@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from cuepost.adapters.storage.postgres import _HOT_WRITE, PostgresStore
 from cuepost.adapters.storage.postgres_connecting import Driver
-from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Writes
+from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Shape, together
 from cuepost.adapters.storage.records.postgres_outcomes import OPEN_AND_HEALTH, end_leased
 from cuepost.adapters.storage.records.postgres_queue import HOLD_AND_FIND_DUE, LEASE_WITH_FACTS
 from cuepost.adapters.storage.row_writes import RowWrite, deleted, updated
@@ -150,9 +150,7 @@ async def test_rows_are_looked_up_by_their_keys_though_the_store_was_empty_when_
 
 
 def written(to: RowWrite) -> str:
-    writes = Writes()
-    writes.add(to, [(0,) * len(to.columns)])
-    return writes.take()[0]
+    return together((Shape(to, OFTEN_EQUAL.get(to.table, ())),))
 
 
 async def planned(driver: Driver, statement: str) -> list[str]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Writes
+from cuepost.adapters.storage.columns import converted
+from cuepost.adapters.storage.postgres_writes import OFTEN_EQUAL, Shape, equal_columns, together
 from cuepost.adapters.storage.records.counts import COUNTED, KEY, TABLE
 from cuepost.adapters.storage.row_writes import Row, RowWrite, inserted
 from cuepost.adapters.storage.tables import metadata
@@ -13,9 +14,9 @@ COUNT = RowWrite("accumulate", TABLE, (*KEY, *COUNTED), KEY)
 
 
 def written(*rows: Row, to: RowWrite = ADD) -> tuple[str, list[object]]:
-    writes = Writes()
-    writes.add(to, rows)
-    return writes.take()
+    columns = list(zip(*converted(rows, to.to_postgres), strict=True))
+    shape = Shape(to, equal_columns(to, columns))
+    return together((shape,)), shape.values(columns)
 
 
 def counted(**counts: int) -> tuple[str, list[object]]:

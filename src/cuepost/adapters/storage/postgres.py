@@ -88,6 +88,7 @@ class PostgresStore:
         self.direct_url = direct_url or url
         self.url = url
         self._pooler = pooler
+        self._set_each_time = _EVERY_TIME if pooler.is_by_transaction else ""
         self._keeps_time = uses_server_clock
         self._readiness = Readiness(self._asked)
         # Commits and rollbacks, which go on after their caller was cancelled.
@@ -142,7 +143,7 @@ class PostgresStore:
     @asynccontextmanager
     async def single_read(self) -> AsyncIterator[Transaction]:
         """Without BEGIN and COMMIT, which would take longer than the query."""
-        if self._pooler.is_by_transaction:
+        if self._set_each_time:
             async with self.snapshot() as transaction:
                 yield transaction
             return
@@ -202,10 +203,17 @@ class PostgresStore:
         return PostgresSession(driver, Outbox(self.handover), uses_server_clock=self._keeps_time)
 
     async def _abandoned(self, driver: Driver, error: BaseException) -> None:
-        if isinstance(error, StoreUnavailable):
-            # The state of the connection is unknown, so it must not be reused.
+        """Returns the connection to the pool with no transaction open."""
+        try:
+            if isinstance(error, StoreUnavailable):
+                # The state of the connection is unknown, so it must not be reused.
+                driver.terminate()
+            elif not driver.is_closed() and driver.is_in_transaction():
+                await driver.execute("ROLLBACK", timeout=ROLLBACK_TIMEOUT_SECONDS)
+        except DRIVER_ERRORS:
             driver.terminate()
-        await self._give_back(driver)
+        finally:
+            self._pool.give_back(driver)
 
     async def _committed(self, driver: Driver, outbox: Outbox) -> None:
         try:
@@ -214,11 +222,9 @@ class PostgresStore:
             outbox.committed()
         except BaseException as error:
             outbox.rolled_back()
-            if isinstance(error, StoreUnavailable):
-                driver.terminate()
+            await self._abandoned(driver, error)
             raise
-        finally:
-            await self._give_back(driver)
+        self._pool.give_back(driver)
 
     async def _shielded(self, work: Coroutine[Any, Any, None]) -> None:
         """A cancelled caller returns at once; the work goes on and gives its connection back.
@@ -239,12 +245,11 @@ class PostgresStore:
 
     async def _begun(self, how: _Begin) -> Driver:
         """Skips connections of the pool that died while they were idle."""
-        kept = _EVERY_TIME if self._pooler.is_by_transaction else ""
         for _ in range(self._connections):
             driver = await self._pool.take()
             try:
                 with translated():
-                    begin = f"BEGIN ISOLATION LEVEL {how.level}{kept}{how.changed}"
+                    begin = f"BEGIN ISOLATION LEVEL {how.level}{self._set_each_time}{how.changed}"
                     await driver.execute(begin, timeout=BEGIN_TIMEOUT_SECONDS)
             except BaseException as error:
                 # It is unknown whether the server has begun the transaction.
@@ -256,16 +261,6 @@ class PostgresStore:
             else:
                 return driver
         raise StoreUnavailable("no database connection could be used")
-
-    async def _give_back(self, driver: Driver) -> None:
-        """Returns the connection to the pool with no transaction open."""
-        try:
-            if not driver.is_closed() and driver.is_in_transaction():
-                await driver.execute("ROLLBACK", timeout=ROLLBACK_TIMEOUT_SECONDS)
-        except DRIVER_ERRORS:
-            driver.terminate()
-        finally:
-            self._pool.give_back(driver)
 
 
 async def _commit(driver: Driver) -> None:

@@ -66,11 +66,17 @@ class PostgresPool:
 
     async def take(self) -> Driver:
         """The caller gives it back. It may be dead if its end was not reported to this process."""
-        await self._take_place()
+        # Without a timer if there is room, because this runs for every transaction.
+        seconds = self._timeout_seconds if self._places.locked() else None
+        try:
+            async with asyncio.timeout(seconds):
+                await self._places.acquire()
+        except TimeoutError as error:
+            raise StoreUnavailable("no database connection became free in time") from error
         try:
             while self._idle:
                 _, driver = self._idle.pop()
-                if _is_usable(driver):
+                if not driver.is_closed():
                     return driver
                 driver.terminate()
             return await self._opened()
@@ -81,7 +87,7 @@ class PostgresPool:
     def give_back(self, driver: Driver) -> None:
         """Never waits for the server, which may be gone."""
         self._places.release()
-        if not _is_usable(driver):
+        if driver.is_closed() or driver.is_in_transaction():
             driver.terminate()
             return
         now = asyncio.get_running_loop().time()
@@ -101,16 +107,6 @@ class PostgresPool:
             _, driver = self._idle.pop()
             with suppress(*DRIVER_ERRORS):
                 await driver.close(timeout=CLOSE_TIMEOUT_SECONDS)
-
-    async def _take_place(self) -> None:
-        if not self._places.locked():
-            await self._places.acquire()
-            return
-        try:
-            async with asyncio.timeout(self._timeout_seconds):
-                await self._places.acquire()
-        except TimeoutError as error:
-            raise StoreUnavailable("no database connection became free in time") from error
 
     async def _opened(self) -> Driver:
         at_start = SERVER_SETTINGS if self._pooler is Pooler.NONE else None
@@ -133,7 +129,3 @@ class PostgresPool:
                 driver.terminate()
                 raise
         return driver
-
-
-def _is_usable(driver: Driver) -> bool:
-    return not (driver.is_closed() or driver.is_in_transaction())

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import asyncpg
 
+from cuepost.adapters.storage.columns import converted
 from cuepost.adapters.storage.outbox import Outbox
 from cuepost.adapters.storage.postgres_connecting import Driver
-from cuepost.adapters.storage.postgres_writes import Writes
+from cuepost.adapters.storage.postgres_writes import Columns, Shape, equal_columns, together
 from cuepost.adapters.storage.row_writes import Row, RowWrite
 from cuepost.adapters.storage.session import Numbers, StoreSession
 from cuepost.adapters.storage.sql import Sql
@@ -35,15 +37,19 @@ _DATA_EXCEPTION = "22"
 _OUR_FAULT = ("21", _DATA_EXCEPTION, "23", "42")
 
 
+@dataclass(eq=False)
 class PostgresSession(StoreSession):
-    dialect = "postgresql"
+    """Holds writes back until another statement depends on them, then sends all in one round trip.
 
-    def __init__(self, driver: Driver, outbox: Outbox, *, uses_server_clock: bool = False) -> None:
-        self.driver = driver
-        self.outbox = outbox
-        self.uses_server_clock = uses_server_clock
-        self.numbers = Numbers()
-        self._writes = Writes()
+    They are of different tables, because none sees the changes of another.
+    """
+
+    driver: Driver
+    outbox: Outbox
+    uses_server_clock: bool
+    numbers: Numbers = field(default_factory=Numbers)
+    dialect = "postgresql"
+    _held: dict[Shape, Columns] = field(default_factory=dict)
 
     @property
     def offloaded(self) -> "PostgresSession":
@@ -71,17 +77,19 @@ class PostgresSession(StoreSession):
     async def write(self, to: RowWrite, rows: Sequence[Row]) -> Sequence[Any]:
         """Returns nothing, because the write may be sent later."""
         if rows:
-            if self._writes.would_mix(to):
+            if any(shape.write.table == to.table for shape in self._held):
                 await self.flush()
-            self._writes.add(to, rows)
+            columns = list(zip(*converted(rows, to.to_postgres), strict=True))
+            self._held[Shape(to, equal_columns(to, columns))] = columns
         return ()
 
     async def flush(self) -> None:
-        """Executes the buffered writes; called before each read and before the commit."""
-        if self._writes:
-            sql, values = self._writes.take()
+        """Called before each read and before the commit."""
+        if self._held:
+            held, self._held = self._held, {}
+            values = [value for shape, columns in held.items() for value in shape.values(columns)]
             with translated():
-                await self.driver.execute(sql, *values)
+                await self.driver.execute(together(tuple(held)), *values)
 
 
 @contextmanager

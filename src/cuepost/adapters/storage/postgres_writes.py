@@ -5,12 +5,11 @@ that have the same value in all rows of a batch are sent as a single value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from cuepost.adapters.storage.columns import PARTITION_KEYS, converted, kind_of
-from cuepost.adapters.storage.row_writes import Row, RowWrite, Verb
+from cuepost.adapters.storage.columns import kind_of
+from cuepost.adapters.storage.row_writes import RowWrite, Verb
 from cuepost.adapters.storage.sql import quoted
 from cuepost.domain.delivery_counts import LATENCY_BINS, AttemptClass
 
@@ -83,56 +82,25 @@ class Shape(NamedTuple):
     write: RowWrite
     equal: tuple[str, ...] = ()
 
-    @property
-    def bounded(self) -> str | None:
-        """The key column whose bounds are added, so that not every partition is searched."""
-        by = PARTITION_KEYS.get(self.write.table)
-        return by if by in self.write.key else None
-
     def values(self, columns: Columns) -> list[Any]:
         given = [
             column[0] if name in self.equal else column
             for name, column in zip(self.write.columns, columns, strict=True)
         ]
-        if self.bounded is None:
+        if self.write.bounded is None:
             return given
-        among = columns[self.write.columns.index(self.bounded)]
+        among = columns[self.write.columns.index(self.write.bounded)]
         return [*given, min(among), max(among)]
 
 
-@dataclass(slots=True)
-class Writes:
-    """Buffers writes until another statement depends on them, then sends all in one round trip.
-
-    They must be of different tables, because none sees the changes of another.
-    """
-
-    _held: dict[Shape, Columns] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self._held)
-
-    def would_mix(self, to: RowWrite) -> bool:
-        return any(held.write.table == to.table for held in self._held)
-
-    def add(self, to: RowWrite, rows: Sequence[Row]) -> None:
-        columns = list(zip(*converted(rows, to.to_postgres), strict=True))
-        self._held[Shape(to, equal_columns(to, columns))] = columns
-
-    def take(self) -> tuple[str, list[Any]]:
-        """The statement and its values; empties the buffer."""
-        held, self._held = self._held, {}
-        values = [value for shape, columns in held.items() for value in shape.values(columns)]
-        return _together(tuple(held)), values
-
-
 @cache
-def _together(shapes: tuple[Shape, ...]) -> str:
+def together(shapes: tuple[Shape, ...]) -> str:
+    """One statement for all of these; their tables must differ."""
     statements: list[str] = []
     place = 1
     for shape in shapes:
         statements.append(_WRITTEN[shape.write.verb](shape, place))
-        place += len(shape.write.columns) + (2 if shape.bounded else 0)
+        place += len(shape.write.columns) + (2 if shape.write.bounded else 0)
     *others, last = statements
     if not others:
         return last
@@ -199,8 +167,8 @@ def _match(shape: Shape, first: int) -> str:
     """
     table = shape.write.table
     conditions = [f'{table}."{name}" = ANY (ARRAY[given."{name}"])' for name in shape.write.key]
-    if shape.bounded:
-        place, column = first + len(shape.write.columns), f'{table}."{shape.bounded}"'
+    if shape.write.bounded:
+        place, column = first + len(shape.write.columns), f'{table}."{shape.write.bounded}"'
         lowest, highest = f"${place}::uuid", f"${place + 1}::uuid"
         conditions.append(f"({column} BETWEEN {lowest} AND {highest} OR {column} = {lowest})")
     return " AND ".join(conditions)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias
 
-from cuepost.adapters.storage.columns import Converters, kind_of
+from cuepost.adapters.storage.columns import PARTITION_KEYS, Converters, kind_of
 
 Row: TypeAlias = tuple[Any, ...]
 Verb: TypeAlias = Literal["insert", "accumulate", "update", "delete"]
@@ -34,6 +34,12 @@ class RowWrite:
     def to_postgres(self) -> Converters:
         kinds = enumerate(kind_of(self.table, name) for name in self.columns)
         return [(place, kind.to_postgres) for place, kind in kinds if kind.to_postgres is not None]
+
+    @cached_property
+    def bounded(self) -> str | None:
+        """The key column whose bounds PostgreSQL gets, so that it searches few partitions."""
+        by = PARTITION_KEYS.get(self.table)
+        return by if by in self.key else None
 
 
 def inserted(table: str, *columns: str) -> RowWrite:

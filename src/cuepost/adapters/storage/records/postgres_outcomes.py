@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -90,7 +91,7 @@ class PostgresOutcomeRecords(OutcomeRecords):
             # Otherwise those that end would be locked before the others, and not in one order.
             return (), {}
         # Rows are deleted, and so locked, in the order of the arrays.
-        in_order = sorted(results, key=lambda each: each.assignment.delivery_id)
+        in_order = sorted(results, key=attrgetter("assignment.delivery_id"))
         values = converted([_result(each) for each in in_order], _RESULT.to_postgres)
         columns = list(zip(*values, strict=True))
         equal = equal_columns(_RESULT, columns)
@@ -102,7 +103,7 @@ class PostgresOutcomeRecords(OutcomeRecords):
             end_leased(equal), worker=worker, **parameters, **health.chosen_by(results, now)
         )
         of_id = {each.assignment.delivery_id: each for each in reversed(in_order)}
-        return [of_id[row[0]] for row in rows], _remembered(rows, 1)
+        return [of_id[each] for each, *_ in rows], _remembered(rows, 1)
 
     async def _open(
         self, rest: Sequence[Result], now: datetime, changing: dict[Lane, health.Remembered]
