@@ -37,7 +37,7 @@ _DATA_EXCEPTION = "22"
 _OUR_FAULT = ("21", _DATA_EXCEPTION, "23", "42")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PostgresSession(StoreSession):
     """Holds writes back until another statement depends on them, then sends all in one round trip.
 

@@ -81,7 +81,7 @@ class StoreSession(ABC):
             await self.write(row_write("delete", table, key, key), tuples(key, rows))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Records:
     """Reads and writes one kind of record."""
 

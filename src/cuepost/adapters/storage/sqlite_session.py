@@ -46,7 +46,7 @@ _NOTHING: dict[None, None] = {}
 sqlite3.register_adapter(type(None), _NOTHING.get)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SqliteSession(StoreSession):
     """Runs each statement on the calling thread, except writes of many rows."""
 

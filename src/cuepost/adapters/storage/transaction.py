@@ -55,7 +55,7 @@ class records(Generic[R_co]):  # noqa: N801  # read like a function
         return made
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RecordsTransaction:
     session: StoreSession
     queue: ClassVar[records[QueueRecords]]
