@@ -105,6 +105,13 @@ async def test_a_thread_that_waits_keeps_nothing_alive(threads: WorkThreads) -> 
     assert seen() is None
 
 
+async def test_work_after_closing_gets_a_new_thread(threads: WorkThreads) -> None:
+    assert await threads.run(lambda: 1) == 1
+    threads.close()
+    assert running() == 0
+    assert await threads.run(lambda: 2) == 2
+
+
 def test_closing_waits_for_the_work() -> None:
     threads, done = WorkThreads(MOST, "tried"), []
 

@@ -43,6 +43,7 @@ class WorkThreads:
             self._tasks.put(None)
         for thread in self._threads:
             thread.join()
+        self._threads.clear()
 
     def _serve(self) -> None:
         while (task := self._tasks.get()) is not None:
