@@ -143,7 +143,7 @@ class PostgresStore:
     @asynccontextmanager
     async def single_read(self) -> AsyncIterator[Transaction]:
         """Without BEGIN and COMMIT, which would take longer than the query."""
-        if self._set_each_time:
+        if self._pooler.is_by_transaction:
             async with self.snapshot() as transaction:
                 yield transaction
             return
